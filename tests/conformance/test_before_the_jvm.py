@@ -23,7 +23,7 @@ from duolog.cli.applications.fresh_start import FreshStart
 from duolog.cli.commands.run import run
 from duolog.engine import claims
 from duolog.engine.checkpoint import owner
-from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.errors import (
     CheckpointDamaged,
     CheckpointInUse,
@@ -125,7 +125,7 @@ def checkpoint_of(where: Path) -> Checkpoint:
 def test_the_jvm_is_started_last_after_all_checks(
     cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
-    checkpoint_of(tmp_path).pin("counted", shape_of_topology(counted()), {}, {})
+    checkpoint_of(tmp_path).pin("counted", StartFacts(shape_of_topology(counted()), {}, {}))
 
     with (
         application(tmp_path, cluster.bootstrap_servers) as starting,
@@ -264,7 +264,7 @@ def test_a_checkpoint_that_is_damaged_or_of_another_topology_is_refused(
     checkpoint = checkpoint_of(tmp_path)
     starting = application(tmp_path, cluster.bootstrap_servers)
 
-    checkpoint.pin("counted", shape_of_topology(counted(by="user")), {}, {})
+    checkpoint.pin("counted", StartFacts(shape_of_topology(counted(by="user")), {}, {}))
     with pytest.raises(CheckpointMismatch, match="has changed since its checkpoint"):
         starting.start()
 
@@ -273,7 +273,7 @@ def test_a_checkpoint_that_is_damaged_or_of_another_topology_is_refused(
         starting.start()
 
     (checkpoint.directory / "application.json").unlink()
-    checkpoint.pin("counted", shape_of_topology(counted()), {}, {"visits": "another"})
+    checkpoint.pin("counted", StartFacts(shape_of_topology(counted()), {}, {"visits": "another"}))
     with pytest.raises(SourceTopicRecreated, match="was deleted and created again"):
         starting.start()
     assert topics_at_jvm_start == []
@@ -287,7 +287,7 @@ def test_a_fresh_start_deletes_state_internal_topics_and_results(
     client.create_topic("counts", partitions=2)
     client.produce("counts", "home", "1")
     checkpoint = checkpoint_of(tmp_path)
-    checkpoint.pin("counted", shape_of_topology(counted(by="user")), {}, {})
+    checkpoint.pin("counted", StartFacts(shape_of_topology(counted(by="user")), {}, {}))
     fresh = FreshStart(tmp_path, own_cluster.bootstrap_servers)
 
     with (
@@ -305,7 +305,7 @@ def test_a_fresh_start_keeps_state_that_fits(
     cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
     checkpoint = checkpoint_of(tmp_path)
-    checkpoint.pin("counted", shape_of_topology(counted()), {}, {})
+    checkpoint.pin("counted", StartFacts(shape_of_topology(counted()), {}, {}))
     before = (checkpoint.directory / "application.json").read_text()
     fresh = FreshStart(tmp_path, cluster.bootstrap_servers)
 

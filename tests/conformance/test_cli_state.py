@@ -14,7 +14,7 @@ import pytest
 from conformance.command import Duolog
 from duolog.engine.changelog.commit_topic import CommitTopic
 from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
-from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.settings import EngineConfig
 from duolog.runtime.supervisor import BrokerProcess
 from duolog.testing import Client
@@ -58,7 +58,7 @@ def test_reset_deletes_what_an_application_keeps_and_nothing_of_another(
     for number in range(3):
         client.produce("orders", "ann", f"{number}", timestamp_ms=1000 + number)
     checkpoint = Checkpoint(tmp_path / "data/checkpoints/shop")
-    checkpoint.pin("shop", SHAPE, {"duolog": "1"}, {"orders": "id"}, changelog=True)
+    checkpoint.pin("shop", StartFacts(SHAPE, {"duolog": "1"}, {"orders": "id"}, changelog=True))
     reset = ("state", "reset", "shop", "--data", str(tmp_path / "data"), "-o", "json")
 
     tried = duolog(*reset, "--to-latest", "--dry-run")
@@ -81,7 +81,7 @@ def test_reset_deletes_what_an_application_keeps_and_nothing_of_another(
     assert set(INTERNAL) < set(shown), "who is asked sees what would go"
     assert done.returncode == 0, done.stderr
     assert topics(servers, [*INTERNAL, *others]) == sorted(others)
-    assert checkpoint.content() is None
+    assert checkpoint.file.content() is None
     started = {at: offset for at, offset in checkpoint.given_starts()["orders"].items() if offset}
     assert list(started.values()) == [1], "the first record from then on"
     assert duolog(*reset, "--yes").returncode == 0, "what is not there is no error"
@@ -151,10 +151,10 @@ def test_reset_finds_the_changelogs_of_a_checkpoint_whose_file_is_damaged(
 def keep_in_kafka(servers: str, data: Path, name: str, upgraded: str = "") -> None:
     """Create a checkpoint of an application, and record it in its commit topic as a start does."""
     checkpoint = Checkpoint(data / "checkpoints" / name)
-    checkpoint.pin(name, SHAPE, {"duolog": "1"}, {"orders": "id"}, changelog=True)
+    checkpoint.pin(name, StartFacts(SHAPE, {"duolog": "1"}, {"orders": "id"}, changelog=True))
     LoggedCheckpoint(checkpoint).name_topics(["totals-store"])
     commits = CommitTopic(EngineConfig(servers, data), name)
-    content = checkpoint.content()
+    content = checkpoint.file.content()
     assert content is not None
     commits.write_application(content)
     if upgraded:

@@ -12,7 +12,7 @@ from duolog.engine import EngineConfig
 from duolog.engine.changelog import logged_state
 from duolog.engine.changelog.commit_topic import Committed
 from duolog.engine.changelog.logged_state import LoggedState
-from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.errors import ChangelogMismatch
 from duolog.engine.topics.topic_reader import TopicReader
 from duolog.testing import Client, EmbeddedCluster
@@ -31,7 +31,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 def state_of(cluster: EmbeddedCluster, directory: Path, name: str) -> LoggedState:
     checkpoint = Checkpoint(directory / name)
     shape = {"tasks": 3, "sources": ["t"], "levels": 1, "stores": {store: {} for store in STORES}}
-    checkpoint.pin(name, shape, {"duolog": "1", "pyspark": "4"}, {}, changelog=True)
+    checkpoint.pin(name, StartFacts(shape, {"duolog": "1", "pyspark": "4"}, {}, changelog=True))
     config = EngineConfig(cluster.bootstrap_servers, directory, changelog="on")
     return LoggedState(config, TopicReader(cluster.bootstrap_servers, {}), checkpoint, name)
 

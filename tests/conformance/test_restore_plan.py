@@ -12,7 +12,7 @@ from duolog import Topology, count, sum_
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.changelog.commit_topic import Committed
 from duolog.engine.changelog.logged_state import LoggedState
-from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.lowering.store_layouts import shape_of
 from duolog.engine.lowering.store_names import Names
 from duolog.engine.restore_plan import RestorePlan, restore_plan
@@ -47,7 +47,9 @@ class Kept:
         spec = self.engine.spec(levels, name)
         checkpoint = Checkpoint(directory / name)
         shape, ids = shape_of(spec, Names.of(levels)), self.topics.topic_ids([self.visits])
-        checkpoint.pin(name, shape, {"duolog": "1", "pyspark": "4"}, ids, changelog=True)
+        checkpoint.pin(
+            name, StartFacts(shape, {"duolog": "1", "pyspark": "4"}, ids, changelog=True)
+        )
         state = LoggedState(self.engine.config, self.topics, checkpoint, name)
         state.begin(spec, is_restored=False)
         offsets = f'v1\n{{}}\n{{"{self.visits}":{{"0":3,"1":0}}}}'

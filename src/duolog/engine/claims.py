@@ -54,7 +54,7 @@ class Claims:
             try:
                 # A damaged one is reported later, unless it is restored.
                 with contextlib.suppress(CheckpointDamaged):
-                    checkpoint.forget_unplanned()
+                    checkpoint.unfinished.forget_unplanned()
                 relocate_schemas(directory)
                 yield claimed
             except BaseException:

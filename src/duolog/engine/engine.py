@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from duolog.engine.changelog.commit_topic import StoredCommits
-from duolog.engine.checkpoint.checkpoint import Json
 from duolog.engine.claims import Claimed, Claims
 from duolog.engine.execution_plan import ExecutionPlan
 from duolog.engine.explain import Explanation, KnownTopics
+from duolog.engine.json_object import Json
 from duolog.engine.jvm.masters import promised_slots
 from duolog.engine.lowering.plan_shapes import shape_of_plan
 from duolog.engine.lowering.store_queries import Bounds

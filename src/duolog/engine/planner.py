@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from duolog.engine.checkpoint.application_ids import checkpoint_of
-from duolog.engine.checkpoint.checkpoint import Checkpoint, Json
+from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.exactly_once.transaction_timeout import ensure_lookups_end_in_time
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.lower import lower
 from duolog.engine.lowering.python_functions import python_of
 from duolog.engine.lowering.timestamps import with_default_extractor

@@ -33,8 +33,8 @@ from typing import TYPE_CHECKING, Final
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from duolog.engine.checkpoint.checkpoint import Upgraded
 from duolog.engine.checkpoint.checkpoint_files import last_commit
+from duolog.engine.checkpoint.pending_upgrade import Upgraded
 from duolog.engine.claims import Claimed
 from duolog.engine.engine import Engine
 from duolog.engine.errors import NotRepartitionable
@@ -152,7 +152,7 @@ def _repartition(
     engine: Engine, plan: Plan, application_id: str, tasks: int, claimed: Claimed
 ) -> Repartitioned:
     checkpoint, session = claimed
-    pinned, (spark_dir, positions) = checkpoint.pinned_shape(), checkpoint.go_on_from()
+    pinned, (spark_dir, positions) = checkpoint.pinned_shape(), checkpoint.upgrade.go_on_from()
     if pinned is None or last_commit(spark_dir) is None:
         raise NotRepartitionable(
             f'application "{application_id}" has no state',
@@ -166,7 +166,7 @@ def _repartition(
     checkpoint.ensure_fits(application_id, shape, {})
     spec = engine.spec(new, application_id)
     # If another number was requested since the last commit, the state still has the previous one.
-    content = checkpoint.content() or {}
+    content = checkpoint.file.content() or {}
     is_current = spark_dir == checkpoint.spark_dir
     lies_in = int((content if is_current else content["before"])["tasks"])
     places = places_of_stores(spec)
@@ -179,7 +179,7 @@ def _repartition(
     going_on = Upgraded(
         versions(), checkpoint.topic_ids(), positions, initial, stores=spec["stores"]
     )
-    checkpoint.upgrade(shape_of_plan(new, application_id), going_on)
+    checkpoint.upgrade.begin(shape_of_plan(new, application_id), going_on)
     return Repartitioned(before, tasks, sorted(places))
 
 

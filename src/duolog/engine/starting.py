@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from duolog.engine.changelog.commit_topic import StoredCommits
 from duolog.engine.changelog.logged_state import LoggedState
-from duolog.engine.checkpoint.checkpoint import Checkpoint, Json
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.checkpoint.owner import ensure_no_live_owner
 from duolog.engine.claims import Claimed, claim_for
 from duolog.engine.execution_plan import ExecutionPlan
+from duolog.engine.json_object import Json
 from duolog.engine.jvm.versions import versions
 from duolog.engine.lowering.plan_shapes import shape_of_plan
 from duolog.engine.planner import Planner
@@ -154,7 +155,7 @@ class Starter:
         def renewed() -> Launcher:
             session = self.session()
             claim_for(session, checkpoint, application_id)
-            checkpoint.forget_unplanned()
+            checkpoint.unfinished.forget_unplanned()
             return Launcher(session, config, checkpoint, spec, plan.places, counts)
 
         launcher = Launcher(session, config, checkpoint, spec, plan.places, counts)
@@ -231,14 +232,16 @@ class Starter:
         elif request.upgrade is not None:
             self.upgrader(request).settle(lowered, request.upgrade, topic_ids)
         logged.ensure_same_setting()
-        fixed = lowered.shape, versions(), topic_ids, begins
-        checkpoint.pin(
-            application_id,
-            *fixed,
+        facts = StartFacts(
+            lowered.shape,
+            versions(),
+            topic_ids,
+            begins,
+            {topic for sink in request.plan.sinks for topic in sink.topics},
             changelog=logged.is_wanted,
             prefix=request.config.internal_prefix,
-            written={topic for sink in request.plan.sinks for topic in sink.topics},
         )
+        checkpoint.pin(application_id, facts)
         checkpoint.want_handover(wanted=False)
 
 

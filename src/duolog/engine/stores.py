@@ -108,7 +108,7 @@ def locate_store(checkpoint: Checkpoint, store: str) -> StoreLocation | None:
     """
     commit = last_commit(checkpoint.spark_dir)
     if commit is None:
-        kept = (of for of in checkpoint.initial_stores() if of["becomes"] == store)
+        kept = (of for of in checkpoint.upgrade.initial_stores() if of["becomes"] == store)
         return next(
             (
                 StoreLocation(Path(of["checkpoint"]), of["operator"], of["commit"], of["store"])

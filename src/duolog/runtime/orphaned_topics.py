@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from duolog.engine.changelog.changelogs import commit_topic
 from duolog.engine.changelog.commit_topic import CommitTopic, records_in
 from duolog.engine.changelog.marker_topic import is_marker
+from duolog.engine.client_options import client_options
 from duolog.engine.errors import CheckpointInUse
 from duolog.engine.exactly_once.epochs import marker_topic
 from duolog.engine.settings import EngineConfig
@@ -66,7 +67,5 @@ def _marks_epochs(config: EngineConfig, application_id: str, there: Collection[s
     topic = marker_topic(application_id)
     if topic not in there:
         return False
-    options = {**config.client_options, "log_level": 0}
-    options["bootstrap.servers"] = config.bootstrap_servers
-    records = records_in(topic, options, application_id)
+    records = records_in(topic, client_options(config), application_id)
     return bool(records) and all(is_marker(key, value) for key, value in records)

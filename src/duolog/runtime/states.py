@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 from duolog.engine.changelog.changelogs import commit_topic
 from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
-from duolog.engine.checkpoint.checkpoint import FORMAT_VERSION, PIN_FILE, SPARK_DIR, Checkpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.checkpoint.checkpoint_files import last_commit
 from duolog.engine.checkpoint.generations import InternalTopics
 from duolog.engine.checkpoint.owner import LEASE_S, ensure_no_live_owner
+from duolog.engine.checkpoint.pin_file import FORMAT_VERSION, PIN_FILE, SPARK_DIR
 from duolog.engine.checkpoint.remote import RemotePath
 from duolog.engine.errors import CheckpointDamaged, CheckpointInUse, CheckpointMismatch
 from duolog.engine.exactly_once.epochs import marker_topic

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from duolog.cli.applications.topology_file import load_topology
 from duolog.cli.commands.run import run
 from duolog.core.errors import StatementError
-from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from unit.engine.lowering.shapes import shape_of_topology
 
 BODY = """
@@ -146,7 +146,7 @@ def test_explain_upgrade_tells_what_becomes_of_each_store_and_changes_nothing(
     path, data = written(tmp_path, BEFORE), tmp_path / "data"
     pin = data / "checkpoints" / "totals"
     shape = shape_of_topology(load_topology(path), 1)
-    Checkpoint(pin).pin("totals", shape, {}, {})
+    Checkpoint(pin).pin("totals", StartFacts(shape, {}, {}))
     pinned = (pin / "application.json").read_bytes()
     given = [str(path), "--explain-upgrade", "-b", "127.0.0.1:1", "--data", str(data)]
 

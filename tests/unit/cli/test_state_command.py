@@ -17,7 +17,7 @@ from duolog.cli.commands.state import state
 from duolog.cli.errors import StateMissing
 from duolog.cli.main import main
 from duolog.engine.changelog.commit_topic import Committed, StoredCommits
-from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.checkpoint.generations import BEFORE_ALL
 from duolog.engine.errors import CheckpointInUse
 from duolog.engine.restore_plan import RestorePlan
@@ -41,7 +41,7 @@ def data(tmp_path: Path) -> Path:
     for name, changelog in (("shop", True), ("empty", False), ("torn", False)):
         checkpoint = Checkpoint(tmp_path / "checkpoints" / name)
         versions = {"duolog": "1", "pyspark": "4"}
-        checkpoint.pin(name, SHAPE, versions, {"orders": "id"}, changelog=changelog)
+        checkpoint.pin(name, StartFacts(SHAPE, versions, {"orders": "id"}, changelog=changelog))
         for log, text in (("offsets", ENTRY), ("commits", "v1\n{}")) if name != "empty" else ():
             (checkpoint.spark_dir / log).mkdir(parents=True)
             (checkpoint.spark_dir / log / "4").write_text(text if name != "torn" else "")
@@ -239,7 +239,7 @@ def restorable(
     problems: Sequence[str] = (),
 ) -> Iterator[Callable[..., Result]]:
     """Let the topics of application `shop` say what was committed, and what is in them; no broker is asked."""
-    fixed = Checkpoint(data / "checkpoints/shop").content()
+    fixed = Checkpoint(data / "checkpoints/shop").file.content()
     assert fixed is not None
     kept = StoredCommits(fixed, found)
     monkeypatch.setattr(Application, "what_is_kept", lambda _application: kept)

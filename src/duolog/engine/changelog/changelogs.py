@@ -1,7 +1,7 @@
 """The changelogs of an application's stores: internal topics from which its state is restored.
 
     APPLICATION-STORE-changelog     each change of a store, one partition for each task; compacted
-    APPLICATION-STORE-changelog-N   the same, created by an upgrade or for another number of tasks (`generations`)
+    APPLICATION-STORE-changelog-N   the same, created by an upgrade or for another number of tasks
     APPLICATION-commits             the commits: `commit_topic`
 
 The kernel writes them (`Changelog`, `CommitTopic`), together with the results and in the same
@@ -21,9 +21,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog.core.units import MIB
 from duolog.engine.checkpoint.generations import InternalTopics
+from duolog.engine.client_options import client_options
 from duolog.engine.errors import BrokerUnreachable, ChangelogMismatch
+from duolog.engine.json_object import Json
 from duolog.engine.jvm.masters import is_one_jvm
-from duolog.engine.lowering.node_spec import Json
 from duolog.engine.settings import EngineConfig
 
 logger: Final = logging.getLogger(__name__)
@@ -95,15 +96,17 @@ def create_internal_topics(
                 f'internal topic "{name}" has {there[name]} partitions instead of {partitions}',
                 query_id=spec["application_id"],
                 detail="A changelog has one partition for each task.",
-                hint=f"`duolog state reset {spec['application_id']}` removes the topics of an earlier topology "
-                "with this name.",
+                hint=f"`duolog state reset {spec['application_id']}` removes the topics of an "
+                "earlier topology with this name.",
             )
     missing = [
         NewTopic(name, partitions, config=_COMPACTED)
         for name, partitions in wanted.items()
         if name not in there
     ]
-    admin = _admin(config)  # Kept alive until it has answered: closing it discards the answer.
+    admin = AdminClient(
+        client_options(config)
+    )  # Kept alive until it has answered: closing it discards the answer.
     for name, made in admin.create_topics(missing).items() if missing else ():
         try:
             made.result(_TIMEOUT_S)
@@ -120,7 +123,7 @@ def create_internal_topics(
 
 def delete_internal_topics(config: EngineConfig, names: Collection[str]) -> bool:
     """Delete those of these unused topics that exist; return whether all are gone."""
-    admin = _admin(config)
+    admin = AdminClient(client_options(config))
     gone = True
     for name, deleted in admin.delete_topics(list(names)).items() if names else ():
         try:
@@ -132,9 +135,3 @@ def delete_internal_topics(config: EngineConfig, names: Collection[str]) -> bool
                 logger.warning("unused topic %s could not be deleted: %s", name, error)
                 gone = False
     return gone
-
-
-def _admin(config: EngineConfig) -> AdminClient:
-    options: dict[str, str | int | float | bool] = {**config.client_options, "log_level": 0}
-    options["bootstrap.servers"] = config.bootstrap_servers
-    return AdminClient(options)

@@ -1,37 +1,39 @@
-r"""The commit topic: a record of what an application has committed, outside of the checkpoint, which may be lost.
+r"""The commit topic: what an application has committed, for the case that its checkpoint is lost.
 
     key "application"            the facts fixed by the first start: `application.json`
     key "application spark-2"    the facts fixed by an upgrade, whose Spark checkpoint has this name
-    key "epoch"                  the last commit, written by the kernel (`CommitTopic`) and by each start
-    key "generations"            {"generation": 3, "generations": [[1, 40], [2, 8]]}: the earlier ones, written by each start
+    key "epoch"                  the last commit, written by the kernel and by each start
+    key "generations"            the earlier generations, written by each start
+                                 {"generation": 3, "generations": [[1, 40], [2, 8]]}
 
     {"generation": 3, "epoch": 17, "offsets": "v1\n{…}\n{…}", "query": "…", "number": 17}
 
-A generation is one start of a query on one checkpoint; its epochs are the numbers in Spark's log. An entry of a changelog is
-committed if its epoch is at most the last one of its generation. `offsets` is the text of Spark's entry: where each source
-continues. `query` is Spark's id of the query that committed it, `number` its number there: equal to `epoch`, unless it is of an
-earlier generation. `state` selects the facts that apply, "spark" if missing: so a single record switches from the topology
-before an upgrade to the one after it, with the first commit of the new one.
+A generation is one start of a query on one checkpoint; its epochs are the numbers in Spark's log.
+An entry of a changelog is committed if its epoch is at most the last one of its generation.
+`offsets` is the text of Spark's entry: where each source continues. `query` is Spark's id of the
+query that committed it, `number` its number there: equal to `epoch`, unless it is of an earlier
+generation. `state` selects the facts that apply, "spark" if missing: so a single record switches
+from the topology before an upgrade to the one after it, with the first commit of the new one.
 
-Each start adds a generation, forever, so a commit does not repeat the list. The "epoch" written by a start contains it; afterwards
-it is written under its own key, before any commit follows. Older versions of Duolog repeat it in each "epoch".
+Each start adds a generation, forever, so a commit does not repeat the list. The "epoch" written by
+a start contains it; afterwards it is written under its own key, before any commit follows. Older
+versions of Duolog repeat it in each "epoch". `docs/internals/formats.md` describes all fields.
 """
 
 import contextlib
 import json
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from duolog.engine.changelog.changelogs import ENTRY_BYTES_MAX, commit_topic
 from duolog.engine.checkpoint.generations import BEFORE_ALL, Generations
+from duolog.engine.client_options import ClientOptions, client_options
 from duolog.engine.errors import BrokerUnreachable, CheckpointDamaged
+from duolog.engine.json_object import Json
 from duolog.engine.settings import EngineConfig
-
-Json = dict[str, Any]
 
 _APPLICATION: Final = "application"
 _EPOCH: Final = "epoch"
@@ -77,13 +79,12 @@ class CommitTopic:
     """The commit topic of one application. Threads: one at a time."""
 
     def __init__(self, config: EngineConfig, application_id: str) -> None:
-        self._options: dict[str, Any] = {**config.client_options, "log_level": 0}
-        self._options["bootstrap.servers"] = config.bootstrap_servers
+        self._options = client_options(config)
         self._application_id = application_id
         self.name = commit_topic(config.internal_prefix + application_id)
 
     def write_application(self, content: Json) -> None:
-        """Write the facts that the first start or an upgrade fixed; returns once they are acknowledged.
+        """Write the facts that the first start or an upgrade fixed; return once acknowledged.
 
         Raises:
             BrokerUnreachable: no broker answers in time, or it refuses the record.
@@ -130,14 +131,15 @@ class CommitTopic:
                 f'topic "{self.name}" of application "{self._application_id}" cannot be read',
                 query_id=self._application_id,
                 detail=f"{error!r}. It records which entries of the changelogs were committed.",
-                hint=f"`duolog state reset {self._application_id}` starts again from the source topics.",
+                hint=f"`duolog state reset {self._application_id}` starts again from the source "
+                "topics.",
             ) from error
         return StoredCommits(application, committed)
 
     def read_applications(self) -> list[Json]:
-        """Return all facts that first starts and upgrades have fixed, oldest first; unreadable ones are left out.
+        """Return all facts that first starts and upgrades have fixed, oldest first.
 
-        Empty if the topic, which must exist, is not a commit topic.
+        Unreadable ones are left out. Empty if the topic, which must exist, is not a commit topic.
 
         Raises:
             BrokerUnreachable: no broker answers in time.
@@ -176,7 +178,7 @@ class CommitTopic:
 
 
 def _generations_before(generation: int, epoch: Json, listed: Json) -> Generations:
-    """Return the generations before that of an epoch record, from the record itself or from `listed`.
+    """Return the generations before that of an epoch record, from the record or from `listed`.
 
     Raises:
         ValueError: the list is missing or outdated.
@@ -190,11 +192,11 @@ def _generations_before(generation: int, epoch: Json, listed: Json) -> Generatio
 
 
 def records_in(
-    topic: str, options: Mapping[str, Any], application_id: str, records_max: int | None = None
+    topic: str, options: ClientOptions, application_id: str, records_max: int | None = None
 ) -> list[tuple[str, bytes]]:
-    """Return keys and values of an existing internal topic with one partition, in order; the first `records_max`.
+    """Return keys and values of the first `records_max` records of an internal topic, in order.
 
-    `options` are the client's, with `bootstrap.servers`.
+    The topic must exist and have one partition.
 
     Raises:
         BrokerUnreachable: no broker answers in time.

@@ -1,8 +1,8 @@
 """Check that the internal topics of an application exist and have kept all of their entries.
 
     missing, and it held entries     refused: a new one would only contain changes from now on
-    has another id than before       refused as well, unless the user states that it was restored completely
-    not compacted only               refused: retention would delete old entries, whether they count or not
+    has another id than before       refused, unless the user states that it was restored completely
+    not compacted only               refused: retention would delete entries that still count
 
 Every start checks this before it changes anything.
 
@@ -17,8 +17,8 @@ from duolog.engine.errors import ChangelogMismatch
 
 _DELETE: Final = "delete"
 _BROUGHT_BACK: Final = (
-    "If it was restored completely, from a backup or to another cluster, `duolog state restore FILE` fills the "
-    "stores from it and continues with it. "
+    "If it was restored completely, from a backup or to another cluster, `duolog state restore "
+    "FILE` fills the stores from it and continues with it. "
 )
 
 
@@ -42,11 +42,12 @@ def ensure_there(
             f'changelog{"s" if many else ""} {names} of application "{application_id}" '
             f"{'are' if many else 'is'} missing",
             query_id=application_id,
-            detail="A new one would be empty: state restored from it would lack everything that has not changed since, "
-            "and results would be wrong.",
-            hint=f"{rewrite_changelogs_hint(of_sql=of_sql) if has_state else ''} Restore {'them' if many else 'it'} from a backup, or from the cluster that has "
-            f"{'them' if many else 'it'}. `duolog state reset {application_id}` starts again from the source topics; "
-            "or start it under another application id.".lstrip(),
+            detail="A new one would be empty: state restored from it would lack everything that "
+            "has not changed since, and results would be wrong.",
+            hint=f"{rewrite_changelogs_hint(of_sql=of_sql) if has_state else ''} Restore "
+            f"{'them' if many else 'it'} from a backup, or from the cluster that has "
+            f"{'them' if many else 'it'}. `duolog state reset {application_id}` starts again from "
+            "the source topics; or start it under another application id.".lstrip(),
         )
 
 
@@ -58,7 +59,9 @@ def ensure_same(
     has_state: bool,
     of_sql: bool = False,
 ) -> None:
-    """Raise ChangelogMismatch if a changelog has another id than recorded; a topic without a reported id is skipped.
+    """Raise ChangelogMismatch if a changelog has another id than recorded.
+
+    A topic without a reported id is skipped.
 
     `has_state` says whether the checkpoint has what the topic lacks, `of_sql` whether it is a query
     of SQL's, which has no file.
@@ -66,17 +69,19 @@ def ensure_same(
     for topic, now in sorted(ids.items()):
         if known.get(topic, now) != now:
             raise ChangelogMismatch(
-                f'changelog "{topic}" of application "{application_id}" was deleted and created again',
+                f'changelog "{topic}" of application "{application_id}" was deleted and created '
+                "again",
                 query_id=application_id,
-                detail=f"Its id is {now}; the application wrote to {known[topic]}. State restored from the new one "
-                "would lack its entries.",
-                hint=f"{rewrite_changelogs_hint(of_sql=of_sql) if has_state else ''} {'' if of_sql else _BROUGHT_BACK}"
-                f"`duolog state reset {application_id}` starts again from the source topics.".lstrip(),
+                detail=f"Its id is {now}; the application wrote to {known[topic]}. State restored "
+                "from the new one would lack its entries.",
+                hint=f"{rewrite_changelogs_hint(of_sql=of_sql) if has_state else ''} "
+                f"{'' if of_sql else _BROUGHT_BACK}`duolog state reset {application_id}` starts "
+                "again from the source topics.".lstrip(),
             )
 
 
 def is_kept_by_age(policy: str) -> bool:
-    """Return whether a topic with this cleanup.policy loses records that no later record has replaced.
+    """Return whether a cleanup.policy deletes records that no later record has replaced.
 
     Example:
         >>> is_kept_by_age("compact"), is_kept_by_age("compact, delete"), is_kept_by_age("")
@@ -88,14 +93,16 @@ def is_kept_by_age(policy: str) -> bool:
 def ensure_compacted(
     application_id: str, policies: Mapping[str, str], bootstrap_servers: str
 ) -> None:
-    """Raise ChangelogMismatch if an internal topic deletes records by age; `policies` has those of all that exist."""
+    """Raise ChangelogMismatch if one of these topics has a policy that deletes records by age."""
     for name, policy in sorted(policies.items()):
         if is_kept_by_age(policy):
             raise ChangelogMismatch(
                 f'internal topic "{name}" has cleanup.policy={policy} instead of compact',
                 query_id=application_id,
-                detail="Retention deletes records that still count: restored state would lack them.",
-                hint=f"`duolog topics alter {name} --config cleanup.policy=compact -b {bootstrap_servers}` keeps the remaining "
-                "records. If the application has written to it for longer than its retention, some are lost: "
-                f"`duolog state reset {application_id}` starts again from the source topics.",
+                detail="Retention deletes records that still count: restored state would lack "
+                "them.",
+                hint=f"`duolog topics alter {name} --config cleanup.policy=compact -b "
+                f"{bootstrap_servers}` keeps the remaining records. If the application has written "
+                "to it for longer than its retention, some are lost: `duolog state reset "
+                f"{application_id}` starts again from the source topics.",
             )

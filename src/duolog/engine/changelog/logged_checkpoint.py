@@ -1,17 +1,18 @@
 """A checkpoint whose stores have changelogs: its generations, and how it is restored.
 
-CHECKPOINTS/<application id>/application.json    "changelog": see `generations`
-CHECKPOINTS/<application id>/restoring           exists while the stores are filled
-CHECKPOINTS/<application id>/spark.before-restore  set aside by a restore; spark-2.before-restore after an upgrade
+CHECKPOINTS/<application id>/application.json      "changelog": see `generations`
+CHECKPOINTS/<application id>/restoring             exists while the stores are filled
+CHECKPOINTS/<application id>/spark.before-restore  set aside by a restore; after an upgrade
+                                                   spark-2.before-restore
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from duolog.engine.changelog.commit_topic import Committed
-from duolog.engine.checkpoint.checkpoint import OF_SPARKS, SPARK_DIR, Checkpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.checkpoint.checkpoint_files import (
     ensure_readable,
     last_commit,
@@ -32,9 +33,10 @@ from duolog.engine.checkpoint.generations import (
     with_topics,
     without_dropped,
 )
+from duolog.engine.checkpoint.pending_upgrade import OF_SPARKS
+from duolog.engine.checkpoint.pin_file import SPARK_DIR
 from duolog.engine.errors import CheckpointDamaged, CheckpointMismatch
-
-Json = dict[str, Any]
+from duolog.engine.json_object import Json
 
 _RESTORING: Final = "restoring"
 _ASIDE: Final = ".before-restore"
@@ -64,7 +66,7 @@ class LoggedCheckpoint:
         pinned = self._content()
         log = with_topics(pinned["changelog"], self.directory.name, stores)
         if log != pinned["changelog"]:
-            self.checkpoint.replace_content(pinned | {"changelog": log})
+            self.checkpoint.file.replace_content(pinned | {"changelog": log})
         return self.topics
 
     def dropped_topics(self) -> list[str]:
@@ -75,12 +77,12 @@ class LoggedCheckpoint:
     def forget_dropped_topics(self) -> None:
         """Record that those topics are deleted."""
         pinned = self._content()
-        self.checkpoint.replace_content(
+        self.checkpoint.file.replace_content(
             pinned | {"changelog": without_dropped(pinned["changelog"])}
         )
 
     def held_topics(self, topics: Sequence[str]) -> list[str]:
-        """Return those of `topics`, its changelogs, that hold entries, if something was committed."""
+        """Return those of its changelogs `topics` that hold entries, if something was committed."""
         pinned = self._content()
         before = pinned.get("before", {})
         names = InternalTopics.of(self.directory.name, before.get("changelog", {}))
@@ -96,10 +98,10 @@ class LoggedCheckpoint:
         pinned = self._content()
         log = with_ids(with_made(pinned["changelog"], topics), ids)
         if log != pinned["changelog"]:
-            self.checkpoint.replace_content(pinned | {"changelog": log})
+            self.checkpoint.file.replace_content(pinned | {"changelog": log})
 
     def begin_generation(self) -> Committed:
-        """Count a start of a query; return the last commit before it, and the new generation's number.
+        """Count a start of a query; return the last commit before it, with the new generation.
 
         If an upgrade has committed nothing yet, this is the last commit of the topology before it.
 
@@ -109,8 +111,8 @@ class LoggedCheckpoint:
         pinned = self._content()
         spark_dir = self.spark_dir
         log = begun(pinned["changelog"], last_commit(spark_dir))
-        self.checkpoint.replace_content(pinned | {"changelog": log})
-        before = self.checkpoint.spark_dir_before_upgrade
+        self.checkpoint.file.replace_content(pinned | {"changelog": log})
+        before = self.checkpoint.upgrade.spark_dir_before
         told = spark_dir if before is None or last_commit(spark_dir) is not None else before
         committed = Committed(
             log["generation"], BEFORE_ALL, log["generations"], None, state=told.name
@@ -131,14 +133,14 @@ class LoggedCheckpoint:
         log = pinned["changelog"] | _generation(
             committed.generation, committed.generations, since=BEFORE_ALL
         )
-        self.checkpoint.replace_content(pinned | {"changelog": log})
+        self.checkpoint.file.replace_content(pinned | {"changelog": log})
 
     def is_whole(self) -> bool:
         """Return whether a query can continue from it; false if nothing was committed."""
         if self.is_half_restored:
             return False
         try:
-            spark_dir = self.checkpoint.go_on_from()[0]
+            spark_dir = self.checkpoint.upgrade.go_on_from()[0]
             if self.checkpoint.pinned_tasks() is None or last_commit(spark_dir) is None:
                 return False
             ensure_readable(spark_dir, self.directory.name)
@@ -154,7 +156,10 @@ class LoggedCheckpoint:
         return (self.directory / _RESTORING).exists()
 
     def moves_of_restore(self) -> list[tuple[Path, Path]]:
-        """Return the directories that a restore sets aside, or removes after an interrupted one, with their targets."""
+        """Return the directories that a restore sets aside, with their targets.
+
+        After an interrupted restore it removes them instead.
+        """
         # The file that names Spark's directory may be damaged; after an interrupted upgrade there
         # are two.
         return [
@@ -164,13 +169,13 @@ class LoggedCheckpoint:
         ]
 
     def begin_restore(self, content: Json, generation: int, generations: Generations) -> None:
-        """Restore the facts that the first start fixed, and set aside what is left of Spark's checkpoint.
+        """Restore the pinned facts, and set aside what is left of Spark's checkpoint.
 
         Raises:
             CheckpointMismatch: another version of Duolog wrote it.
             CheckpointNotWritable: this user may not write there, or there is no space.
         """
-        self.checkpoint.ensure_format(content)
+        self.checkpoint.file.ensure_format(content)
         # Entries that a restore writes belong to no epoch, and count.
         log = content["changelog"] | _generation(generation, generations, since=BEFORE_ALL - 1)
         marked = self.directory / _RESTORING
@@ -183,10 +188,10 @@ class LoggedCheckpoint:
                     spark_dir.rename(aside)
             write_durably(marked, "")
         kept = {name: of for name, of in content.items() if name not in OF_SPARKS}
-        self.checkpoint.replace_content(kept | {"changelog": log})
+        self.checkpoint.file.replace_content(kept | {"changelog": log})
 
     def end_restore(self, committed: Committed) -> None:
-        """Make the next micro-batch continue after `committed`, by restoring the text of Spark's entry.
+        """Restore the text of Spark's entry: the next micro-batch continues after `committed`.
 
         The states are those of the last commit of the restore, if there was anything to restore.
         """
@@ -199,7 +204,7 @@ class LoggedCheckpoint:
                 # No file of Spark's contains that commit: a start before the next commit would not
                 # find it.
                 log = content["changelog"] | {"restored": _told(committed)}
-                self.checkpoint.replace_content(content | {"starts": starts, "changelog": log})
+                self.checkpoint.file.replace_content(content | {"starts": starts, "changelog": log})
                 remove_tree(self.spark_dir)
             else:
                 # These entries contain offsets of changelogs.
@@ -214,7 +219,7 @@ class LoggedCheckpoint:
             sync_dir(self.directory)
 
     def _content(self) -> Json:
-        content = self.checkpoint.content()
+        content = self.checkpoint.file.content()
         assert content is not None, "nothing was fixed yet"
         return content
 

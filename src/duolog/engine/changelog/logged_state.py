@@ -1,4 +1,4 @@
-"""Create the changelogs of an application at its first start, and restore its state from them later.
+"""Create the changelogs of an application at its first start, and restore its state from them.
 
 first start        create the topics, and store the fixed facts outside of the checkpoint
 each later start   compare the setting, and check that no topic is missing
@@ -26,7 +26,7 @@ from duolog.engine.checkpoint.shape_difference import first_difference
 from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.exactly_once.epochs import marker_topic
 from duolog.engine.exactly_once.fencing import fence
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 from duolog.engine.settings import EngineConfig
 from duolog.engine.topics.topic_reader import TopicReader
 
@@ -50,7 +50,7 @@ class LoggedState:
         return wants_changelogs(self.config)
 
     def lost(self, *, forced: bool = False) -> StoredCommits | None:
-        """Return the content that restores a lost or damaged checkpoint; None if there is nothing to restore.
+        """Return what restores a lost or damaged checkpoint; None if there is nothing to restore.
 
         `forced` requests it for an intact checkpoint, too.
 
@@ -94,18 +94,20 @@ class LoggedState:
         if checkpoint.has_changelogs != (wanted == "on"):
             has = "has had changelogs" if wanted == "off" else "has had no changelogs"
             raise CheckpointMismatch(
-                f'the stores of application "{self.application_id}" cannot change to state.changelog={wanted}',
+                f'the stores of application "{self.application_id}" cannot change to '
+                f"state.changelog={wanted}",
                 query_id=self.application_id,
-                detail=f"It {has} since its first start: a changelog that starts later, or has a gap, could not "
-                "restore the state.",
+                detail=f"It {has} since its first start: a changelog that starts later, or has a "
+                "gap, could not restore the state.",
                 hint="Remove the setting to continue as before, or use another application id.",
             )
 
     def ensure_restores(
         self, kept: StoredCommits, shape: Json, *, from_others: bool = False
     ) -> None:
-        """Raise if state cannot be restored to a topology of this shape. Called first, so that a refusal changes nothing.
+        """Raise if state cannot be restored to a topology of this shape.
 
+        Called first, so that a refusal changes nothing.
         `from_others` also accepts changelogs with other ids than before, because the user states
         that they are complete.
 
@@ -119,9 +121,11 @@ class LoggedState:
             raise CheckpointMismatch(
                 f'the changelogs of application "{self.application_id}" belong to another topology',
                 query_id=self.application_id,
-                detail=f"{difference} Its checkpoint is lost or damaged, and its state would be restored from them.",
-                hint="Start it once as it was, or run `duolog state restore` with that file, then upgrade it. "
-                f"`duolog state reset {self.application_id}` starts again from the source topics.",
+                detail=f"{difference} Its checkpoint is lost or damaged, and its state would be "
+                "restored from them.",
+                hint="Start it once as it was, or run `duolog state restore` with that file, then "
+                f"upgrade it. `duolog state reset {self.application_id}` starts again from the "
+                "source topics.",
             )
         log = kept.application["changelog"]
         names = InternalTopics.of(self.application_id, log)
@@ -132,7 +136,7 @@ class LoggedState:
     def fenced(
         self, kept: StoredCommits, shape: Json, *, from_others: bool = False
     ) -> StoredCommits:
-        """Fence writers of exactly-once results, wait for the last transaction, and return the content after that.
+        """Fence writers of exactly-once results, and return the content after the last transaction.
 
         Raises:
             BrokerUnreachable, CheckpointMismatch, ChangelogMismatch: as `ensure_restores`.
@@ -154,7 +158,7 @@ class LoggedState:
         *,
         has_state: bool,
     ) -> Mapping[str, int]:
-        """Raise if internal topics lack entries, or will; return the partition counts of those that exist.
+        """Raise if internal topics lack entries, or will; return their partition counts.
 
         `held` are those that have had entries, `known` their ids; `has_state` says whether the
         checkpoint has what they lack.
@@ -170,7 +174,7 @@ class LoggedState:
         return there
 
     def begin(self, spec: Json, *, is_restored: bool) -> Json:
-        """Return the spec with the changelogs of its stores, if they have any; create the missing topics.
+        """Return the spec with the changelogs of its stores, and create the missing topics.
 
         Raises:
             ChangelogMismatch: a topic belongs to another application, or one that held entries is
@@ -184,7 +188,7 @@ class LoggedState:
         logged, commits = LoggedCheckpoint(self.checkpoint), self.commits
         spec = with_changelogs(spec, logged.name_topics(spec["stores"]))
         changelogs = changelogs_of(spec)
-        is_upgrade = self.checkpoint.spark_dir_before_upgrade is not None
+        is_upgrade = self.checkpoint.upgrade.spark_dir_before is not None
         is_new = last_commit(self.checkpoint.spark_dir) is None and not (is_restored or is_upgrade)
         held = [] if is_new else logged.held_topics(changelogs)
         known = {} if is_restored else logged.topic_ids()
@@ -200,12 +204,14 @@ class LoggedState:
         return spec
 
     def _ensure_begins(self, before: Committed) -> None:
-        """Raise CheckpointMismatch if something was committed under this name, which a first start would overwrite."""
+        """Raise CheckpointMismatch if a first start would overwrite commits of the same name."""
         if before.offsets is not None:
             raise CheckpointMismatch(
-                f'application "{self.application_id}" has commits that its new checkpoint does not contain',
+                f'application "{self.application_id}" has commits that its new checkpoint does not '
+                "contain",
                 query_id=self.application_id,
-                detail=f'Topic "{self.commits.name}" contains commit {before.number}, but this is a first start. '
+                detail=f'Topic "{self.commits.name}" contains commit {before.number}, but this is '
+                "a first start. "
                 f"Checkpoint: {self.checkpoint.directory}.",
                 hint="Start it again: its state is restored from its changelogs. "
                 f"`duolog state reset {self.application_id}` starts again from the source topics.",
@@ -217,13 +223,13 @@ class LoggedState:
         Raises:
             BrokerUnreachable: no broker answers.
         """
-        content = self.checkpoint.content()
+        content = self.checkpoint.file.content()
         assert content is not None, "it was pinned"
         self.commits.write_application(content)
 
 
 def begin_generation(config: EngineConfig, checkpoint: Checkpoint) -> Committed:
-    """Write that a query starts on a checkpoint with changelogs; return what was committed before it.
+    """Record that a query starts on a checkpoint with changelogs; return the last commit.
 
     Raises:
         CheckpointNotWritable: nothing can be written to the checkpoint.
@@ -232,7 +238,7 @@ def begin_generation(config: EngineConfig, checkpoint: Checkpoint) -> Committed:
     logged = LoggedCheckpoint(checkpoint)
     begun = logged.begin_generation()
     CommitTopic(config, checkpoint.directory.name).write_start(begun)
-    checkpoint.settle_upgrade()
+    checkpoint.upgrade.settle()
     # The new names are recorded now, so a restore needs none of the dropped topics.
     dropped = logged.dropped_topics()
     if dropped and delete_internal_topics(config, dropped):

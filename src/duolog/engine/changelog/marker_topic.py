@@ -1,4 +1,4 @@
-"""Check that the marker topic of an application belongs to it, and that its last record is never deleted.
+"""Check that the marker topic of an application is its own, and keeps its last record.
 
 Its name derives from the application's, so a user's topic may have the same name.
 """
@@ -9,6 +9,7 @@ from typing import Final
 
 from duolog.engine.changelog.commit_topic import records_in
 from duolog.engine.changelog.internal_topics import is_kept_by_age
+from duolog.engine.client_options import client_options
 from duolog.engine.errors import ChangelogMismatch
 from duolog.engine.exactly_once.epochs import marker_topic
 from duolog.engine.settings import EngineConfig
@@ -19,7 +20,7 @@ _LOOKED_AT: Final = 100
 
 
 def is_marker(key: str, value: bytes) -> bool:
-    """Return whether a record has the form of one in a marker topic, as the kernel's `EpochMarkers` writes them."""
+    """Return whether a record has the form that the kernel's `EpochMarkers` writes."""
     try:
         return key in _KEYS and isinstance(json.loads(value), dict)
     except (ValueError, RecursionError):
@@ -29,7 +30,9 @@ def is_marker(key: str, value: bytes) -> bool:
 def ensure_is_marker(
     config: EngineConfig, topics: TopicReader, name: str, application_id: str
 ) -> None:
-    """Raise ChangelogMismatch if the marker topic is used otherwise or deletes by age; called before anything is written.
+    """Raise ChangelogMismatch if the marker topic is used otherwise or deletes by age.
+
+    Called before anything is written.
 
     Raises:
         BrokerUnreachable: no broker answers.
@@ -43,12 +46,7 @@ def ensure_is_marker(
             topic, application_id, f"It has {partitions} partitions, but a marker topic has one."
         )
     policy = topics.cleanup_policies([topic]).get(topic, "compact")
-    options = {
-        **config.client_options,
-        "bootstrap.servers": config.bootstrap_servers,
-        "log_level": 0,
-    }
-    records = records_in(topic, options, application_id, records_max=_LOOKED_AT)
+    records = records_in(topic, client_options(config), application_id, records_max=_LOOKED_AT)
     if foreign := _foreign(records):
         raise _not_its_own(
             topic, application_id, f'It contains foreign records: one has the key "{foreign}".'
@@ -57,9 +55,10 @@ def ensure_is_marker(
         raise ChangelogMismatch(
             f'internal topic "{topic}" has cleanup.policy={policy} instead of compact',
             query_id=application_id,
-            detail="If the application is stopped for longer than the retention, the record of its last commit is deleted, and "
-            "results could be written again.",
-            hint=f"`duolog topics alter {topic} --config cleanup.policy=compact -b {config.bootstrap_servers}`.",
+            detail="If the application is stopped for longer than the retention, the record of its "
+            "last commit is deleted, and results could be written again.",
+            hint=f"`duolog topics alter {topic} --config cleanup.policy=compact -b "
+            f"{config.bootstrap_servers}`.",
         )
 
 

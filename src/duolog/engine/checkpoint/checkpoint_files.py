@@ -1,4 +1,6 @@
-"""Check that the files that a start depends on exist and are readable; if not, report which, what is lost, what to do.
+"""Check that the files that a start depends on exist and are readable.
+
+An error names the file, what is lost, and what to do.
 
 Spark reads the last entries of its logs and raises a bare Java error if one is empty or truncated.
 If one is missing, as in a partial copy of a directory, Spark reports nothing: it starts from
@@ -6,11 +8,11 @@ scratch, or from older state. The files are checked before Spark starts, and not
 only a person knows whether there is a backup. Spark does not verify the checksums next to these
 files either (`checksums`); a flipped bit is detected here.
 
-    metadata            the id of the query                damaged: its state cannot be found
-    sources/S/0         start positions of the first start damaged: earlier records look like lost ones
-    offsets/N           the input of micro-batch N         damaged and not committed: planned again
-    commits/N           micro-batch N is done              damaged: computed again
-    state/O/P/V_ID.*    state of operator O in task P      missing: V and the ids are those of the last commit
+    metadata          the id of the query                damaged: its state cannot be found
+    sources/S/0       start positions of the first start damaged: earlier records look lost
+    offsets/N         the input of micro-batch N         damaged, not committed: planned again
+    commits/N         micro-batch N is done              damaged: computed again
+    state/O/P/V_ID.*  state of operator O in task P      missing: the last commit names V and ID
 
 If `offsets`, `commits` or `state` contains a file while no micro-batch is planned, even an
 incomplete one, Spark does not start the query. Uncommitted files are removed once the checkpoint is
@@ -22,7 +24,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from duolog.engine.checkpoint.checksums import matches_checksum
 from duolog.engine.checkpoint.file_hints import file_hint
@@ -33,8 +35,7 @@ from duolog.engine.errors import (
     CheckpointNotWritable,
     FileSystemFailed,
 )
-
-Json = dict[str, Any]
+from duolog.engine.json_object import Json
 
 DIFFERS: Final = "Its content does not match its checksum."
 
@@ -123,20 +124,21 @@ def other_format(directory: Path, reads: int, found: int) -> CheckpointMismatch:
 
 
 def ensure_there(spark_dir: Path, application_id: str) -> None:
-    """Raise CheckpointDamaged if Spark's checkpoint with commits is missing: Spark would start from scratch."""
+    """Raise CheckpointDamaged if Spark's commits are missing: Spark would start from scratch."""
     if not (spark_dir / "metadata").exists() and last_commit(spark_dir) is None:
         raise CheckpointDamaged(
             f'directory "{spark_dir}" of application "{application_id}" is missing',
             query_id=application_id,
-            detail="It contains the committed state and positions. Without it everything would be computed from the beginning, and "
-            "results would be written again.",
-            hint="Restore it from a backup. If the application has changelogs, its next start restores it from them; otherwise "
-            f"`duolog state reset {application_id}` makes the next start compute everything again.",
+            detail="It contains the committed state and positions. Without it everything would be "
+            "computed from the beginning, and results would be written again.",
+            hint="Restore it from a backup. If the application has changelogs, its next start "
+            f"restores it from them; otherwise `duolog state reset {application_id}` makes the "
+            "next start compute everything again.",
         )
 
 
 def ensure_readable(spark_dir: Path, application_id: str) -> None:
-    """Raise CheckpointDamaged if a file that Spark needs is unreadable, or missing without Spark noticing."""
+    """Raise CheckpointDamaged if a file that Spark needs is unreadable or missing."""
     committed = numbers_in(spark_dir / "commits")
     if (metadata := spark_dir / "metadata").exists():
         read_json(metadata, application_id)
@@ -149,8 +151,8 @@ def ensure_readable(spark_dir: Path, application_id: str) -> None:
         if not is_whole_entry(path):
             lost = f"It records that micro-batch {number} is done."
             hint = (
-                f"Remove it and .{number}.crc next to it: the micro-batch is computed again, and its "
-                "results are written again."
+                f"Remove it and .{number}.crc next to it: the micro-batch is computed again, and "
+                "its results are written again."
             )
             raise damaged(path, application_id, lost, hint)
     for path in sorted(spark_dir.glob("sources/*/[0-9]*")):
@@ -209,8 +211,8 @@ def _ensure_logs_fit(
                 path,
                 application_id,
                 f"It records that micro-batch {number} is done.",
-                f"Restore it, or remove .{number}.crc next to it: the micro-batch is computed again, "
-                "and its results are written again.",
+                f"Restore it, or remove .{number}.crc next to it: the micro-batch is computed "
+                "again, and its results are written again.",
             )
 
 
@@ -254,7 +256,7 @@ def numbers_in(log: Path) -> list[int]:
 
 
 def is_whole_entry(path: Path) -> bool:
-    """Return whether a file is a complete entry: a line with a version, then lines of JSON or `-`."""
+    """Return whether a file is a complete entry: a version, then lines of JSON or `-`."""
     try:
         version, *lines = path.read_text().splitlines()
         for line in lines:

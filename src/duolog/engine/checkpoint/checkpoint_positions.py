@@ -1,13 +1,11 @@
-"""Offsets of source topics as a checkpoint stores them: in Spark's log of offsets, and in the pinned facts."""
+"""Offsets of source topics in a checkpoint: in Spark's log, and in the pinned facts."""
 
 import json
 from pathlib import Path
-from typing import Any
 
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.ticks import TICKS
 from duolog.engine.topics.offsets import EndOffsets
-
-Json = dict[str, Any]
 
 
 def starts_in(pin: Json) -> dict[str, dict[int, int]]:
@@ -22,7 +20,10 @@ def starts_in(pin: Json) -> dict[str, dict[int, int]]:
 def positions_of_last(
     spark_dir: Path, log: str, starts: dict[str, dict[int, int]]
 ) -> dict[str, dict[int, int]]:
-    """Return the positions after the last entry of one of Spark's logs, `offsets` or `commits`; without entries `starts`."""
+    """Return the positions after the last entry of a log, `offsets` or `commits`, of Spark's.
+
+    Without entries, `starts`.
+    """
     try:
         last = max(int(path.name) for path in (spark_dir / log).iterdir() if path.name.isdigit())
         return positions_in((spark_dir / "offsets" / str(last)).read_text(), starts)
@@ -31,7 +32,7 @@ def positions_of_last(
 
 
 def positions_in(entry: str, before: EndOffsets) -> dict[str, dict[int, int]]:
-    """Return the positions after an entry of Spark's log of offsets: the maximum of it and of `before`.
+    """Return the positions after an entry of Spark's log of offsets, but not before `before`.
 
     Raises:
         ValueError: a line is not JSON.

@@ -1,6 +1,7 @@
 """Verify the checksums that Hadoop keeps next to the files of a checkpoint.
 
-    .N.crc    "crc" and a zero byte, bytes per checksum (4 bytes), then the CRC-32 of each such block of N (4 bytes each)
+    .N.crc    "crc" and a zero byte, bytes per checksum (4 bytes), then the CRC-32 (4 bytes) of each
+              such block of N
 
 Spark reads its logs through Hadoop's FileContext, which writes these files but never verifies them:
 a flipped digit in an offset becomes the offset. A file without a checksum is accepted: HDFS
@@ -43,7 +44,7 @@ def matches_checksum(path: Path) -> bool:
 
 
 def write_with_checksum(path: Path, text: str) -> None:
-    """Replace a file and its checksum; a crash in between leaves one without the other, but never a mismatch."""
+    """Replace a file and its checksum; a crash leaves one of them, but never a mismatch."""
     if isinstance(path, RemotePath):
         return write_durably(path, text)
     _place(path).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Small files next to Spark's checkpoint, written so that a power cut leaves the old or the new content."""
+"""Durable small files: a power cut leaves the old or the new content."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Hints for files that the system refuses to write, by its error text; used for Python and the JVM alike."""
+"""Hints for files that the system refuses to write, by the error text of Python or the JVM."""
 
 from typing import Final
 

@@ -1,4 +1,6 @@
-"""The generations of an application's changelogs, as its checkpoint stores them, and the names of its internal topics.
+"""The generations of an application's changelogs, and the names of its internal topics.
+
+They are stored in `application.json`:
 
     "changelog": {"generation": 3, "since": 17, "generations": [[1, 40], [2, 17]], "prefix": "",
                   "topics": {"totals": "app-totals-changelog-2"}, "dropped": ["app-old-changelog"],
@@ -20,11 +22,13 @@ returned to without finding entries: until the next commit, no file of Spark's c
 All functions are pure: JSON in, JSON out.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Final, Self
 
-Json = dict[str, Any]
+from duolog.engine.json_object import Json
+
 Generations = list[tuple[int, int]]
 """Pairs of a generation and its last committed epoch."""
 
@@ -43,7 +47,7 @@ class InternalTopics:
     """The changelog of each store, as far as they have explicit names."""
 
     @classmethod
-    def of(cls, application_id: str, log: Mapping[str, Any]) -> Self:
+    def of(cls, application_id: str, log: Json) -> Self:
         """Return those of a checkpoint with this changelog section."""
         return cls(application_id, log.get("prefix", ""), log.get("topics", {}))
 
@@ -88,7 +92,7 @@ def without_dropped(log: Json) -> Json:
     return log | {"dropped": []} | made | ({"ids": ids} if ids else {})
 
 
-def held_topics(log: Mapping[str, Any], topics: Iterable[str], before: Iterable[str]) -> list[str]:
+def held_topics(log: Json, topics: Iterable[str], before: Iterable[str]) -> list[str]:
     """Return those of `topics` that hold entries after a commit.
 
     `before` are the changelogs of the topology before an upgrade that has committed nothing yet, or
@@ -99,7 +103,7 @@ def held_topics(log: Mapping[str, Any], topics: Iterable[str], before: Iterable[
 
 
 def closed(log: Json, last: int | None) -> Json:
-    """Return `log` after its generation has ended with the commit `last`, before another one starts."""
+    """Return `log` after its generation has ended with the commit `last`."""
     end = BEFORE_ALL if last is None else last
     generations = [(number, of) for number, of in log["generations"]]
     # A generation without commits has no valid entries, so it is left out.
@@ -123,7 +127,7 @@ def upgraded(
     stores: Iterable[str],
     kept: Mapping[str, str],
 ) -> Json:
-    """Return the changelog section of a fresh checkpoint that continues after the commit `last` of an older one.
+    """Return the section of a fresh checkpoint that continues after the commit `last`.
 
     Args:
         log: the section of the older checkpoint.
@@ -151,12 +155,20 @@ def upgraded(
 
 
 def taken_back(log: Json, last: int | None, now: Json) -> Json:
-    """Return the section after an upgrade is reverted: `log` is from before the upgrade, `now` from the upgrade."""
+    """Return the section after an upgrade is reverted.
+
+    `log` is the section from before the upgrade, `now` that of the upgrade.
+    """
     ended = closed(log, last)
     number = max(log["generation"], now["generation"])
     # Without recorded names it is unknown which of the current topics are still needed.
     dropped = _dropped(now, log["topics"].values()) if "topics" in log else []
     return ended | {"generation": number, "dropped": dropped}
+
+
+def committed_json(generations: Generations) -> str:
+    """Return the generations as the kernel's `Restore` reads them."""
+    return json.dumps({"generations": generations})
 
 
 def _dropped(now: Json, needed: Iterable[str]) -> list[str]:

@@ -1,23 +1,28 @@
 """Ensure that one JVM at a time runs an application and writes to its checkpoint.
 
-    CHECKPOINTS/<application id>/owner.lock     locked by the JVM for as long as it lives
-    CHECKPOINTS/<application id>/owner.process  locked by Python from before its JVM starts; names that process
-    CHECKPOINTS/<application id>/owner.json     number and name of the claim; machine, pid; for people too
-    CHECKPOINTS/<application id>/owner.N.beat   touched every two seconds by the owner numbered N
-    CHECKPOINTS/<application id>/owner.N.claim  at a URL, where there are no locks: created by the claimant of number N
+    CHECKPOINTS/<application id>/
+        owner.lock       locked by the JVM for as long as it lives
+        owner.process    locked by Python from before its JVM starts; names that process
+        owner.json       number and name of the claim; machine, pid; for people too
+        owner.N.beat     touched every two seconds by the owner numbered N
+        owner.N.claim    at a URL, where there are no locks: created by the claimant of number N
 
-    current owner                         what a start finds         what it does
-    a process on this machine, in any     both locks are held        refuses
+    current owner                       what a start finds        what it does
+    a process on this machine, in any   both locks are held       refuses
     container, even if it is paused
-    one whose JVM is still starting       Python's lock is held      refuses, before its own JVM starts
-    a JVM whose Python has just ended     its lock is held           waits, and refuses if it stays held
-    a JVM that has just been killed       the lock is free           continues at once
-    another host, over a shared file      the lock is free or not    watches the beat for LEASE_S; refuses
-    system                                supported                  if it continues, else takes over
-    any owner, at a URL                   no lock; the beat may      as for another host; of two concurrent claims one
-                                          continue or not            creates `owner.N.claim`, the other is refused
-    an owner that was paused, taken for   owner.json has another     its next write fails: the kernel's `Checkpoint`
-    dead and replaced, and resumes        claim                      checks before each one
+    one whose JVM is still starting     Python's lock is held     refuses, before its own JVM
+                                                                  starts
+    a JVM whose Python has just ended   its lock is held          waits, and refuses if it stays
+                                                                  held
+    a JVM that has just been killed     the lock is free          continues at once
+    another host, over a shared file    the lock is free or not   watches the beat for LEASE_S;
+    system                              supported                 refuses if it continues, else
+                                                                  takes over
+    any owner, at a URL                 no lock; the beat may     as for another host; of two
+                                        continue or not           concurrent claims one creates
+                                                                  `owner.N.claim`
+    an owner that was paused, replaced  owner.json has another    its next write fails: the
+    and resumes                         claim                     kernel checks before each one
 
 The JVM's lock is decisive and not Python's, because the JVM briefly outlives a killed Python
 process and could still write. A pid proves nothing: it is reused, and in another container it means
@@ -80,7 +85,7 @@ class Owner:
     """The process id of its JVM."""
     released: bool = False
     process: int | None = None
-    """The Python process that started the JVM, and restarts it if it is killed: the one that a person would stop."""
+    """The Python process that started the JVM and restarts it: stopping it stops both."""
 
     def __str__(self) -> str:
         if self.process is None:
@@ -127,6 +132,7 @@ def claim(
         _claims_here.add(name)
         holder.own(str(directory), content, number)
     except BaseException:
+        # Also after Ctrl-C: the next start must not find the checkpoint locked.
         _unlock_here(directory)
         holder.release(str(directory))
         raise
@@ -137,7 +143,7 @@ def claim(
 
 
 def _claim_number(directory: RemotePath, number: int, application_id: str, lease_s: float) -> int:
-    """Create the claim file of a free number: a file system without locks lets exactly one claimant create it.
+    """Create the claim file of a free number, which exactly one claimant can.
 
     A claim file without a matching `owner.json` belongs to a start that was killed, or to one in
     progress.
@@ -164,7 +170,7 @@ def _makes(file: RemotePath, application_id: str) -> bool:
 
 
 def ensure_no_live_owner(directory: Path, application_id: str, *, watch_s: float = WATCH_S) -> None:
-    """Check, without a JVM, that no process on this machine runs the application; at a URL, on any machine.
+    """Check, without a JVM, that no process on this machine (at a URL: anywhere) is the owner.
 
     `claim` covers what only waiting can show, such as an owner on another host or a JVM that is
     ending. At a URL an owner that has not released the checkpoint is watched for `watch_s`.
@@ -183,7 +189,7 @@ def ensure_no_live_owner(directory: Path, application_id: str, *, watch_s: float
 
 
 def reserve(directory: Path, application_id: str) -> bool:
-    """Keep other processes on this machine from starting the application; needs no JVM, which takes seconds.
+    """Keep other processes on this machine from starting the application, without a JVM.
 
     A later `claim` includes it, and `release` or `give_back` ends it.
 
@@ -334,7 +340,7 @@ def _wait_for_end_of_lease(
 
 
 def _touched_at(beat: Path) -> object:
-    """Return a value that changes while the owner lives; not every file system at a URL can set times."""
+    """Return a value that changes while the owner lives: at a URL, the content of its beat."""
     try:
         return beat.read_bytes() if isinstance(beat, RemotePath) else beat.stat().st_mtime_ns
     except FileNotFoundError:
@@ -345,9 +351,10 @@ def _in_use(directory: Path, application_id: str, owner: Owner | str | None) -> 
     return CheckpointInUse(
         f'application "{application_id}" runs in another process',
         query_id=application_id,
-        detail="An application runs in one process at a time: a second one would not share the work, it "
-        f"would repeat all of it. Checkpoint {directory} is held by {owner or 'it'}.",
-        hint='Stop it first. Give another application its own name, Topology("…"), or data directory. '
+        detail="An application runs in one process at a time: a second one would not share the "
+        f"work, it would repeat all of it. Checkpoint {directory} is held by {owner or 'it'}.",
+        hint='Stop it first. Give another application its own name, Topology("…"), or data '
+        "directory. "
         "To scale one application, use partitions and the setting master, not processes.",
     )
 

@@ -18,15 +18,22 @@ from duolog.engine.checkpoint.checkpoint_files import damaged
 from duolog.engine.errors import CheckpointMismatch
 
 FORMAT: Final = 1
+PREPARED: Final = "prepared."
 _HEAD: Final = re.compile(rb"duolog-prepared (\d+) ([0-9a-f]{64})")
 _ENTRY: Final = re.compile(rb"v\d+\n")
 _LOST: Final = (
     "Results of epoch {} are committed, and it holds the entry that Spark needs for the epoch."
 )
 _HINT: Final = (
-    "Restore the file from a backup. If the stores have changelogs, `duolog state restore FILE` does not need it. Otherwise "
-    "`duolog state reset {}` computes everything again, and its results are written again."
+    "Restore the file from a backup. If the stores have changelogs, `duolog state restore FILE` "
+    "does not need it. Otherwise `duolog state reset {}` computes everything again, and its "
+    "results are written again."
 )
+
+
+def prepared_path(directory: Path, epoch: int) -> Path:
+    """Return where a checkpoint in `directory` has the entry of an epoch."""
+    return directory / f"{PREPARED}{epoch}"
 
 
 def read_pending_commit(path: Path, epoch: int, application_id: str, *, digest: str = "") -> str:
@@ -51,6 +58,7 @@ def read_pending_commit(path: Path, epoch: int, application_id: str, *, digest: 
     if head is None or hashlib.sha256(entry).hexdigest().encode() != head[2]:
         raise damaged(path, application_id, _LOST.format(epoch), _HINT.format(application_id))
     if digest and head[2].decode() != digest:
-        lost = f"{_LOST.format(epoch)} It belongs to another attempt: the marker names the SHA-256 {digest}."
+        other = f"It belongs to another attempt: the marker names the SHA-256 {digest}."
+        lost = f"{_LOST.format(epoch)} {other}"
         raise damaged(path, application_id, lost, _HINT.format(application_id))
     return entry.decode()

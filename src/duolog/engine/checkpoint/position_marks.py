@@ -1,26 +1,29 @@
 r"""Marks: facts about a partition at a position that is stored outside of its log.
 
     CHECKPOINTS/<application id>/positions.json
-    {"fingerprint": "…", "topics": {"orders": {"id": "…", "partitions": {"0": [310, 4, 309, 4, "9f…"]}}}}
+    {"fingerprint": "…", "topics": {
+        "orders": {"id": "…", "partitions": {"0": [310, 4, 309, 4, "9f…"]}}}}
 
-A log can become shorter than a position in it: a restored backup, a power cut without fsync, the election of a lagging
-replica. Its end is then before the position, until new records extend it past the position. These facts detect that:
+A log can become shorter than a position in it: a restored backup, a power cut without fsync, the
+election of a lagging replica. Its end is then before the position, until new records extend it past
+the position. These facts detect that:
 
-    position, leader epoch     the next offset to read, and the partition's leader epoch when it got that far
-    record, epoch, digest      the last record before the position, its leader epoch and a digest of its content
+    position, leader epoch    the next offset to read, and the leader epoch when it got that far
+    record, epoch, digest     the last record before the position, its leader epoch and a digest
 
-Only committed positions are stored. The file is written a moment later; after a crash it may be a few seconds older than
-Spark's log of offsets: less complete, but never wrong.
+Only committed positions are stored. The file is written a moment later; after a crash it may be a
+few seconds older than Spark's log of offsets: less complete, but never wrong.
 
-Source: KIP-320 for leader epochs. The digest is our own: a broker restored from a backup reuses leader epochs.
+Source: KIP-320 for leader epochs. The digest is our own: a broker restored from a backup reuses
+leader epochs.
 """
 
 import contextlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from duolog.engine.checkpoint.checkpoint_files import damaged, fingerprint, read_json, writing
 from duolog.engine.checkpoint.durable import write_durably
@@ -32,6 +35,13 @@ _LOST: Final = "It records how far topics were read, and is compared with them a
 _HINT: Final = "Remove the file: positions are then compared with the ends of the topics only."
 
 
+class _KeptTopic(TypedDict):
+    """A topic in the file."""
+
+    id: str
+    partitions: dict[str, tuple[int, int, int, int, str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Marks:
     """The marks of one application, and the ids of their topics."""
@@ -40,7 +50,7 @@ class Marks:
     topic_ids: Mapping[str, str]
 
     def within(self, topics: Iterable[str], topic_ids: Mapping[str, str]) -> dict[Position, Mark]:
-        """Return the marks in `topics`, without those of topics whose id has changed: they are about another topic.
+        """Return the marks in `topics`, without those of topics whose id has changed.
 
         A topic whose id is unknown, or not reported now, counts as the same one: a log that has
         lost records is then refused instead of skipped.
@@ -69,8 +79,8 @@ def read_marks(directory: Path) -> Marks:
     if not path.is_file():
         return NOTHING
     kept = read_json(path, directory.name)
-    topics: Any = kept.get("topics")
-    if kept.get("fingerprint") != fingerprint(topics):
+    topics: dict[str, _KeptTopic] | None = kept.get("topics")
+    if topics is None or kept.get("fingerprint") != fingerprint(topics):
         raise damaged(path, directory.name, _LOST, _HINT)
     try:
         of = {
@@ -89,10 +99,16 @@ def write_marks(directory: Path, marks: Marks) -> None:
     Raises:
         CheckpointNotWritable: this user may not write there, or there is no space.
     """
-    topics: dict[str, dict[str, Any]] = {}
+    topics: dict[str, _KeptTopic] = {}
     for (topic, number), mark in sorted(marks.of.items()):
         content = topics.setdefault(topic, {"id": marks.topic_ids.get(topic, ""), "partitions": {}})
-        content["partitions"][str(number)] = list(astuple(mark))
-    content = {"fingerprint": fingerprint(topics), "topics": topics}
+        content["partitions"][str(number)] = (
+            mark.position,
+            mark.leader_epoch,
+            mark.record,
+            mark.record_epoch,
+            mark.digest,
+        )
+    kept = {"fingerprint": fingerprint(topics), "topics": topics}
     with writing(directory, directory.name), contextlib.suppress(FileNotFoundError):
-        write_durably(directory / MARKS_FILE, json.dumps(content))
+        write_durably(directory / MARKS_FILE, json.dumps(kept))

@@ -6,15 +6,14 @@ the other differences mostly follow from it.
 
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Final
 
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.store_layouts import FOR_PEOPLE, UNPINNED
 
-Json = dict[str, Any]
-
 MAY_CHANGE: Final = (
-    "Results, sinks and settings may change, and filters, projections and joins upstream of an aggregate "
-    "over a stream."
+    "Results, sinks and settings may change, and filters, projections and joins upstream of an "
+    "aggregate over a stream."
 )
 _NOTHING: Final = "nothing"
 _CLOSED: Final = {False: "close only when records arrive", True: "also close after an idle timeout"}
@@ -45,7 +44,10 @@ def same_texts(pinned: Json, now: Json) -> bool:
 
 
 def store_difference(store: str, pinned: Json, now: Json) -> str:
-    """Describe the first difference between two layouts of a store, ignoring its location; or return an empty text."""
+    """Describe the first difference between two layouts of a store, ignoring its location.
+
+    Without one, return an empty text.
+    """
     anywhere = {"place": None}
     return next(_store_differences(store, pinned | anywhere, now | anywhere), "")
 
@@ -97,13 +99,15 @@ def _gone_and_new(old: dict[str, Json], new: dict[str, Json]) -> Iterator[str]:
         for other, like in added.items():
             if _kept(layout) == _kept(like):
                 yield (
-                    f'The {called(store, layout)} kept its state in store "{store}" and would now in '
-                    f'"{other}". A store without a name is numbered by its place in the topology. '
+                    f'The {called(store, layout)} kept its state in store "{store}" and would now '
+                    f'in "{other}". A store without a name is numbered by its place in the '
+                    "topology. "
                     f"To keep the old one, write {_naming(like, store)}."
                 )
     for store, layout in gone.items():
         others = ", ".join(f"the {called(*item)}" for item in added.items()) or "none"
-        yield f'The {called(store, layout)} was removed, with store "{store}"; new stores: {others}.'
+        gone_store = f'The {called(store, layout)} was removed, with store "{store}"'
+        yield f"{gone_store}; new stores: {others}."
     for store, layout in added.items():
         yield f'The {called(store, layout)} is new, with store "{store}".'
 
@@ -167,7 +171,8 @@ def _results_changed(old: Json, new: Json) -> str:
 
 def _explain_filters(old: Json, new: Json, part: str) -> str:
     if part not in old or part not in new:
-        return "is ambiguous: another store now has the same content. Name each with materialized(...)."
+        ambiguous = "is ambiguous: another store now has the same content."
+        return f"{ambiguous} Name each with materialized(...)."
     text = "has changed: " + _was_and_is(
         "the filter upstream of it", _text(old[part]), _text(new[part])
     )

@@ -1,6 +1,7 @@
-"""Repair the absolute paths by which Spark finds the schemas of its stores, after a checkpoint was moved or copied.
+"""Repair the absolute paths of Spark's state schemas after a checkpoint was moved or copied.
 
-    state/O/_metadata/v2/N      of operator O: a line with a version, then JSON with "stateSchemaFilePaths"
+    state/O/_metadata/v2/N      of operator O: a line with a version, then JSON with
+                                "stateSchemaFilePaths"
     state/O/_stateSchema/S/F    the schemas themselves
 
 A copy would read the schemas in the directory it was copied from, and write more of them there; if
@@ -13,10 +14,11 @@ Source: Spark `OperatorStateMetadataV2`, `StateStoreMetadataV2`.
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from duolog.engine.checkpoint.checksums import matches_checksum, write_with_checksum
 from duolog.engine.errors import CheckpointDamaged
+from duolog.engine.json_object import Json
 
 _PATHS: Final = "stateSchemaFilePaths"
 _DIRECTORY: Final = "/_stateSchema/"
@@ -72,8 +74,11 @@ def _entries(directory: Path, state: str) -> Iterator[Path]:
             yield path
 
 
-def _read(path: Path) -> tuple[str, list[list[dict[str, Any]]], list[Any]] | None:
-    """Return the version, the stores in each line (parts of the lines), and the lines; None if unreadable."""
+def _read(path: Path) -> tuple[str, list[list[Json]], list[Json]] | None:
+    """Return the version, the stores in each line (parts of it), and the lines.
+
+    None if the file is unreadable.
+    """
     try:
         version, *lines = path.read_text().splitlines()
         parsed = [json.loads(line) for line in lines]
@@ -86,7 +91,7 @@ def _read(path: Path) -> tuple[str, list[list[dict[str, Any]]], list[Any]] | Non
     return (version, stores, parsed) if parsed and version.startswith("v") else None
 
 
-def _text(lines: list[Any]) -> str:
+def _text(lines: list[Json]) -> str:
     return "\n".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in lines)
 
 
@@ -97,7 +102,10 @@ def _place(path: Path, schema: str) -> Path | None:
 
 
 def _own(path: Path, schema: str) -> str | None:
-    """Return the rewritten path of a schema; None if it need not change, or is on another file system."""
+    """Return the rewritten path of a schema.
+
+    None if it need not change, or is on another file system.
+    """
     place = _place(path, schema)
     if place is None or not schema.startswith(_LOCAL) or not place.exists():
         return None
@@ -112,6 +120,6 @@ def _failed(path: Path, application_id: str, what: str) -> CheckpointDamaged:
         f'file "{path}" of application "{application_id}" {what}',
         query_id=application_id,
         detail=_LOST,
-        hint=f"Restore the checkpoint from a backup, or run `duolog state reset {application_id}` to compute everything "
-        "again from the topics.",
+        hint=f"Restore the checkpoint from a backup, or run `duolog state reset {application_id}` "
+        "to compute everything again from the topics.",
     )

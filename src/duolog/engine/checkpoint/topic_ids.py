@@ -36,15 +36,16 @@ LOOK_EVERY_S: Final = 5.0
 
 
 def rewrite_changelogs_hint(*, of_sql: bool) -> str:
-    """Return the hint for rewriting changelogs from an intact checkpoint; empty if no command does it.
+    """Return the hint to rewrite changelogs from an intact checkpoint; empty without a command.
 
     `duolog repartition` needs the file of a topology, which SQL's queries do not have.
     """
     if of_sql:
         return ""
     return (
-        "The checkpoint still has the state of the last commit: `duolog repartition FILE --tasks N` with the current number of "
-        "tasks makes the next start write all of it to new changelogs."
+        "The checkpoint still has the state of the last commit: `duolog repartition FILE --tasks "
+        "N` with the current number of tasks makes the next start write all of it to new "
+        "changelogs."
     )
 
 
@@ -71,7 +72,9 @@ class TopicWatch:
     _asked_at: float = field(default_factory=time.monotonic)
 
     def look(self, positions: Callable[[], tuple[EndOffsets, EndOffsets]] | None = None) -> None:
-        """Compare ids and logs, at most every few seconds. `positions` returns the positions that were read and those committed.
+        """Compare ids and logs, at most every few seconds.
+
+        `positions` returns the positions that were read, and those that were committed.
 
         Raises:
             LogTruncated: a log is shorter than a position in it.
@@ -89,10 +92,11 @@ class TopicWatch:
                 raise ResultTopicRecreated(
                     f'result topic "{topic}" was deleted and created again',
                     query_id=self.application_id,
-                    detail="It was created with the broker's defaults, and lacks what was written to it "
-                    "before.",
-                    hint="Delete it again: the next start creates it correctly. It then contains only later "
-                    f"changes; `duolog state reset {self.application_id}` writes all results again.",
+                    detail="It was created with the broker's defaults, and lacks what was written "
+                    "to it before.",
+                    hint="Delete it again: the next start creates it correctly. It then contains "
+                    f"only later changes; `duolog state reset {self.application_id}` writes all "
+                    "results again.",
                 )
         self._look_at_changelogs(found)
         self._look_at_logs(positions, found)
@@ -144,7 +148,8 @@ class TopicWatch:
         return ChangelogLost(
             f'changelog "{topic}" {what}',
             query_id=self.application_id,
-            detail="State that is restored from it would lack everything that has not changed since.",
+            detail="State that is restored from it would lack everything that has not changed "
+            "since.",
             hint=rewrite_changelogs_hint(of_sql=self.of_sql)
             or f"`duolog state reset {self.application_id}` starts again from the source topics.",
         )
@@ -165,6 +170,7 @@ def ensure_same_topics(
                 query_id=application_id,
                 detail=f"Its id is {id_now}; the checkpoint was written from {kept[topic]}. "
                 "The offsets in the checkpoint mean other records.",
-                hint=f"Run `duolog state reset {application_id}` to compute everything again from the new topic, or "
-                "start under another application id. Results of the old topic stay as they are.",
+                hint=f"Run `duolog state reset {application_id}` to compute everything again from "
+                "the new topic, or start under another application id. Results of the old topic "
+                "stay as they are.",
             )

@@ -1,8 +1,8 @@
-"""Detect truncated logs: compare stored positions with the logs at each start and while a query runs.
+"""Detect truncated logs: compare them with stored positions, at each start and later.
 
-    position > end of its log                        truncated
-    leader epoch or last record differs              truncated, then extended past the position
-    else                                             the position and its current facts are the next mark
+    position > end of its log              truncated
+    leader epoch or last record differs    truncated, then extended past the position
+    else                                   the position and its current facts are the next mark
 
 Positions are stored outside of their logs by Spark's log of offsets (for sources, including those
 of global tables) and by the state, which contains all of its changelogs. Records that the broker
@@ -148,7 +148,10 @@ class TruncationWatch:
         ends: Mapping[Position, LogEnd],
         look_at: Collection[Position] = (),
     ) -> None:
-        """Raise LogTruncated for marks that do not match; records are read if the leader epoch differs, or if in `look_at`."""
+        """Raise LogTruncated for marks that do not match.
+
+        Records are read if the leader epoch differs, and for positions in `look_at`.
+        """
         here = {at: mark for at, mark in marks.items() if at in ends}
         wrong = {
             at: f"ends at offset {ends[at].offset}, but was read up to offset {mark.position}"
@@ -187,7 +190,10 @@ class TruncationWatch:
         )
         if self._kept is not None and not self._kept.knows_id(topic):
             detail += " Or the topic was deleted and created again: its id was unknown."
-        reset = f"`duolog state reset {application_id}` makes the next start compute everything again from the topics."
+        reset = (
+            f"`duolog state reset {application_id}` makes the next start compute everything again "
+            "from the topics."
+        )
         if is_internal:
             return LogTruncated(
                 f'changelog "{topic}" of application "{application_id}" has lost records',

@@ -1,1 +1,1 @@
-"""Transactions of exactly-once: one per epoch, committed with Spark's commit; fencing of the previous owner."""
+"""Exactly-once results: a transaction for each epoch, and fencing of the previous owner."""

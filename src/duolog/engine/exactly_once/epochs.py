@@ -1,40 +1,53 @@
 """Decide which epochs count under exactly-once, by the marker in Kafka and Spark's log of commits.
 
-    CHECKPOINTS/<application id>/prepared.N       the content of commits/N, stored before the transaction is committed
+    CHECKPOINTS/<application id>/prepared.N       the content of commits/N, stored before the commit
     CHECKPOINTS/<application id>/spark/commits/N  Spark's: epoch N is done
-    topic <application id>-epochs                 the marker: the last committed epoch, and Spark's id of its query
+    topic <application id>-epochs                 the marker: the last committed epoch and its query
 
 The transaction decides (`Transactions` in the kernel). It is committed between the two files, so a
 start finds
 
-    marker                            what has happened                   what is done
-    of an epoch in commits            all is done, or nothing was written nothing
-    of an epoch before a prepared.N   the marker topic was truncated      refused
+    marker                           what has happened                    what is done
+    of an epoch in commits           all is done, or nothing was written  nothing
+    of an epoch before a prepared.N  the marker topic was truncated       refused
       that is in commits
-    of the epoch after commits        a crash after the transaction       prepared.N becomes commits/N, once all
-                                                                          transactions of executors
+    of the epoch after commits       a crash after the transaction        prepared.N becomes
+                                                                          commits/N, once all parts
                                                                           are committed
-    of a later epoch                  an older copy of the checkpoint     refused
-    of another query                  another checkpoint wrote results    refused, or taken over if the checkpoint says so;
-                                                                          an upgrade continues after
-                                                                          the query before it
+    of a later epoch                 an older copy of the checkpoint      refused
+    of another query                 another checkpoint wrote results     refused, unless an upgrade
+                                                                          continues after it, or the
+                                                                          checkpoint says so
 """
 
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, NotRequired, Self, TypedDict
 
-from duolog.engine.checkpoint.checkpoint import PREPARED, Checkpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.checkpoint.checkpoint_files import last_commit, read_json, writing
 from duolog.engine.checkpoint.checksums import write_with_checksum
 from duolog.engine.checkpoint.durable import make_durable_dir
-from duolog.engine.checkpoint.pending_commit import read_pending_commit
+from duolog.engine.checkpoint.pending_commit import (
+    PREPARED,
+    prepared_path,
+    read_pending_commit,
+)
 from duolog.engine.errors import CheckpointDamaged, CheckpointMismatch, LogTruncated
-from duolog.engine.exactly_once.executor_transactions import ExecutorTransaction
+from duolog.engine.exactly_once.executor_transactions import ExecutorTransaction, Part
 
 NO_EPOCH: Final = -1
+
+
+class MarkerRecord(TypedDict):
+    """The record `epoch` of the marker topic."""
+
+    query: str
+    epoch: int
+    prepared: NotRequired[str]
+    parts: NotRequired[list[Part]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +62,8 @@ class Marker:
     """The SHA-256 of the prepared entry of the epoch; empty if unknown."""
 
     @classmethod
-    def parse(cls, markers: Mapping[str, Mapping[str, Any]]) -> Self:
-        """Parse the records of the marker topic, by key."""
+    def parse(cls, markers: Mapping[str, MarkerRecord]) -> Self:
+        """Parse the records of the marker topic, by key; others than `epoch` are ignored."""
         found = markers.get("epoch")
         if found is None:
             return cls()
@@ -65,12 +78,14 @@ def marker_topic(name: str) -> str:
 
 
 def transactional_id(name: str) -> str:
-    """Return the transactional id of the deciding transactions of the application with this transaction name."""
+    """Return the transactional id of the transactions that decide, for this transaction name."""
     return f"{name}-0"
 
 
 def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
-    """Raise unless the checkpoint continues where the committed results end. `topic` is the marker topic.
+    """Raise unless the checkpoint continues where the committed results end.
+
+    `topic` is the marker topic.
 
     Raises:
         CheckpointMismatch: committed results are unknown to the checkpoint; they would be written
@@ -84,20 +99,21 @@ def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
     if marker.query != query_id(checkpoint):
         if checkpoint.takes_over() == (marker.query, marker.epoch):
             return None
-        before = checkpoint.spark_dir_before_upgrade
+        before = checkpoint.upgrade.spark_dir_before
         if before is None or marker.query != _query_id(before, application_id):
             raise _not_its_own(checkpoint, topic, _why_other(checkpoint))
         if marker.epoch > _last_committed(before):
             raise _not_its_own(
                 checkpoint,
                 topic,
-                "A crash followed its last transaction; start it once as it was before the upgrade.",
+                "A crash followed its last transaction; start it once as it was before the "
+                "upgrade.",
             )
         return None
     last = last_committed(checkpoint)
     if marker.epoch <= last:
         return _ensure_marker_is_whole(checkpoint, marker, topic)
-    if marker.epoch > last + 1 or not checkpoint.prepared(marker.epoch).is_file():
+    if marker.epoch > last + 1 or not prepared_path(checkpoint.directory, marker.epoch).is_file():
         known = f"epoch {last}" if last >= 0 else "the start"
         raise _not_its_own(
             checkpoint,
@@ -114,12 +130,15 @@ def ensure_goes_on(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
 
 
 def _read_prepared(checkpoint: Checkpoint, marker: Marker) -> str:
-    path, application_id = checkpoint.prepared(marker.epoch), checkpoint.directory.name
+    path, application_id = (
+        prepared_path(checkpoint.directory, marker.epoch),
+        checkpoint.directory.name,
+    )
     return read_pending_commit(path, marker.epoch, application_id, digest=marker.prepared)
 
 
 def _ensure_marker_is_whole(checkpoint: Checkpoint, marker: Marker, topic: str) -> None:
-    """Raise LogTruncated if the marker topic lacks an epoch that it has had: the epoch's entry in Spark's log proves it."""
+    """Raise LogTruncated if the marker topic lacks an epoch that Spark's log has."""
     done = (of for of in _prepared_epochs(checkpoint) if _has_become_entry(checkpoint, of))
     marked = max(done, default=NO_EPOCH)
     if marked <= marker.epoch:
@@ -129,17 +148,20 @@ def _ensure_marker_is_whole(checkpoint: Checkpoint, marker: Marker, topic: str) 
     raise LogTruncated(
         f'topic "{topic}" of application "{application_id}" has lost records',
         query_id=application_id,
-        detail=f"It contains {known}; epoch {marked} was committed to it. Results that were committed in the same "
-        "transactions may be lost too.",
-        hint=f"Restore the broker's data. To compute everything again, run `duolog state reset {application_id}`.",
+        detail=f"It contains {known}; epoch {marked} was committed to it. Results that were "
+        "committed in the same transactions may be lost too.",
+        hint="Restore the broker's data. To compute everything again, run `duolog state reset "
+        f"{application_id}`.",
     )
 
 
 def _has_become_entry(checkpoint: Checkpoint, epoch: int) -> bool:
-    """Return whether the prepared entry of an epoch is in Spark's log: it is put there after its transaction."""
+    """Return whether the prepared entry of an epoch is in Spark's log, so that it is committed."""
     entry = checkpoint.spark_dir / "commits" / str(epoch)
     with contextlib.suppress(FileNotFoundError, CheckpointDamaged, CheckpointMismatch):
-        prepared = read_pending_commit(checkpoint.prepared(epoch), epoch, checkpoint.directory.name)
+        prepared = read_pending_commit(
+            prepared_path(checkpoint.directory, epoch), epoch, checkpoint.directory.name
+        )
         return entry.read_text() == prepared
     return False
 
@@ -150,7 +172,7 @@ def _prepared_epochs(checkpoint: Checkpoint) -> list[int]:
 
 
 def is_behind(checkpoint: Checkpoint, marker: Marker) -> bool:
-    """Return whether a crash happened after an epoch was decided to count, and before Spark's entry of it was written."""
+    """Return whether a crash followed the decision about an epoch, before Spark's entry of it."""
     return marker.query == query_id(checkpoint) and marker.epoch == last_committed(checkpoint) + 1
 
 
@@ -179,7 +201,7 @@ def finish(checkpoint: Checkpoint, marker: Marker) -> bool:
         # Keep the last one that counts: it later proves how far the marker had advanced.
         if not (is_own and number == marker.epoch):
             with contextlib.suppress(OSError):
-                checkpoint.prepared(number).unlink()
+                prepared_path(checkpoint.directory, number).unlink()
     return behind
 
 
@@ -218,10 +240,12 @@ def _why_other(checkpoint: Checkpoint) -> str:
 def _not_its_own(checkpoint: Checkpoint, topic: str, how: str) -> CheckpointMismatch:
     application_id = checkpoint.directory.name
     return CheckpointMismatch(
-        f'application "{application_id}" has committed results that its checkpoint does not know of',
+        f'application "{application_id}" has committed results that its checkpoint does not know '
+        "of",
         query_id=application_id,
         detail=f"{how} Continuing would write results again. Checkpoint: {checkpoint.directory}.",
         hint="Restore the checkpoint that they were written with. To write all results again, "
-        f'`duolog state reset {application_id}` removes checkpoint and internal topics, "{topic}" with them; '
+        f'`duolog state reset {application_id}` removes checkpoint and internal topics, "{topic}" '
+        "with them; "
         "or use another application id.",
     )

@@ -1,4 +1,4 @@
-"""The transactions of executors that make up an epoch on a cluster, and their recovery after a crash.
+"""The transactions of executors that make up an epoch on a cluster, and their recovery.
 
 A marker decides that an epoch counts, and names its transactions; then they are committed one by
 one. So a start that finds the marker but not Spark's entry asks their coordinators for their
@@ -6,7 +6,7 @@ states:
 
     all open or committed        the rest is committed: the epoch counts
     some ended, none committed   the open ones are aborted: the epoch is computed again
-    some ended, some committed   refused: readers have seen a part of the epoch's results, the rest is lost
+    some ended, some committed   refused: readers have seen some results, and the rest is lost
 
 A broker ends a transaction by itself after `transaction.timeout.ms`: after a crash in these
 milliseconds and a pause longer than that. A transaction that the broker no longer knows, after a
@@ -15,11 +15,26 @@ week, counts both as ended and as committed.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Literal, Self, TypedDict
 
-Json = Mapping[str, Any]
 State = Literal["open", "committed", "ended", "forgotten"]
 Outcome = Literal["commit", "again", "lost"]
+
+
+class Part(TypedDict):
+    """A transaction in a marker."""
+
+    id: str
+    producer: int
+    epoch: int
+
+
+class Description(TypedDict):
+    """The report of a transaction's coordinator, with Kafka's name of its state."""
+
+    state: str
+    producer: int
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +46,11 @@ class ExecutorTransaction:
     epoch: int
 
     @classmethod
-    def parse(cls, found: Json) -> Self:
+    def parse(cls, found: Part) -> Self:
         return cls(str(found["id"]), int(found["producer"]), int(found["epoch"]))
 
-    def state(self, known: Json | None) -> State:
-        """Return its state, given what its coordinator reports: `state` in Kafka's terms, `producer` and `epoch`."""
+    def state(self, known: Description | None) -> State:
+        """Return its state, given what its coordinator reports; None if that is nothing."""
         if known is None:
             return "forgotten"
         match known["state"]:
@@ -48,7 +63,9 @@ class ExecutorTransaction:
         return "ended"
 
 
-def states_of(parts: Iterable[ExecutorTransaction], known: Mapping[str, Json]) -> dict[str, State]:
+def states_of(
+    parts: Iterable[ExecutorTransaction], known: Mapping[str, Description]
+) -> dict[str, State]:
     """Return the state of each transaction, by its id."""
     return {part.id: part.state(known.get(part.id)) for part in parts}
 

@@ -11,11 +11,12 @@ transaction has ended.
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka import KafkaException, Producer
 
 from duolog.core.units import MINUTE_MS
+from duolog.engine.client_options import client_options
 from duolog.engine.errors import BrokerUnreachable, FailureKind, QueryFailed
 from duolog.engine.exactly_once.epochs import transactional_id
 from duolog.engine.jvm.masters import is_one_jvm
@@ -38,20 +39,18 @@ def fence(config: EngineConfig, name: str, application_id: str) -> None:
     Raises:
         BrokerUnreachable: no broker answers, or one that the transaction wrote to does not.
     """
-    options: dict[str, Any] = {**config.client_options, "log_level": 0}
-    options |= {
-        "bootstrap.servers": config.bootstrap_servers,
-        "transactional.id": transactional_id(name),
-    }
+    options = client_options(config)
     try:
-        Producer(options).init_transactions(_FENCES_WITHIN_S)
+        Producer({**options, "transactional.id": transactional_id(name)}).init_transactions(
+            _FENCES_WITHIN_S
+        )
     except KafkaException as error:
         raise BrokerUnreachable(
             f'the last transaction of application "{application_id}" has not ended',
             query_id=application_id,
             detail=f"{error.args[0] if error.args else error}.",
-            hint="A broker that leads a partition of its topics may be down: see its log. Start the application again "
-            "once the broker is back; nothing was changed.",
+            hint="A broker that leads a partition of its topics may be down: see its log. Start "
+            "the application again once the broker is back; nothing was changed.",
         ) from error
 
 
@@ -80,10 +79,13 @@ def ensure_ended(
         names = ", ".join(found[:_SHOWN_MAX]) + (" …" if len(found) > _SHOWN_MAX else "")
         if clock() >= deadline:
             raise QueryFailed(
-                f'a transaction of application "{application_id}" has not ended in {within_s:.0f} s',
+                f'a transaction of application "{application_id}" has not ended in {within_s:.0f} '
+                "s",
                 query_id=application_id,
-                detail=f"It is open in {names}: records committed after its start cannot be read yet.",
-                hint="Start it again later: the broker aborts abandoned transactions after transaction.timeout.ms.",
+                detail=f"It is open in {names}: records committed after its start cannot be read "
+                "yet.",
+                hint="Start it again later: the broker aborts abandoned transactions after "
+                "transaction.timeout.ms.",
                 kind=FailureKind(may_pass=True),
             )
         if not is_told:

@@ -1,8 +1,10 @@
 """Compute when a broker aborts a transaction of results, and refuse look-ups that may take longer.
 
-transaction     twice an epoch, and at least two minutes; on a cluster 15, since transactions of executors are committed
-                after the decision that they count. Or the client setting transaction.timeout.ms
-look-up         attempts times timeout, plus the pauses between attempts: an epoch, and its transaction, ends after its look-ups
+transaction    twice an epoch, and at least two minutes; on a cluster 15, since transactions of
+               executors are committed after the decision that they count. Or the client setting
+               transaction.timeout.ms
+look-up        attempts times timeout, plus the pauses between attempts: an epoch, and its
+               transaction, ends after its look-ups
 """
 
 from typing import Final
@@ -57,14 +59,17 @@ def ensure_lookups_end_in_time(plan: Plan, config: EngineConfig) -> None:
             place = plan.places.get(node.name, "")
             at = f"{node} at {place}" if place else f"{node}"
             raise ConfigError(
-                f"look-up {function.called} of {at} may take {lasts_ms} ms, and a transaction of results {timeout_ms} ms",
+                f"look-up {function.called} of {at} may take {lasts_ms} ms, and a transaction of "
+                f"results {timeout_ms} ms",
                 name=NAME,
                 value=timeout_ms,
-                detail=f"It is tried {_times(tries)}, each time for {lookups.timeout_ms} ms, "
-                f"with pauses that start at {lookups.pause_ms} ms. An epoch ends after its look-ups; "
-                "the broker aborts a transaction that lasts longer, and the epoch is computed again.",
-                hint="Give map_async a shorter timeout, a shorter backoff or fewer retries; or raise epoch.ms, since a transaction may last for two "
-                "epochs; or use processing.guarantee=at_least_once.",
+                detail=f"It is tried {_times(tries)}, each time for {lookups.timeout_ms} ms, with "
+                f"pauses that start at {lookups.pause_ms} ms. An epoch ends after its look-ups; "
+                "the broker aborts a transaction that lasts longer, and the epoch is computed "
+                "again.",
+                hint="Give map_async a shorter timeout, a shorter backoff or fewer retries; or "
+                "raise epoch.ms, since a transaction may last for two epochs; or use "
+                "processing.guarantee=at_least_once.",
             )
 
 

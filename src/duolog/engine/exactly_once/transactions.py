@@ -1,6 +1,7 @@
 """The transactions of the driver that write each result exactly once: open, finish, close.
 
-    open     check that the checkpoint belongs to the committed results ─▶ fence earlier writers ─▶ finish what was decided
+    open     check that the checkpoint belongs to the committed results
+             ─▶ fence earlier writers ─▶ finish what was decided
              ─▶ abort the transactions that executors of earlier starts left open
 
 The kernel runs them (`Transactions` in Java); `epochs` and `executor_transactions` decide what
@@ -12,7 +13,7 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Protocol
 
 from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.errors import CheckpointMismatch
@@ -26,6 +27,7 @@ from duolog.engine.exactly_once.epochs import (
     query_id,
 )
 from duolog.engine.exactly_once.executor_transactions import (
+    Description,
     ExecutorTransaction,
     State,
     outcome,
@@ -35,12 +37,32 @@ from duolog.engine.exactly_once.executor_transactions import (
 logger: Final = logging.getLogger(__name__)
 
 
+class Kernel(Protocol):
+    """The Java class. `settings` is a Java map with the settings of Kafka's clients."""
+
+    def markers(self, name: str, settings: object) -> str: ...
+    def open(
+        self,
+        spark_dir: str,
+        name: str,
+        host: str,
+        settings: object,
+        clustered: bool,  # noqa: FBT001 - positional in Java
+    ) -> str: ...
+    def close(self, spark_dir: str) -> None: ...
+    def mark(self, spark_dir: str, query: str, epoch: int) -> None: ...
+    def endOthers(self, spark_dir: str, settings: object) -> None: ...
+    def describe(self, parts: str, settings: object) -> str: ...
+    def commitParts(self, parts: str, settings: object) -> None: ...
+    def abortParts(self, parts: str, settings: object) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """The transactions of one application. `kernel` is the Java class, `settings` a Java map of settings for Kafka's clients."""
+    """The transactions of one application."""
 
-    kernel: Any
-    settings: Any
+    kernel: Kernel
+    settings: object
     checkpoint: Checkpoint
     name: str
     """The name of the application in Kafka, unique in the cluster."""
@@ -78,6 +100,8 @@ class Transactions:
                 self.kernel.mark(self._spark_dir, marker.query, marker.epoch)
             self.kernel.endOthers(self._spark_dir, self.settings)
         except BaseException:
+            # Also after Ctrl-C: readers would wait for what is open. The original error says more
+            # than any error of py4j here.
             with contextlib.suppress(Exception):
                 self.close()
             raise
@@ -97,7 +121,7 @@ class Transactions:
             raise self.lost(marker, states_of(marker.parts, self._known(marker.parts)))
 
     def take_over_what_was_begun(self) -> None:
-        """Let a checkpoint that has not started continue after any results committed under its name.
+        """Let a checkpoint that has not started continue after results committed under its name.
 
         For callers that start again deliberately and repeatedly under one name, such as rebuilds.
         Call it after `pin`.
@@ -108,7 +132,7 @@ class Transactions:
                 self.checkpoint.take_over(marker.query, marker.epoch)
 
     def commit_parts(self, marker: Marker) -> bool:
-        """Commit what the marker decides; return whether all of its results exist. If not, none does.
+        """Commit what the marker decides; return whether all of its results exist, or none.
 
         Raises:
             CheckpointMismatch: some results exist, and others are lost.
@@ -130,16 +154,18 @@ class Transactions:
         return CheckpointMismatch(
             f"results of epoch {marker.epoch} were lost",
             query_id=self.checkpoint.directory.name,
-            detail="The epoch was decided to count, but before all executors' transactions were committed the broker "
-            f"aborted some after transaction.timeout.ms: {ended}.",
-            hint="To compute everything again from the topics, delete the application's result topics and run "
-            f"`duolog state reset {self.checkpoint.directory.name}`; or use another application id.",
+            detail="The epoch was decided to count, but before all executors' transactions were "
+            f"committed the broker aborted some after transaction.timeout.ms: {ended}.",
+            hint="To compute everything again from the topics, delete the application's result "
+            f"topics and run `duolog state reset {self.checkpoint.directory.name}`; or use another "
+            "application id.",
         )
 
     def _take_back(self, marker: Marker) -> Marker:
         """Abort what is left of an epoch without results; return the marker of the epoch before."""
         logger.warning(
-            "results of epoch %d were not committed within transaction.timeout.ms: it is computed again",
+            "results of epoch %d were not committed within transaction.timeout.ms: it is computed "
+            "again",
             marker.epoch,
         )
         states = states_of(marker.parts, self._known(marker.parts))
@@ -148,8 +174,10 @@ class Transactions:
         self.kernel.mark(self._spark_dir, marker.query, marker.epoch - 1)
         return Marker(marker.query, marker.epoch - 1)
 
-    def _known(self, parts: tuple[ExecutorTransaction, ...]) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.kernel.describe(_as_json(parts), self.settings))
+    def _known(self, parts: tuple[ExecutorTransaction, ...]) -> dict[str, Description]:
+        found: dict[str, Description] = json.loads(
+            self.kernel.describe(_as_json(parts), self.settings)
+        )
         return found
 
 

@@ -73,6 +73,6 @@ class BatchSizer:
         """Halve the size, and drop the planned micro-batch, if memory ran out before this start."""
         # Not before the checkpoint is claimed: another process may have taken it over.
         if self._out_of_memory and not self.run.launcher.jvm_has_ended:
-            self.run.launcher.checkpoint.forget_planned()
+            self.run.launcher.checkpoint.unfinished.forget_planned()
             self._bounds.halve()
             self._out_of_memory = False

@@ -20,10 +20,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from duolog.engine.changelog.changelogs import commit_topic
 from duolog.engine.changelog.logged_state import begin_generation
-from duolog.engine.checkpoint.checkpoint import Json
-from duolog.engine.checkpoint.generations import Generations
+from duolog.engine.checkpoint.generations import Generations, committed_json
 from duolog.engine.checkpoint.owner import release
 from duolog.engine.java_objects import JavaObject
+from duolog.engine.json_object import Json
 from duolog.engine.jvm.masters import is_one_jvm
 from duolog.engine.query.client_settings import as_spark_options
 from duolog.engine.query.gates import Gates
@@ -101,9 +101,9 @@ class Launcher(LaunchContext):
                 sources = read.in_micro_batches(horizon, records_max)
             if real_time and is_one_jvm(self.config.master):
                 self._open_gates()
-            self.checkpoint.settle_upgrade()
+            self.checkpoint.upgrade.settle()
             self.checkpoint.note_commits()
-            kept = json.dumps({"stores": self.checkpoint.initial_stores()})
+            kept = json.dumps({"stores": self.checkpoint.upgrade.initial_stores()})
             self._log_initial(spec_text, kept)
             envelopes = self.session.kernel("Kernel").apply(sources, spec_text, horizon, kept)
             options = self._options(trigger, record_batch_bytes_max)
@@ -124,7 +124,7 @@ class Launcher(LaunchContext):
             started = self.session.kernel("Restore").start(
                 _java(self.spark),
                 spec,
-                json.dumps({"generations": committed}),
+                committed_json(committed),
                 self.java_map(self.clients.consumer),
                 self._options("available-now", None),
             )
@@ -159,7 +159,7 @@ class Launcher(LaunchContext):
 
     def _log_initial(self, spec: str, kept: str) -> None:
         """Write the initial contents of stores to their changelogs, before the first epoch."""
-        stores = self.checkpoint.initial_logs()
+        stores = self.checkpoint.upgrade.initial_logs()
         if stores:
             settings = self.java_map(self.clients.changelog_producer)
             named: JavaObject = self.session.jvm.java.util.HashSet()

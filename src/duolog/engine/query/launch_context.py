@@ -8,9 +8,10 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from duolog.engine.checkpoint.checkpoint import Checkpoint, Json
+from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.checkpoint.owner import taken_over_by
 from duolog.engine.java_objects import JavaObject
+from duolog.engine.json_object import Json
 from duolog.engine.query.client_settings import ClientSettings
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.failures import JVM_IS_GONE, to_query_failed

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from duolog.core.errors import ConfigError
-from duolog.engine.checkpoint.checkpoint import Json
 from duolog.engine.checkpoint.owner import OWNER_FILE
 from duolog.engine.errors import ExecutorsMissing
+from duolog.engine.json_object import Json
 from duolog.engine.jvm.masters import is_one_jvm
 from duolog.engine.lowering.python_functions import described_of_keys
 from duolog.engine.settings import EngineConfig

@@ -1,1 +1,1 @@
-"""Start a changed topology on the state of the previous one (ADR 0074), and restore state from changelogs."""
+"""Start a changed topology on the previous state (ADR 0074), and restore from changelogs."""

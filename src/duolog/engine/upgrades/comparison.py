@@ -1,6 +1,6 @@
 """Compare the stores of a checkpoint with those of another topology.
 
-    keeps      same layout: its entries are kept, wherever the store is located now and whatever its name
+    keeps      same layout: its entries are kept, whatever its location and name are now
     changed    has the name of a store with other contents
     new        there was no such store
     dropped    no longer needed
@@ -12,16 +12,16 @@ together or not at all.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from duolog.engine.checkpoint.shape_difference import called, store_difference
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.spec_graph import children_of, subtopologies_of
 from duolog.engine.lowering.store_layouts import FOR_PEOPLE, shape_of
 from duolog.engine.lowering.store_names import Names
 from duolog.engine.lowering.stored_rows import fills_store
 from duolog.engine.upgrades.renaming import are_alike, filled_by, renamed, stores_of
 
-Json = dict[str, Any]
 Becomes = Literal["keeps", "changed", "new", "dropped"]
 
 _ANYWHERE: Final = (*FOR_PEOPLE, "place")
@@ -63,7 +63,7 @@ class Comparison:
 
     @property
     def begins_empty(self) -> list[StoreChange]:
-        """The stores that cannot be kept, and have missed records of topics that were read before."""
+        """The stores that cannot be kept, and miss records of topics that were read before."""
         read_before = set(self.old_topics)
         return [change for change in self.of("changed", "new") if read_before & set(change.topics)]
 
@@ -109,7 +109,7 @@ def compare(pinned: Json, spec: Json, names: Names) -> Comparison:
 
 
 def _same_stores(pinned: Json, spec: Json, names: Names) -> dict[str, str]:
-    """Return the stores of a spec whose layout equals that of a store in the checkpoint, with the latter's name.
+    """Return the stores of a spec that have the layout of one in the checkpoint, with its name.
 
     A layout names the stores that its columns come from, so each match helps to find others. Stores
     with unchanged names come first, so that no other store is matched to them.
@@ -155,7 +155,7 @@ def _by_all(_store: str, old: str, stores: list[str]) -> bool:
 
 
 def _with_unmatched(known: dict[str, str], stores: Iterable[str]) -> dict[str, str]:
-    """Add to these names those of the stores that a join of streams has in addition to `join-this` and `join-other`."""
+    """Add the names of the other stores of stream joins with `join-this` and `join-other`."""
     joins = {
         store.removesuffix(side): old.removesuffix(side)
         for store, old in known.items()
@@ -265,7 +265,7 @@ class _Graph:
         return groups
 
     def _above(self, numbers: Iterable[int], goes_on: Callable[[int], bool]) -> set[int]:
-        """Return nodes and everything upstream, up to and including nodes for which `goes_on` is false."""
+        """Return nodes and everything upstream, up to nodes for which `goes_on` is false."""
         found: set[int] = set()
         fresh = list(numbers)
         while fresh:

@@ -1,8 +1,8 @@
 """Rebuild stores while the old application runs, then let the new topology take over.
 
-    the old one    runs ─────────────────────────────── asked to stop ─▶ stops at commit P
-    the shadow     reads from the first start on, never beyond what the old one has committed … ─▶ P
-    the new one                                                        starts at P, with the stores of both
+    the old one    runs ─────────────────────────── asked to stop ─▶ stops at commit P
+    the shadow     reads from the first start on, never beyond the commits of the old one … ─▶ P
+    the new one                                                    starts at P, with both stores
 
 The shadow has a checkpoint of its own, `rebuild/`, and continues there after a crash. It is never
 ahead of the old one, so no result is missing; it writes to no topic that the old one writes, so no
@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
+from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.pending_upgrade import Upgraded
 from duolog.engine.errors import CheckpointInUse, QueryFailed
 from duolog.engine.modes import ChosenMode
 from duolog.engine.query.query import RunningQuery
@@ -25,7 +26,7 @@ from duolog.engine.upgrades.shadow import Shadow
 from duolog.engine.upgrades.upgrade_plan import initial_stores
 
 HANDOVER_S: Final = 180.0
-"""How long the old process may take to stop: it checks every few seconds, and must finish a micro-batch."""
+"""The time limit for the old process to stop, which includes its last micro-batch."""
 _POLL_S: Final = 0.2
 BESIDE: Final = ChosenMode(
     "micro-batch", catches_up=True, why="It reads records that were read before."
@@ -33,7 +34,7 @@ BESIDE: Final = ChosenMode(
 """The mode of the shadow: passes over the records that are available to it."""
 
 Start = Callable[[Callable[[], EndOffsets], Callable[[], bool]], RunningQuery]
-"""Starts the shadow; called with the function that returns where each pass ends, and one that says if a pass was the last."""
+"""Starts the shadow, given functions that return the end of a pass, and if it was the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Rebuild:
 
     def missing(self) -> int:
         """Return how many of the old topology's committed records were not read here."""
-        _, read_there = self.checkpoint.go_on_from()
+        _, read_there = self.checkpoint.upgrade.go_on_from()
         read_here = self.checkpoint.shadow.committed_positions()
         return sum(
             max(0, at - read_here.get(topic, {}).get(partition, 0))
@@ -96,19 +97,19 @@ class Rebuild:
             )
 
     def _until(self) -> EndOffsets:
-        _, read_there = self.checkpoint.go_on_from()
+        _, read_there = self.checkpoint.upgrade.go_on_from()
         return {**self.ends(), **{t: at for t, at in read_there.items() if t in self.read_topics}}
 
 
 def go_on_with(
     found: Comparison, checkpoint: Checkpoint, rebuild: Rebuild | None, begins: EndOffsets
 ) -> Upgraded:
-    """Return the checkpoint of the new topology, with stores that are kept and those that were rebuilt.
+    """Return the checkpoint of the new topology, with kept and rebuilt stores.
 
     `begins` has the start positions of topics that were not read before, if not their first
     records.
     """
-    spark_dir, positions = checkpoint.go_on_from()
+    spark_dir, positions = checkpoint.upgrade.go_on_from()
     if rebuild is None:
         initial = initial_stores(found.subtopologies, spark_dir, found.kept)
         return Upgraded({}, {}, {**begins, **positions}, initial, kept=found.kept)
@@ -139,7 +140,8 @@ def take_over(checkpoint: Checkpoint, application_id: str, reserve: Callable[[st
                 raise CheckpointInUse(
                     f'application "{application_id}" does not stop',
                     query_id=application_id,
-                    detail=f"It was asked to stop for an upgrade, and did not within {HANDOVER_S:.0f} s.",
+                    detail="It was asked to stop for an upgrade, and did not within "
+                    f"{HANDOVER_S:.0f} s.",
                     hint="Stop it, and start the upgrade again: it continues from there.",
                 )
             checkpoint.want_handover(wanted=True)

@@ -8,12 +8,11 @@ read with that store's name.
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.store_names import Names
 from duolog.engine.lowering.stored_rows import fills_store
-
-Json = dict[str, Any]
 
 _STORES: Final = (
     "store",
@@ -53,7 +52,7 @@ def filled_by(node: Json) -> list[str]:
 
 
 def renamed(spec: Json, names: Names, new_names: Mapping[str, str]) -> tuple[Json, Names]:
-    """Return a spec and its names with stores renamed; stores that are left out keep their names."""
+    """Return a spec and its names with stores renamed; other stores keep their names."""
 
     def name(of: str) -> str:
         return new_names.get(of, of)

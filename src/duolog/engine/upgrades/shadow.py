@@ -10,13 +10,13 @@ on such topics alone are written here.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.spec_graph import children_of, subtopologies_of
 from duolog.engine.upgrades.comparison import Comparison
 from duolog.engine.upgrades.renaming import filled_by
 
-Json = dict[str, Any]
 _OF_ALL: Final = ("name", "table", "key_types", "value_types")
 """The fields that nodes of all kinds have."""
 _NOTHING: Final[Json] = {"kind": "filter", "predicate": "false", "versioned": False}
@@ -127,7 +127,7 @@ class _Graph:
         }
 
     def pruned(self, parts: set[int], told: set[int]) -> Json:
-        """Return the spec without paths that lead only to other sub-topologies and sinks, and without prints.
+        """Return the spec without prints, and without paths to other sub-topologies and sinks.
 
         The other sub-topologies stay, as nodes read each other's stores, but nothing is routed to
         them.

@@ -1,8 +1,10 @@
 """The plan of an upgrade: the change of each store, where topics continue, and what is read again.
 
-    keep       allowed only if every store that would miss records can be kept, or is new together with its topics
+    keep       allowed only if every store that would miss records can be kept, or is new together
+               with its topics
     from-now   the other stores start empty, with the records from now on
-    rebuild    the other stores are rebuilt from the topics while the old topology runs, which then stops
+    rebuild    the other stores are rebuilt from the topics while the old topology runs, which then
+               stops
 
 The new topology starts after the last commit of the old one, which has written the results up to
 there. The new one writes those of later records.
@@ -11,14 +13,14 @@ there. The new one writes those of later records.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from duolog.engine.checkpoint.checkpoint_files import last_commit
 from duolog.engine.errors import StoresNotKept
+from duolog.engine.json_object import Json
 from duolog.engine.stores import operator_of
 from duolog.engine.upgrades.comparison import Comparison, StoreChange
 
-Json = dict[str, Any]
 Positions = Mapping[str, Mapping[int, int]]
 How = Literal["keep", "rebuild", "from-now"]
 HOW: Final[tuple[How, ...]] = ("keep", "rebuild", "from-now")
@@ -34,7 +36,7 @@ class UpgradePlan:
     begun: bool = True
     """True if there is a checkpoint."""
     behind: Mapping[str, int] | None = None
-    """The number of missed records of each topic that stores have missed; None if no broker answers."""
+    """The number of missed records of each topic; None if no broker answers."""
     directory: Path | None = None
     """The expected directory of its checkpoint."""
 
@@ -57,9 +59,9 @@ class UpgradePlan:
                 + ", ".join(f'store "{change.store}"' for change in lost),
                 query_id=self.application_id,
                 detail=" ".join(change.why for change in lost),
-                hint="--upgrade rebuild reads their topics again while the old application runs; --upgrade from-now "
-                "starts them empty, with the records from now on; --explain-upgrade shows the effect on "
-                "each store.",
+                hint="--upgrade rebuild reads their topics again while the old application runs; "
+                "--upgrade from-now starts them empty, with the records from now on; "
+                "--explain-upgrade shows the effect on each store.",
             )
 
     def stores(self) -> list[tuple[str, str, str]]:
@@ -109,8 +111,10 @@ class UpgradePlan:
         else:
             names = ", ".join(change.store for change in found.begins_empty)
             yield f"  keep      is refused: it cannot keep {names}"
-            yield f"  rebuild   {self._missed('reads again') or 'reads their topics again'}, while the old application runs"
-            yield f"  from-now  no record is read again; starting empty: {names}{self._missed(', without')}"
+            reads = self._missed("reads again") or "reads their topics again"
+            yield f"  rebuild   {reads}, while the old application runs"
+            missed = self._missed(", without")
+            yield f"  from-now  no record is read again; starting empty: {names}{missed}"
 
     def _missed(self, verb: str) -> str:
         if self.behind is None:

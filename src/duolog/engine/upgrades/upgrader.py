@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from duolog.engine.checkpoint.checkpoint import Checkpoint, Json
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.checkpoint.owner import Holder, claim, release
 from duolog.engine.checkpoint.state_schemas import relocate_schemas
+from duolog.engine.json_object import Json
 from duolog.engine.jvm.versions import versions
 from duolog.engine.lowering.plan_shapes import pinned_spec, shape_of_plan, unpinned_spec
 from duolog.engine.lowering.store_names import Names
@@ -89,7 +90,7 @@ class Upgrader:
     note: Callable[[RunningQuery], None]
     """Registers a query that the engine must stop when it closes."""
     starts: EndOffsets = field(default_factory=dict)
-    """Start positions of topics that were not read before, which override those of their sources."""
+    """Start positions of topics that were not read before; they override the sources' own."""
 
     def find(self, lowered: Lowered) -> UpgradePlan:
         """Compare the plan with the checkpoint."""
@@ -145,14 +146,14 @@ class Upgrader:
         going_on = replace(
             going_on, versions=versions(), topic_ids=topic_ids, stores=lowered.spec["stores"]
         )
-        self.checkpoint.upgrade(lowered.shape, going_on)
+        self.checkpoint.upgrade.begin(lowered.shape, going_on)
 
     def _behind(self, topics: Collection[str]) -> dict[str, int] | None:
         """Return how many records of topics were read; None if no broker answers."""
         counts = self.topics.known_partition_counts(lambda topic: topic in topics)
         if counts is None:
             return None
-        _, positions = self.checkpoint.go_on_from()
+        _, positions = self.checkpoint.upgrade.go_on_from()
         first = self.topics.offsets_at(counts, 0) if counts else {}
         return {
             topic: sum(max(0, positions.get(topic, {}).get(n, 0) - at) for n, at in offsets.items())
@@ -175,7 +176,11 @@ class Upgrader:
         spec["run"] = uuid.uuid4().hex
         begins = {
             **resolve_starts(self.plan, self.topics, first_read, self.starts),
-            **{topic: at for topic, at in self.checkpoint.first_starts().items() if topic in read},
+            **{
+                topic: at
+                for topic, at in self.checkpoint.upgrade.first_starts().items()
+                if topic in read
+            },
         }
 
         def launcher(until: Callable[[], EndOffsets]) -> Launcher:
@@ -185,11 +190,13 @@ class Upgrader:
                     shadow.forget_all()
                     if part.spec["sinks"] and config.exactly_once:
                         logger.warning(
-                            "an earlier rebuild, for another topology, is discarded: results that it has committed remain in its topics",
+                            "an earlier rebuild, for another topology, is discarded: results that "
+                            "it has committed remain in its topics",
                         )
-                shadow.forget_unplanned()
+                shadow.unfinished.forget_unplanned()
                 relocate_schemas(shadow.directory)
-                shadow.pin(name, shape, versions(), self.topics.topic_ids(counts), begins)
+                ids = self.topics.topic_ids(counts)
+                shadow.pin(name, StartFacts(shape, versions(), ids, begins))
                 made = Launcher(session, config, shadow, spec, self.plan.places, counts, until)
                 made.transactions.take_over_what_was_begun()
             return made

@@ -8,8 +8,9 @@ import pytest
 
 from duolog.engine.changelog.commit_topic import Committed
 from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
-from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.checkpoint.generations import BEFORE_ALL
+from duolog.engine.checkpoint.pending_upgrade import Upgraded
 from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.stores import StoreLocation, locate_store
 
@@ -35,7 +36,7 @@ def committed_at(offset: int) -> Committed:
 @pytest.fixture
 def logged(tmp_path: Path) -> LoggedCheckpoint:
     checkpoint = Checkpoint(tmp_path / "app")
-    checkpoint.pin("app", SHAPE, VERSIONS, {"t": "id"}, changelog=True)
+    checkpoint.pin("app", StartFacts(SHAPE, VERSIONS, {"t": "id"}, changelog=True))
     return LoggedCheckpoint(checkpoint)
 
 
@@ -67,7 +68,7 @@ def test_a_generation_that_has_committed_nothing_is_not_kept(logged: LoggedCheck
 def test_what_a_restore_has_written_counts_whatever_its_last_commit_is_called(
     logged: LoggedCheckpoint,
 ) -> None:
-    content = logged.checkpoint.content()
+    content = logged.checkpoint.file.content()
     assert content is not None
     logged.begin_restore(content, 7, [(6, 0)])
     commit(logged.spark_dir, 0, 99)
@@ -86,13 +87,13 @@ def test_until_its_first_commit_an_upgrade_reports_the_commits_of_the_previous_t
     logged.name_topics(["a"])
     logged.begin_generation()
     commit(logged.spark_dir, 1, 20)
-    logged.checkpoint.upgrade(OTHER, UPGRADED)
+    logged.checkpoint.upgrade.begin(OTHER, UPGRADED)
 
     struck, again = logged.begin_generation(), logged.begin_generation()
     told_while_it_may_be_taken_back = logged.dropped_topics()
     commit(logged.spark_dir, 0, 30)
     done = logged.begin_generation()
-    logged.checkpoint.settle_upgrade()
+    logged.checkpoint.upgrade.settle()
 
     for told in (struck, again):
         assert (told.state, told.offsets, told.number) == ("spark", entry(20), 1)
@@ -111,10 +112,10 @@ def test_a_reverted_upgrade_leaves_no_number_to_be_reused(
     logged.name_topics(["a"])
     logged.begin_generation()
     commit(logged.spark_dir, 1, 20)
-    logged.checkpoint.upgrade(OTHER, UPGRADED)
+    logged.checkpoint.upgrade.begin(OTHER, UPGRADED)
     logged.begin_generation()
 
-    logged.checkpoint.pin("app", SHAPE, VERSIONS, {"t": "id"})
+    logged.checkpoint.pin("app", StartFacts(SHAPE, VERSIONS, {"t": "id"}))
     back = logged.begin_generation()
 
     assert (back.generation, back.generations) == (3, [(1, 1)])
@@ -128,16 +129,16 @@ def test_a_restore_after_an_upgrade_fills_only_the_upgraded_checkpoint(
     logged.begin_generation()
     commit(logged.spark_dir, 1, 20)
     initial = replace(UPGRADED, initial=[{"becomes": "b"}])
-    logged.checkpoint.upgrade(OTHER, initial)
-    assert logged.checkpoint.initial_logs() == ["b"]
-    content = logged.checkpoint.content()
+    logged.checkpoint.upgrade.begin(OTHER, initial)
+    assert logged.checkpoint.upgrade.initial_logs() == ["b"]
+    content = logged.checkpoint.file.content()
     assert content is not None
 
     logged.begin_restore(content, 7, [(1, 1), (2, 0)])
 
     assert logged.spark_dir.name == "spark-2"
-    assert logged.checkpoint.initial_stores() == []
-    assert logged.checkpoint.spark_dir_before_upgrade is None
+    assert logged.checkpoint.upgrade.initial_stores() == []
+    assert logged.checkpoint.upgrade.spark_dir_before is None
     assert (logged.directory / "spark.before-restore/commits/1").exists()
 
 
@@ -146,7 +147,7 @@ def test_a_restored_checkpoint_continues_from_the_committed_offsets(
 ) -> None:
     logged.begin_generation()
     commit(logged.spark_dir, 5, 10)
-    content = logged.checkpoint.content()
+    content = logged.checkpoint.file.content()
     assert content is not None
 
     logged.begin_restore(content, 2, [(1, 5)])
@@ -168,7 +169,7 @@ def test_a_restored_checkpoint_continues_from_the_committed_offsets(
 def test_an_application_with_empty_stores_starts_at_the_offsets(
     logged: LoggedCheckpoint,
 ) -> None:
-    content = logged.checkpoint.content()
+    content = logged.checkpoint.file.content()
     assert content is not None
     logged.begin_restore(content, 2, [(1, 5)])
 
@@ -181,7 +182,7 @@ def test_a_restore_without_entries_is_remembered_by_the_next_start(
     logged: LoggedCheckpoint,
 ) -> None:
     """It told that nothing had been committed: a loss before its first commit began anew, from the first record."""
-    content = logged.checkpoint.content()
+    content = logged.checkpoint.file.content()
     assert content is not None
     logged.begin_restore(content, 2, [(1, 5)])
     logged.end_restore(committed_at(10))
@@ -202,7 +203,7 @@ def test_an_interrupted_restore_leaves_no_checkpoint_that_seems_complete(
 ) -> None:
     logged.begin_generation()
     commit(logged.spark_dir, 5, 10)
-    content = logged.checkpoint.content()
+    content = logged.checkpoint.file.content()
     assert content is not None
     logged.begin_restore(content, 2, [(1, 5)])
     commit(logged.spark_dir, 0, 1000)
@@ -229,7 +230,7 @@ def test_what_cannot_be_read_is_not_whole(logged: LoggedCheckpoint, damage: str)
 def test_one_of_another_format_is_refused_by_name_and_not_restored(
     logged: LoggedCheckpoint,
 ) -> None:
-    content = logged.checkpoint.content()
+    content = logged.checkpoint.file.content()
     assert content is not None
     commit(logged.spark_dir, 0, 10)
 
@@ -250,7 +251,7 @@ def test_until_an_upgrade_commits_a_store_is_read_from_the_previous_checkpoint(
     commit(logged.spark_dir, 1, 20)
     before = str(logged.spark_dir)
     kept = {"becomes": "b", "store": "a", "checkpoint": before, "operator": 3, "commit": 1}
-    logged.checkpoint.upgrade(OTHER, replace(UPGRADED, initial=[kept]))
+    logged.checkpoint.upgrade.begin(OTHER, replace(UPGRADED, initial=[kept]))
 
     assert locate_store(logged.checkpoint, "b") == StoreLocation(Path(before), 3, 1, "a")
     assert locate_store(logged.checkpoint, "c") is None

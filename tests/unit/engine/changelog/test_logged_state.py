@@ -12,7 +12,8 @@ from confluent_kafka import KafkaError, KafkaException
 from duolog.engine.changelog import logged_state
 from duolog.engine.changelog.commit_topic import Committed, CommitTopic, StoredCommits
 from duolog.engine.changelog.logged_state import LoggedState
-from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
+from duolog.engine.checkpoint.pending_upgrade import Upgraded
 from duolog.engine.errors import BrokerUnreachable, ChangelogMismatch, CheckpointMismatch
 from duolog.engine.settings import EngineConfig
 from duolog.engine.topics.topic_client import GLANCE_S
@@ -87,7 +88,9 @@ def kept_at(offsets: str | None, generation: int = 7) -> StoredCommits:
 def state_of(directory: Path, topics: TopicReader, *, started: bool = False) -> LoggedState:
     checkpoint = Checkpoint(directory / "app")
     if started:
-        checkpoint.pin("app", SHAPE, {"duolog": "1", "pyspark": "4"}, {}, changelog=True)
+        checkpoint.pin(
+            "app", StartFacts(SHAPE, {"duolog": "1", "pyspark": "4"}, {}, changelog=True)
+        )
     config = EngineConfig("nowhere:9092", directory, changelog="on")
     return LoggedState(config, topics, checkpoint, "app")
 
@@ -136,7 +139,7 @@ def test_numbers_of_generations_are_not_used_again_though_the_broker_is_slow(
 
     state.begin(SPEC, is_restored=False)
 
-    content = state.checkpoint.content()
+    content = state.checkpoint.file.content()
     assert content is not None
     assert content["changelog"]["generation"] == 41
 
@@ -264,7 +267,7 @@ def upgraded(directory: Path) -> None:
         stores=["totals", "rows"],
         kept={"totals": "totals"},
     )
-    Checkpoint(directory / "app").upgrade(SHAPE | {"levels": 2}, going_on)
+    Checkpoint(directory / "app").upgrade.begin(SHAPE | {"levels": 2}, going_on)
 
 
 class Answer(NamedTuple):
@@ -309,7 +312,7 @@ def test_a_changelog_that_was_recreated_between_two_starts_is_refused(
     state = state_of(tmp_path, topics, started=True)
     make_all(state)
     state.begin(SPEC, is_restored=False)
-    before = state.checkpoint.content()
+    before = state.checkpoint.file.content()
 
     topics.ids = IDS | {"app-rows-changelog": "c"}
 
@@ -318,7 +321,7 @@ def test_a_changelog_that_was_recreated_between_two_starts_is_refused(
     ) as refused:
         state.begin(SPEC, is_restored=False)
     assert "duolog repartition FILE" in (refused.value.hint or ""), "the checkpoint has it all"
-    assert state.checkpoint.content() == before
+    assert state.checkpoint.file.content() == before
 
 
 def test_an_unreported_id_is_skipped_and_recorded_later(tmp_path: Path, kafka: Kafka) -> None:

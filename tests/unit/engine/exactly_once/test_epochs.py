@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.checkpoint.checksums import matches_checksum
+from duolog.engine.checkpoint.pending_commit import prepared_path
+from duolog.engine.checkpoint.pending_upgrade import Upgraded
 from duolog.engine.errors import CheckpointDamaged, CheckpointMismatch, LogTruncated
 from duolog.engine.exactly_once.epochs import (
     NO_EPOCH,
@@ -134,7 +136,7 @@ def test_the_prepared_entry_of_another_attempt_is_not_taken_for_the_committed_on
         for digest in digests
     )
     kept = b"duolog-prepared 1 %s\n%s" % (digests[0].encode(), entries[0])
-    checkpoint.prepared(5).write_bytes(kept)
+    prepared_path(checkpoint.directory, 5).write_bytes(kept)
 
     for call in (finish, lambda of, marker: ensure_goes_on(of, marker, "orders-epochs")):
         with pytest.raises(CheckpointDamaged, match=r"prepared\.5") as refused:
@@ -158,7 +160,7 @@ def test_a_new_checkpoint_after_results_of_another_is_refused_until_it_takes_the
     with pytest.raises(CheckpointMismatch):
         ensure_goes_on(checkpoint, marker, "orders-epochs")
 
-    checkpoint.pin("orders", {"tasks": 1}, {}, {})
+    checkpoint.pin("orders", StartFacts({"tasks": 1}, {}, {}))
     checkpoint.take_over(OTHER, 7)
 
     ensure_goes_on(checkpoint, marker, "orders-epochs")
@@ -170,7 +172,7 @@ def test_the_offsets_of_a_prepared_epoch_are_kept(tmp_path: Path) -> None:
     """Behind a lack of memory those of a planned one are dropped; this one may be committed."""
     checkpoint = checkpoint_at(tmp_path, committed=4, planned=5, prepared=(5,))
 
-    checkpoint.forget_planned()
+    checkpoint.unfinished.forget_planned()
 
     assert (checkpoint.spark_dir / "offsets" / "5").is_file()
 
@@ -180,10 +182,10 @@ def test_an_upgrade_continues_after_the_results_of_the_previous_query(tmp_path: 
     checkpoint = checkpoint_at(tmp_path, committed=4, planned=4)
     (checkpoint.spark_dir.parent / "held").mkdir()
     spark = checkpoint.spark_dir.rename(checkpoint.directory / "held" / "spark")
-    checkpoint.pin("orders", {"tasks": 1}, {}, {})
+    checkpoint.pin("orders", StartFacts({"tasks": 1}, {}, {}))
     spark.rename(checkpoint.spark_dir)
-    checkpoint.upgrade({"tasks": 1, "of": "another topology"}, Upgraded({}, {}, {}, []))
-    assert checkpoint.spark_dir != checkpoint.spark_dir_before_upgrade
+    checkpoint.upgrade.begin({"tasks": 1, "of": "another topology"}, Upgraded({}, {}, {}, []))
+    assert checkpoint.spark_dir != checkpoint.upgrade.spark_dir_before
 
     with pytest.raises(CheckpointMismatch, match="does not know of") as refused:
         ensure_goes_on(checkpoint, Marker(QUERY, 5), "orders-epochs")
@@ -193,8 +195,8 @@ def test_an_upgrade_continues_after_the_results_of_the_previous_query(tmp_path: 
 
     (checkpoint.spark_dir / "commits").mkdir(parents=True)
     (checkpoint.spark_dir / "commits" / "0").write_text("v2\n{}")
-    checkpoint.settle_upgrade()
-    assert checkpoint.spark_dir_before_upgrade is None
+    checkpoint.upgrade.settle()
+    assert checkpoint.upgrade.spark_dir_before is None
     ensure_goes_on(checkpoint, Marker(QUERY, 4), "orders-epochs")
 
 

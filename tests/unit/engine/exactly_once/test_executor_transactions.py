@@ -8,9 +8,11 @@ from typing import Any, Final
 import pytest
 
 from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.pending_commit import prepared_path
 from duolog.engine.errors import CheckpointDamaged, CheckpointMismatch
 from duolog.engine.exactly_once.epochs import last_committed
 from duolog.engine.exactly_once.executor_transactions import (
+    Description,
     ExecutorTransaction,
     Outcome,
     State,
@@ -40,7 +42,7 @@ QUERY: Final = "6f1c"
     ],
 )
 def test_a_transaction_is_open_committed_ended_or_forgotten(
-    known: dict[str, Any] | None, state: State
+    known: Description | None, state: State
 ) -> None:
     assert PART.state(known) == state
 
@@ -111,7 +113,7 @@ def checkpoint_at(directory: Path, *, committed: int, prepared: str | None) -> C
             (checkpoint.spark_dir / log / str(number)).write_text("v2\n{}")
     (checkpoint.spark_dir / "metadata").write_text(json.dumps({"id": QUERY}))
     if prepared is not None:
-        checkpoint.prepared(5).write_text(prepared)
+        prepared_path(checkpoint.directory, 5).write_text(prepared)
     return checkpoint
 
 
@@ -158,7 +160,7 @@ def test_an_epoch_that_was_seen_in_part_and_lost_in_part_is_refused(
 
     assert "a committed, b " in refused.value.detail
     assert last_committed(checkpoint) == 4
-    assert checkpoint.prepared(5).is_file(), "it can be brought to an end by hand"
+    assert prepared_path(checkpoint.directory, 5).is_file(), "it can be brought to an end by hand"
 
 
 def test_fenced_transactions_are_not_queried_if_the_epoch_is_done(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from duolog import Topology, col, sum_, top_k, when
 from duolog.dsl.streams import Stream, Table
-from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.checkpoint.shape_difference import bound, first_difference
 from duolog.engine.lowering.lower import lower
 from duolog.engine.lowering.node_spec import Json
@@ -189,9 +189,9 @@ def test_a_shape_in_the_texts_that_ran_before_fits_and_another_program_does_not(
 def test_a_start_rewrites_a_checkpoint_in_pinned_texts(tmp_path: Path) -> None:
     checkpoint, now = Checkpoint(tmp_path), shape(of_hot(30))
     kept = bound(now)
-    checkpoint.pin("app", kept | {"stores": now[UNPINNED]}, {}, {"readings": "id"})
+    checkpoint.pin("app", StartFacts(kept | {"stores": now[UNPINNED]}, {}, {"readings": "id"}))
 
-    checkpoint.pin("app", now, {}, {"readings": "id"})
+    checkpoint.pin("app", StartFacts(now, {}, {"readings": "id"}))
 
     assert checkpoint.pinned_shape() == kept
 

@@ -96,6 +96,10 @@ class PlayedLauncher:
     def checkpoint(self) -> "PlayedLauncher":
         return self
 
+    @property
+    def unfinished(self) -> "PlayedLauncher":
+        return self
+
     def note_commits(self) -> None:
         pass
 

@@ -6,7 +6,7 @@ from unittest.mock import MagicMock
 import pytest
 from py4j.protocol import Py4JError
 
-from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.errors import QueryFailed
 from duolog.engine.exactly_once.epochs import Marker, ensure_goes_on
 from duolog.engine.query.launch_context import LaunchContext
@@ -22,7 +22,7 @@ def test_an_intentional_new_start_continues_after_commits_under_its_name(
     share.kernel.return_value.markers.return_value = '{"epoch": {"query": "first", "epoch": 3}}'
     spec = {"application_id": "app.rebuild", "shuffle_partitions": 1, "sources": []}
     checkpoint = Checkpoint(tmp_path / "app" / "rebuild")
-    checkpoint.pin("app.rebuild", {"tasks": 1}, {}, {})
+    checkpoint.pin("app.rebuild", StartFacts({"tasks": 1}))
     config = EngineConfig("127.0.0.1:9092", tmp_path, exactly_once=True)
     transactions = QueryTransactions(LaunchContext(share, config, checkpoint, spec))
 

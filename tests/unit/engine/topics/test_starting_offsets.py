@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from duolog import Topology
-from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.topics.starting_offsets import starting_offsets
 from duolog.engine.topics.topic_reader import TopicReader
 
@@ -41,8 +41,8 @@ def test_only_what_does_not_begin_at_its_first_record_has_a_start() -> None:
 
 def test_the_first_start_is_kept_and_positions_count_from_there(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
-    checkpoint.pin("t", SHAPE, {}, {}, STARTS)
-    checkpoint.pin("t", SHAPE, {}, {"orders": "id"}, {"orders": {0: 9, 1: 9}})
+    checkpoint.pin("t", StartFacts(SHAPE, {}, {}, STARTS))
+    checkpoint.pin("t", StartFacts(SHAPE, {}, {"orders": "id"}, {"orders": {0: 9, 1: 9}}))
 
     assert checkpoint.starts() == STARTS
     assert checkpoint.committed_positions() == checkpoint.planned_positions() == STARTS
@@ -50,7 +50,7 @@ def test_the_first_start_is_kept_and_positions_count_from_there(tmp_path: Path) 
 
 def test_what_spark_has_read_since_counts(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
-    checkpoint.pin("t", SHAPE, {}, {}, STARTS)
+    checkpoint.pin("t", StartFacts(SHAPE, {}, {}, STARTS))
     for log, entry in (("offsets", 'v1\n{}\n{"orders":{"0":8,"1":3}}'), ("commits", "v1\n{}")):
         (checkpoint.spark_dir / log).mkdir(parents=True)
         (checkpoint.spark_dir / log / "0").write_text(entry)

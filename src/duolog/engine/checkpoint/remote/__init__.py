@@ -1,4 +1,4 @@
-"""Checkpoints at the URL of a Hadoop file system, `hdfs://…`: paths that this process reads and writes through a small JVM.
+"""Checkpoints at the URL of a Hadoop file system, `hdfs://…`, accessed through a small JVM.
 
 Start with `paths.RemotePath`; `stores` decides which file systems may have a checkpoint, `door` is
 the client of the JVM.

@@ -19,7 +19,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from duolog.engine.errors import FileSystemFailed
 from duolog.engine.jvm.jars import kernel_jar, spark_jars
@@ -38,16 +38,30 @@ _PATIENCE: Final = {
     "fs.permissions.umask-mode": "022",
 }
 _WORDS: Final = {
-    errno.EHOSTUNREACH: ("does not answer", "Check that it is running, and that the URL has its host and port."),
+    errno.EHOSTUNREACH: (
+        "does not answer",
+        "Check that it is running, and that the URL has its host and port.",
+    ),
     errno.EACCES: ("refuses access", "Allow this user to read and write there."),
     errno.EROFS: ("is in safe mode, and refuses writes", "Wait until it has left safe mode."),
     errno.EDQUOT: ("is full: a quota is exhausted", "Raise the quota, or free space in it."),
     errno.ENOSPC: ("has no space, or too few live data nodes", "Free space, or start data nodes."),
     errno.EPROTONOSUPPORT: (
         "has a scheme without a client in this Spark",
-        "Add the jars of its client with spark.jars=FILE,…, and the settings spark.hadoop.… that it needs.",
+        (
+            "Add the jars of its client with spark.jars=FILE,…, and the settings spark.hadoop.… "
+            "that it needs."
+        ),
     ),
-}  # fmt: skip
+}
+
+
+class _Answer(TypedDict, total=False):
+    """An answer of `RemoteFileServer`: what it has found, or why it has failed."""
+
+    found: object
+    failed: str
+    why: str
 
 
 class Door:
@@ -68,7 +82,7 @@ class Door:
         self._process: subprocess.Popen[bytes] | None = None
         atexit.register(self.close)
 
-    def ask(self, do: str, path: str, **more: str) -> Any:
+    def ask(self, do: str, path: str, **more: str) -> object:
         """Send a request and return its result.
 
         Raises:
@@ -87,7 +101,7 @@ class Door:
         raise _failed(path, number, answer["why"])
 
     def read(self, path: str) -> bytes:
-        return base64.b64decode(self.ask("read", path))
+        return base64.b64decode(str(self.ask("read", path)))
 
     def close(self) -> None:
         """End the JVM, if it is running."""
@@ -97,7 +111,7 @@ class Door:
         if process is not None:
             _end(process)
 
-    def _answer(self, request: bytes, path: str) -> Any:
+    def _answer(self, request: bytes, path: str) -> _Answer:
         if self._process is None or self._process.poll() is not None:
             self._process = self._start()
         process = self._process
@@ -118,7 +132,8 @@ class Door:
             self._process = None
             _end(process)
             raise _failed(path, errno.EIO, "the JVM that reads it has ended")
-        return json.loads(line)
+        answer: _Answer = json.loads(line)
+        return answer
 
     def _start(self) -> subprocess.Popen[bytes]:
         conf = [os.environ[name] for name in _CONF_DIRS if os.environ.get(name)]

@@ -1,4 +1,4 @@
-"""Paths at URLs with the interface of local paths: code that reads a checkpoint does not depend on where it is.
+"""Paths at URLs with the interface of local paths, so that a checkpoint can be at either.
 
     RemotePath("hdfs://host:8020/data") / "checkpoints"     hdfs://host:8020/data/checkpoints
 
@@ -14,9 +14,19 @@ import os
 from collections.abc import Generator, Mapping
 from errno import ENOTSUP
 from pathlib import PosixPath
-from typing import IO, Any, Final
+from typing import Final, NoReturn, TypedDict, cast
 
 from duolog.engine.checkpoint.remote.door import Door
+
+
+class Status(TypedDict):
+    """A file or directory, as `RemoteFileServer` describes it."""
+
+    name: str
+    directory: bool
+    bytes: int
+    modified_ms: int
+
 
 _WILD: Final = frozenset("*?[")
 # One for each file system, with the settings of its last use.
@@ -58,7 +68,7 @@ class RemotePath(PosixPath):
     def __repr__(self) -> str:
         return f"RemotePath({str(self)!r})"
 
-    def _ask(self, do: str, **more: str) -> Any:
+    def _ask(self, do: str, **more: str) -> object:
         door = _doors.get(self.system)
         if door is None:
             door = _doors.setdefault(self.system, Door({}))
@@ -74,7 +84,7 @@ class RemotePath(PosixPath):
         return True
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        found = self._ask("stat")
+        found = self._status()
         if found is None:
             raise FileNotFoundError(2, "No such file or directory", str(self))
         modified_s = found["modified_ms"] / 1000
@@ -88,14 +98,14 @@ class RemotePath(PosixPath):
         return self.stat()
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
-        return self._ask("stat") is not None
+        return self._status() is not None
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        found = self._ask("stat")
-        return found is not None and bool(found["directory"])
+        found = self._status()
+        return found is not None and found["directory"]
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        found = self._ask("stat")
+        found = self._status()
         return found is not None and not found["directory"]
 
     def is_symlink(self) -> bool:
@@ -134,11 +144,14 @@ class RemotePath(PosixPath):
     def iterdir(self) -> Generator["RemotePath", None, None]:
         yield from (self / of["name"] for of in self._listed())
 
-    def _listed(self) -> list[dict[str, Any]]:
-        found = self._ask("list")
+    def _status(self) -> Status | None:
+        return cast("Status | None", self._ask("stat"))
+
+    def _listed(self) -> list[Status]:
+        found = cast("list[Status] | None", self._ask("list"))
         if found is None:
             raise FileNotFoundError(2, "No such file or directory", str(self))
-        return list(found)
+        return found
 
     def glob(self, pattern: str, **options: bool) -> Generator["RemotePath", None, None]:
         assert not options, "none is needed"
@@ -192,5 +205,5 @@ class RemotePath(PosixPath):
         """Remove it and everything below; does nothing if it does not exist."""
         self._ask("delete")
 
-    def open(self, *given: Any, **more: Any) -> IO[Any]:  # type: ignore[override]
+    def open(self, *_given: object, **_more: object) -> NoReturn:
         raise OSError(ENOTSUP, "it is a URL, not a local file", str(self))

@@ -3,9 +3,9 @@
     file:///data                    a local directory, as if given by its path
     hdfs://host:8020/data           rename and create are atomic: one owner, and each entry once
     viewfs://name/data              the same, if the mounted file system is HDFS
-    abfss://… s3a://… gs://…        refused, unless the setting `checkpoint.stores` names the scheme: some of them rename by
-                                    copying files one by one, so two owners may write an entry, or a
-                                    reader may see half of one
+    abfss://… s3a://… gs://…        refused, unless the setting `checkpoint.stores` names it: some
+                                    of them rename by copying files one by one, so two owners
+                                    may write an entry, or a reader may see half of one
 
 The guarantees of an owner (`checkpoint.owner`) and of Spark's logs rest on two calls: a rename and
 a create that never overwrite. Source: Hadoop's "Introduction to the Hadoop Filesystem API", on
@@ -47,7 +47,8 @@ def directory_at(url: str) -> Path:
             f'data directory "{url}" names no directory on a file system',
             name="data_dir",
             value=url,
-            hint="Write it as hdfs://HOST:PORT/PATH, or with a nameservice instead of host and port.",
+            hint="Write it as hdfs://HOST:PORT/PATH, or with a nameservice instead of host and "
+            "port.",
         )
     return RemotePath(f"{scheme}://{parts.netloc}{parts.path}")
 
@@ -66,19 +67,24 @@ def data_dir_at(url: str, settings: Mapping[str, str]) -> Path:
     also = {name.strip() for name in settings.get(STORES_SETTING, "").split(",")}
     if scheme not in SAFE | also:
         raise ConfigError(
-            f'data directory "{url}" is on a file system that is not known to be safe for checkpoints',
+            f'data directory "{url}" is on a file system that is not known to be safe for '
+            "checkpoints",
             name="data_dir",
             value=url,
-            detail=f"On {' and '.join(sorted(SAFE))} renaming and creating a file are atomic, and never overwrite; for "
-            f"{scheme} this is unknown. Without it two processes may own one checkpoint, and results may be lost or duplicated.",
-            hint=f"Use hdfs or a local directory. If your store guarantees both, set {STORES_SETTING}={scheme}.",
+            detail=f"On {' and '.join(sorted(SAFE))} renaming and creating a file are atomic, and "
+            f"never overwrite; for {scheme} this is unknown. Without it two processes may own one "
+            "checkpoint, and results may be lost or duplicated.",
+            hint="Use hdfs or a local directory. If your store guarantees both, set "
+            f"{STORES_SETTING}={scheme}.",
         )
     use(directory, {name: of for name, of in settings.items() if name.startswith("spark.")})
     return directory
 
 
 def local_dir_of(data_dir: Path, home: Path) -> Path:
-    """Return the directory for files that stay local, such as logs: below `home` if the data directory is at a URL.
+    """Return the directory for files that stay local, such as logs.
+
+    If the data directory is at a URL, it is below `home`.
 
     Example:
         >>> local_dir_of(directory_at("hdfs://host:8020/a"), Path("/home"))

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from duolog.core.errors import ConfigError
-from duolog.engine.checkpoint.checkpoint import Checkpoint, Upgraded
+from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.checkpoint.durable import make_durable_dir, remove_tree, write_durably
+from duolog.engine.checkpoint.pending_upgrade import Upgraded
 from duolog.engine.checkpoint.remote import RemotePath, data_dir_at, directory_at, local_dir_of
 from duolog.engine.errors import CheckpointNotWritable, FileSystemFailed
 from unit.engine.checkpoint.remote.played_door import PlayedDoor, played
@@ -70,11 +71,13 @@ def test_a_checkpoint_is_pinned_and_upgraded_as_on_a_disk() -> None:
     checkpoint = Checkpoint(ROOT / "checkpoints" / "totals")
     shape = {"tasks": 2, "stores": {}, "order": []}
 
-    checkpoint.pin("totals", shape, {"duolog": "1"}, {"orders": "id"}, written=["totals"])
+    checkpoint.pin(
+        "totals", StartFacts(shape, {"duolog": "1"}, {"orders": "id"}, written=["totals"])
+    )
     again = Checkpoint(ROOT / "checkpoints" / "totals")
     assert (again.pinned_tasks(), again.topic_ids()) == (2, {"orders": "id"})
     write_durably_all(again.spark_dir, "commits/0", "offsets/0")
-    again.upgrade(shape | {"tasks": 3}, Upgraded({"duolog": "1"}, {}, {"orders": {0: 5}}, []))
+    again.upgrade.begin(shape | {"tasks": 3}, Upgraded({"duolog": "1"}, {}, {"orders": {0: 5}}, []))
 
     assert str(again.spark_dir) == "hdfs://host/data/checkpoints/totals/spark-2"
     assert again.pinned_tasks() == 3
@@ -95,7 +98,7 @@ def test_a_file_system_that_refuses_is_named_and_what_was_there_stays(
     number: int, door: PlayedDoor
 ) -> None:
     checkpoint = Checkpoint(ROOT / "checkpoints" / "totals")
-    checkpoint.pin("totals", {"tasks": 2, "stores": {}}, {}, {})
+    checkpoint.pin("totals", StartFacts({"tasks": 2, "stores": {}}, {}, {}))
     before = dict(door.files)
     door.refuses = number
 
