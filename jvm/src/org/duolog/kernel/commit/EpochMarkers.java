@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -37,12 +38,11 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * <p>Both are written in transactions, the epoch in the same one as its results. So a reader of
  * committed records knows which results exist. Unlike offsets of a consumer group, records do not
  * expire while an application is stopped.
+ * {@code docs/internals/formats.md} describes the format.
  */
 final class EpochMarkers {
   static final String EPOCH = "epoch";
   static final String OWNER = "owner";
-  static final String PARTS = "parts";
-  static final String PREPARED = "prepared";
 
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Duration PATIENCE = Duration.ofSeconds(15);
@@ -139,6 +139,30 @@ final class EpochMarkers {
     return found;
   }
 
+  /** Returns the value for an epoch whose transactions are all committed. */
+  static Map<String, Object> epoch(String query, long number) {
+    Map<String, Object> marker = new LinkedHashMap<>();
+    marker.put("query", query);
+    marker.put("epoch", number);
+    return marker;
+  }
+
+  /**
+   * Returns the value for an epoch that is committed together with it.
+   *
+   * @param prepared the SHA-256 of its prepared entry
+   * @param parts the executors' transactions; null if all tasks are in this JVM
+   */
+  static Map<String, Object> epoch(
+      String query, long number, String prepared, List<TransactionFinisher.Part> parts) {
+    Map<String, Object> marker = epoch(query, number);
+    marker.put("prepared", prepared);
+    if (parts != null) {
+      marker.put("parts", parts.stream().map(TransactionFinisher.Part::toJson).toList());
+    }
+    return marker;
+  }
+
   /** Returns the record for a value. */
   ProducerRecord<byte[], byte[]> record(String key, Map<String, Object> value) {
     try {
@@ -165,7 +189,7 @@ final class EpochMarkers {
   }
 
   @SuppressWarnings("unchecked")
-  private Map<String, Object> parse(byte[] value) throws IOException {
+  Map<String, Object> parse(byte[] value) throws IOException {
     try {
       return MAPPER.readValue(value, Map.class);
     } catch (JsonProcessingException foreign) {

@@ -1,5 +1,7 @@
 package org.duolog.kernel.commit;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryNotEmptyException;
@@ -8,6 +10,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -38,6 +41,7 @@ import org.duolog.kernel.commit.TransactionFinisher.Part;
 final class EpochParts {
   private static final String OVER = ".over";
   private static final int CLAIM_LETTERS = 13;
+  private static final ObjectMapper MAPPER = new ObjectMapper();
 
   private final Path directory;
   private final String prefix;
@@ -141,6 +145,20 @@ final class EpochParts {
       Remote.replace(
           directory.resolve(part.id()), String.valueOf(epoch).getBytes(StandardCharsets.US_ASCII));
     }
+  }
+
+  /** Renders what coordinators report about transactions as JSON, by transactional id. */
+  static String render(Map<String, TransactionDescription> found) throws JsonProcessingException {
+    Map<String, Object> states = new LinkedHashMap<>();
+    found.forEach(
+        (id, known) -> {
+          Map<String, Object> state = new LinkedHashMap<>();
+          state.put("state", known.state().toString());
+          state.put("producer", known.producerId());
+          state.put("epoch", known.producerEpoch());
+          states.put(id, state);
+        });
+    return MAPPER.writeValueAsString(states);
   }
 
   /** Runs before executors are fenced. */

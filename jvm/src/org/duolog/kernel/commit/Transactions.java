@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -173,19 +172,10 @@ public final class Transactions implements EpochWriter {
    */
   public static String describe(String partsJson, Map<String, String> settings)
       throws IOException {
-    Map<String, Object> told = new LinkedHashMap<>();
     try (TransactionFinisher ends = new TransactionFinisher(new HashMap<>(settings))) {
-      ends.describe(EpochMarkers.parts(partsJson).stream().map(Part::id).toList())
-          .forEach(
-              (id, found) ->
-                  told.put(
-                      id,
-                      Map.of(
-                          "state", found.state().toString(),
-                          "producer", found.producerId(),
-                          "epoch", found.producerEpoch())));
+      return EpochParts.render(
+          ends.describe(EpochMarkers.parts(partsJson).stream().map(Part::id).toList()));
     }
-    return MAPPER.writeValueAsString(told);
   }
 
   /** Commits executors' transactions that a marker names. */
@@ -207,7 +197,7 @@ public final class Transactions implements EpochWriter {
   /** Writes a marker that names an epoch and no transactions, as all of them are committed. */
   public static void mark(String checkpoint, String query, long epoch) {
     Transactions open = OPEN.get(Path.of(checkpoint));
-    open.writeMarker(EpochMarkers.EPOCH, marker(query, epoch));
+    open.writeMarker(EpochMarkers.EPOCH, EpochMarkers.epoch(query, epoch));
   }
 
   /**
@@ -302,14 +292,13 @@ public final class Transactions implements EpochWriter {
             String.format("epoch %d was written, epoch %d ends", epoch, number), null);
       }
     }
-    Map<String, Object> marker = marker(queryId(), number);
-    marker.put(EpochMarkers.PREPARED, preparedDigest);
+    Map<String, Object> marker =
+        EpochMarkers.epoch(queryId(), number, preparedDigest, parts == null ? null : partsOfEpoch);
     ProducerRecord<byte[], byte[]> told = CommitTopic.inTransaction(checkpoint, number);
     try {
       uninterruptibly(
           () -> {
             if (parts != null) {
-              marker.put(EpochMarkers.PARTS, partsOfEpoch.stream().map(Part::toJson).toList());
               parts.decide(partsOfEpoch);
               producer.beginTransaction();
             }
@@ -348,13 +337,6 @@ public final class Transactions implements EpochWriter {
       parts.done();
       marked = epochOfParts;
     }
-  }
-
-  private static Map<String, Object> marker(String query, long number) {
-    Map<String, Object> marker = new LinkedHashMap<>();
-    marker.put("query", query);
-    marker.put("epoch", number);
-    return marker;
   }
 
   @Override
@@ -423,7 +405,7 @@ public final class Transactions implements EpochWriter {
    */
   private void forgetParts() throws IOException {
     if (marked != NONE) {
-      writeMarker(EpochMarkers.EPOCH, marker(queryId(), marked));
+      writeMarker(EpochMarkers.EPOCH, EpochMarkers.epoch(queryId(), marked));
     }
   }
 
