@@ -68,7 +68,7 @@ def main() -> int:
     for idempotent in (False, True):
         with tempfile.TemporaryDirectory() as directory:
             manager = LogManager(RealDisk(), directory, SystemClock(), {})
-            manager.create_topic("appended", 1)
+            manager.topics.create("appended", 1)
             log = manager.log("appended", 0)
             row = {"idempotent": idempotent, **measure(log, 100, idempotent=idempotent)}
             manager.close()

@@ -25,7 +25,7 @@ def measure(directory: Path, partitions: int, *, journal: bool) -> dict[str, flo
     rounds = max(60, min(400, 20_000 // partitions))
     with tempfile.TemporaryDirectory(dir=directory) as data_dir:
         manager = LogManager(RealDisk(), data_dir, SystemClock(), {})
-        manager.create_topic("dirty", partitions)
+        manager.topics.create("dirty", partitions)
         woken = Event()
         commit = (
             manager.group_commit("fsync", woken.set) if journal else GroupCommit("fsync", woken.set)

@@ -52,8 +52,8 @@ class CleanedLog:
         """Open the data directory as it is."""
         self.manager = LogManager(self.disk, "/data", self.clock, {})
         self.commit = self.manager.group_commit("fsync", lambda: None, threaded=False)
-        if self.manager.topic(TOPIC) is None:
-            self.manager.create_topic(TOPIC, 1, CONFIGS)
+        if self.manager.topics.get(TOPIC) is None:
+            self.manager.topics.create(TOPIC, 1, CONFIGS)
 
     @property
     def log(self) -> PartitionLog:

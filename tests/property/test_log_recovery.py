@@ -66,9 +66,9 @@ class Broker:
     def start(self) -> None:
         self.manager = LogManager(self.disk, "/data", FakeClock(), SETTINGS)
         self.commit = self.manager.group_commit("fsync", lambda: None, threaded=False)
-        if self.manager.topic("kept") is None:
+        if self.manager.topics.get("kept") is None:
             assert not self.topic_exists, "the topic was acknowledged and is gone"
-            self.manager.create_topic("kept", PARTITIONS)
+            self.manager.topics.create("kept", PARTITIONS)
         self.topic_exists = True
         for partition in range(PARTITIONS):
             self._sequences[partition] = 0

@@ -219,9 +219,9 @@ class Broker:
     def start(self) -> None:
         self.manager = LogManager(self.disk, "/data", FakeClock(), SETTINGS)
         self.commit = self.manager.group_commit("fsync", lambda: None, threaded=False)
-        if self.manager.topic("t") is None:
+        if self.manager.topics.get("t") is None:
             assert not self.model.batches or self.durable_end == 0
-            self.manager.create_topic("t", 1)
+            self.manager.topics.create("t", 1)
 
     @property
     def log(self) -> PartitionLog:

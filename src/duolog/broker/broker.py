@@ -113,7 +113,7 @@ class Broker:
         """The address that clients of the first listener receive; see `Connection.advertised`."""
         self.groups = GroupCoordinatorService(self)
         self.transactions = TransactionCoordinatorService(self)
-        log_manager.use_beside(self._background.run)
+        log_manager.logs.use_beside(self._background.run)
         self._log_manager = log_manager
         self.cleaner = Cleaner(self, self._background.run)
         self.retention = Retention(self)

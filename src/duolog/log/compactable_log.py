@@ -12,11 +12,18 @@ Threads: the broker's loop. `run_beside` gets what takes long, such as to remove
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import NamedTuple
 
 from duolog.core.ids import TopicPartition
 from duolog.log.cleaner_checkpoint import CleanerCheckpoint
 from duolog.log.compaction.job import CompactionJob
-from duolog.log.compaction.policy import NEVER_MS, Cleanable, SegmentView, cleanable
+from duolog.log.compaction.policy import (
+    NEVER_MS,
+    Cleanable,
+    LogOffsets,
+    SegmentView,
+    cleanable,
+)
 from duolog.log.config import LogConfig
 from duolog.log.disk import Disk
 from duolog.log.errors import OffsetOutOfRange
@@ -27,6 +34,14 @@ from duolog.log.recovery import Recovered
 from duolog.log.segment import NO_TIMESTAMP, Segment
 from duolog.log.segment_swap import Swap, change_names
 from duolog.log.unsynced import Unsynced
+
+
+class LogLocation(NamedTuple):
+    """The place of a log on the disk, and the partition that it belongs to."""
+
+    disk: Disk
+    directory: str
+    topic_partition: TopicPartition
 
 
 class CompactableLog(ReadableLog):
@@ -45,24 +60,17 @@ class CompactableLog(ReadableLog):
 
     config: LogConfig
 
-    def __init__(
-        self,
-        disk: Disk,
-        directory: str,
-        topic_partition: TopicPartition,
-        health: DirHealth,
-        recovered: Recovered,
-    ) -> None:
-        super().__init__(topic_partition, recovered)
-        self._disk = disk
+    def __init__(self, location: LogLocation, health: DirHealth, recovered: Recovered) -> None:
+        super().__init__(location.topic_partition, recovered)
+        self._disk = location.disk
         self._health = health
-        self.directory = directory
+        self.directory = location.directory
         self.checkpoint = recovered.checkpoint
         """The compaction progress."""
         self._start_pending = False
         self.run_beside: Callable[[Callable[[], None]], None] = _at_once
         self._unsynced = Unsynced(
-            disk, self._segments.active, recovered.scanned_segments, recovered.scanned_bytes
+            self._disk, self._segments.active, recovered.scanned_segments, recovered.scanned_bytes
         )
 
     # Compaction.
@@ -105,10 +113,8 @@ class CompactableLog(ReadableLog):
         return cleanable(
             views,
             self.config,
+            LogOffsets(self.log_start_offset, self.last_stable_offset, self.log_end_offset),
             clean_offset=self.checkpoint.clean_offset,
-            log_start_offset=self.log_start_offset,
-            log_end_offset=self.log_end_offset,
-            last_stable_offset=self.last_stable_offset,
             now_ms=now_ms,
         )
 

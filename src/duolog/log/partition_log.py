@@ -18,14 +18,12 @@ from collections.abc import Callable
 from functools import partial
 from struct import Struct
 from struct import error as struct_error
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crc32c import crc32c
 
-from duolog.core.ids import TopicPartition
-from duolog.log.compactable_log import CompactableLog
+from duolog.log.compactable_log import CompactableLog, LogLocation
 from duolog.log.config import LogConfig
-from duolog.log.disk import Buffer, Disk
 from duolog.log.health import DirHealth
 from duolog.log.journal import SyncWork
 from duolog.log.producer_state import kept_batch
@@ -48,6 +46,9 @@ from duolog.record.batch import (
 )
 from duolog.record.control import encode_marker
 from duolog.record.errors import CorruptBatch
+
+if TYPE_CHECKING:
+    from duolog.log.disk import Buffer
 
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 _ROLL_NOW: Final = -(2**63) - 1
@@ -90,16 +91,14 @@ class PartitionLog(CompactableLog):
 
     def __init__(
         self,
-        disk: Disk,
-        directory: str,
-        topic_partition: TopicPartition,
+        location: LogLocation,
         config: LogConfig,
         *,
         health: DirHealth,
         leader_epoch: int,
         recovered: Recovered,
     ) -> None:
-        super().__init__(disk, directory, topic_partition, health, recovered)
+        super().__init__(location, health, recovered)
         self.leader_epoch = leader_epoch
         self._epochs.begin(leader_epoch, recovered.next_offset)
         self._staged: list[Buffer] = []

@@ -263,9 +263,9 @@ def test_a_topic_of_a_change_that_was_cut_off_is_there_or_not_but_never_by_half(
 ) -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    kept = manager.create_topic("kept", 2)
-    creating = manager.creating("new", 3, {"retention.ms": "5"})
-    deleting = manager.deleting("kept")
+    kept = manager.topics.create("kept", 2)
+    creating = manager.topics.creating("new", 3, {"retention.ms": "5"})
+    deleting = manager.topics.deleting("kept")
     for change in (creating, deleting):
         change.write()
     if settled:
@@ -274,7 +274,7 @@ def test_a_topic_of_a_change_that_was_cut_off_is_there_or_not_but_never_by_half(
 
     after = open_manager(disk.crash(seed))
 
-    names = {entry.name: entry for entry in after.topics()}
+    names = {entry.name: entry for entry in after.topics.entries()}
     if settled:
         assert list(names) == ["new"]
     for name, entry in names.items():

@@ -58,7 +58,7 @@ def used_directory(clean: bool) -> CrashDisk:  # noqa: FBT001
     disk = CrashDisk()
     manager = LogManager(disk, "/data", FakeClock(), {})
     for name in ("a", "b"):
-        manager.create_topic(name, 1, {"segment.bytes": "2000"})
+        manager.topics.create(name, 1, {"segment.bytes": "2000"})
         log = manager.log(name, 0)
         for _ in range(40):
             log.append(batch())
@@ -144,13 +144,13 @@ def test_one_partition_is_refused_and_the_others_are_served() -> None:
 
     manager = LogManager(disk, "/data", FakeClock(), {})
 
-    assert list(manager.refused) == [("a", 0)]
-    assert [log.topic_partition.topic for log in manager.logs()] == ["b"]
+    assert list(manager.logs.refused) == [("a", 0)]
+    assert [log.topic_partition.topic for log in manager.logs] == ["b"]
     with pytest.raises(PartitionRefused, match="log-start-offset") as caught:
         manager.log("a", 0)
     assert "delete the topic" in caught.value.hint
-    manager.delete_topic("a")
-    assert manager.refused == {}
+    manager.topics.delete("a")
+    assert manager.logs.refused == {}
     assert disk.exists(directory) is False
 
 

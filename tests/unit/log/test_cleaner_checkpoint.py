@@ -99,7 +99,7 @@ class Journalled:
         journal = Journal(self.disk, "/data")
         work = []
         for topic in ("a", "b"):
-            manager.create_topic(topic, 1)
+            manager.topics.create(topic, 1)
             log = manager.log(topic, 0)
             for number in range(5):
                 log.append(memoryview(encode_batch([Record(0, number, b"k", b"v")])))
@@ -130,8 +130,8 @@ def test_a_log_that_cannot_say_whether_it_was_compacted_is_refused_and_no_other(
 
     manager = journalled.restart()
 
-    assert list(manager.refused) == [("b", 0)]
-    assert CHECKPOINT_FILE_NAME in manager.refused["b", 0].message
+    assert list(manager.logs.refused) == [("b", 0)]
+    assert CHECKPOINT_FILE_NAME in manager.logs.refused["b", 0].message
     assert manager.log("a", 0).log_end_offset == 5
 
 
@@ -140,7 +140,7 @@ def test_what_the_journal_has_of_a_refused_log_is_kept_until_it_is_served() -> N
     write_checked(journalled.disk, journalled.directory, CHECKPOINT_FILE_NAME, b"?")
     for _ in range(3):
         manager = journalled.restart()
-        assert list(manager.refused) == [("b", 0)]
+        assert list(manager.logs.refused) == [("b", 0)]
     log = manager.log("a", 0)
     log.append(memoryview(encode_batch([Record(0, 9, b"k", b"v")])))
     log.write_staged()
@@ -159,7 +159,7 @@ def test_what_the_journal_has_of_a_log_goes_with_it() -> None:
     manager = journalled.restart()
     assert journalled.disk.list("/data/journal")
 
-    manager.delete_topic("b")
+    manager.topics.delete("b")
     journalled.restart()
 
     assert journalled.disk.list("/data/journal") == []

@@ -127,7 +127,7 @@ def test_a_place_that_was_remembered_is_forgotten_with_its_segment() -> None:
 
 def test_retention_unlinks_beside_the_loop_and_a_start_finishes_it() -> None:
     log = CleanedLog()
-    log.manager.alter_configs("kept", {"segment.bytes": "1048576", "retention.bytes": "0"})
+    log.manager.topics.alter("kept", {"segment.bytes": "1048576", "retention.bytes": "0"})
     log.write([one(b"a")])
     log.write([one(b"b")], roll=False)
     waiting: list[object] = []
@@ -150,7 +150,7 @@ def test_segments_that_were_emptied_do_not_stop_retention() -> None:
     log.write([one(b"a"), one(b"b")])
     log.write([one(b"c")], roll=False)
     log.compact()
-    log.manager.alter_configs(
+    log.manager.topics.alter(
         "kept",
         {"cleanup.policy": "compact,delete", "retention.bytes": "0", "segment.bytes": "4096"},
     )

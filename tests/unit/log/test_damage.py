@@ -31,7 +31,7 @@ class Stopped:
     def __init__(self, batches: int = BATCHES) -> None:
         self.disk = CrashDisk()
         manager = open_manager(self.disk)
-        manager.create_topic("orders", 1)
+        manager.topics.create("orders", 1)
         log = manager.log("orders", 0)
         for number in range(batches):
             log.append(memoryview(encode_batch([Record(0, number, b"k", bytes(100))])))
@@ -146,7 +146,7 @@ class Killed:
         manager = open_manager(self.disk)
         commit = manager.group_commit("fsync", lambda: None, threaded=False)
         for name in ("orders", "others"):
-            manager.create_topic(name, 1)
+            manager.topics.create(name, 1)
             log = manager.log(name, 0)
             for number in range(FEW_BATCHES):
                 log.append(memoryview(encode_batch([Record(0, number, b"k", value)])))
@@ -310,7 +310,7 @@ def test_where_a_log_ended_does_not_matter_after_a_kill(stopped: Stopped) -> Non
 def test_a_log_with_something_else_in_the_place_of_a_file_is_refused_alone(tmp_path: Path) -> None:
     manager = LogManager(RealDisk(), str(tmp_path), FakeClock(), SETTINGS)
     for topic in ("orders", "others"):
-        manager.create_topic(topic, 1)
+        manager.topics.create(topic, 1)
         manager.log(topic, 0).append(memoryview(encode_batch([Record(0, 1, b"k", b"v")])))
     segment = Path(manager.log("orders", 0).directory, f"{0:020d}.log")
     manager.close()
@@ -335,7 +335,7 @@ def test_damage_of_a_topic_that_each_start_needs_says_what_to_move_away(
 ) -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    manager.create_topic(topic, 1)
+    manager.topics.create(topic, 1)
     log = manager.log(topic, 0)
     log.append(memoryview(encode_batch([Record(0, 1, b"k", bytes(100))])))
     manager.close()
@@ -350,4 +350,4 @@ def test_damage_of_a_topic_that_each_start_needs_says_what_to_move_away(
     assert "move the folder of its topic out of topics/" in caught.value.hint
     assert forgets in caught.value.hint
     disk.remove_tree(log.directory.rpartition("/")[0])
-    assert open_manager(disk).topics() == []
+    assert open_manager(disk).topics.entries() == []

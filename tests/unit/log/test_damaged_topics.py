@@ -30,9 +30,9 @@ def used(*, clean: bool = True) -> tuple[CrashDisk, str]:
     disk = CrashDisk()
     manager = open_manager(disk)
     for topic in ("orders", "others"):
-        manager.create_topic(topic, 4, {"retention.ms": "777"})
+        manager.topics.create(topic, 4, {"retention.ms": "777"})
         append(manager.log(topic, 2), b"v")
-    directory = f"{TOPICS}/{manager.topic('orders').id}"  # type: ignore[union-attr]
+    directory = f"{TOPICS}/{manager.topics.get('orders').id}"  # type: ignore[union-attr]
     if clean:
         manager.close()
     return disk, directory
@@ -86,17 +86,17 @@ def test_its_name_and_its_place_are_kept() -> None:
     manager = open_manager(disk)
 
     with pytest.raises(TopicExists):
-        manager.create_topic("orders", 1)
+        manager.topics.create("orders", 1)
     with pytest.raises(
         TopicRefused, match=f'topic "orders" is not served: file "{directory}/topic"'
     ):
-        manager.add_partitions("orders", 9)
+        manager.topics.grow("orders", 9)
     with pytest.raises(TopicRefused):
-        manager.alter_configs("orders", {})
+        manager.topics.alter("orders", {})
     assert disk.open(f"{directory}/topic").size_bytes == 0
-    manager.delete_topic("orders")
+    manager.topics.delete("orders")
     assert disk.list(directory) == []
-    assert manager.refused == {}
+    assert manager.logs.refused == {}
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -110,7 +110,7 @@ def test_it_is_served_again_when_its_description_is_mended(*, clean: bool) -> No
     content = description.pread(0, description.size_bytes)
     description.truncate(5)
     manager = open_manager(disk)
-    assert manager.refused
+    assert manager.logs.refused
     manager.close()
     description = disk.open(f"{directory}/topic")
     description.truncate(0)
@@ -118,7 +118,7 @@ def test_it_is_served_again_when_its_description_is_mended(*, clean: bool) -> No
 
     manager = open_manager(disk)
 
-    entry = manager.topic("orders")
+    entry = manager.topics.get("orders")
     assert entry is not None
     assert (entry.partitions, entry.configs) == (4, {"retention.ms": "777"})
     assert manager.log("orders", 2).high_watermark == 1
@@ -130,7 +130,7 @@ def test_a_directory_of_an_older_duolog_gets_its_names() -> None:
     open_manager(disk).close()
     disk.open(f"{directory}/topic").truncate(0)
 
-    assert {topic for topic, _ in open_manager(disk).refused} == {"orders"}
+    assert {topic for topic, _ in open_manager(disk).logs.refused} == {"orders"}
 
 
 def test_without_a_name_the_start_is_refused() -> None:
@@ -151,9 +151,9 @@ def test_what_has_no_topic_s_id_is_left_alone() -> None:
 
     manager = open_manager(disk)
 
-    assert [entry.name for entry in manager.topics()] == sorted(
+    assert [entry.name for entry in manager.topics.entries()] == sorted(
         ["orders", "others"],
-        key=lambda name: str(manager.topic(name).id),  # type: ignore[union-attr]
+        key=lambda name: str(manager.topics.get(name).id),  # type: ignore[union-attr]
     )
     assert disk.exists(f"{TOPICS}/orders.deleted/0")
     assert disk.exists(directory)
@@ -168,5 +168,5 @@ def test_a_creation_that_was_cut_off_leaves_nothing() -> None:
 
     manager = open_manager(disk)
 
-    assert manager.topic("new") is None
+    assert manager.topics.get("new") is None
     assert disk.list(begun) == []

@@ -23,7 +23,7 @@ class Desk:
         named = {name.replace("_", "."): value for name, value in settings.items()}
         self.disk = CrashDisk()
         self.manager = LogManager(self.disk, "/data", FakeClock(), named)
-        self.manager.create_topic("t", 16)
+        self.manager.topics.create("t", 16)
         self.woken = Event()
         self.commit = self.manager.group_commit("fsync", self.woken.set, threaded=threaded)
 
@@ -181,7 +181,7 @@ def test_a_topic_that_is_deleted_before_its_sync_harms_nobody() -> None:
     desk = Desk(log_recovery_point_bytes=1)
     ticket = desk.commit.request(desk.write(16))
 
-    desk.manager.delete_topic("t")
+    desk.manager.topics.delete("t")
     desk.commit.run_pending()
     desk.commit.run_pending()
 
@@ -195,7 +195,7 @@ def test_who_waits_for_the_recovery_point_of_a_deleted_topic_is_told() -> None:
     told: list[bool] = []
     assert desk.commit.save(log, lambda: told.append(True))
 
-    desk.manager.delete_topic("t")
+    desk.manager.topics.delete("t")
     desk.commit.run_pending()
 
     assert desk.commit.failed is None

@@ -34,9 +34,9 @@ class Broker:
         self.disk = disk
         self.manager = LogManager(disk, "/data", FakeClock(), SETTINGS)
         if batches:
-            self.manager.create_topic("t", 1)
+            self.manager.topics.create("t", 1)
             self.write(batches)
-        if sync and ("t", 0) not in self.manager.refused:
+        if sync and ("t", 0) not in self.manager.logs.refused:
             commit = self.manager.group_commit("fsync", lambda: None, threaded=False)
             commit.request([self.log])
             commit.run_pending()
@@ -64,7 +64,7 @@ class Broker:
         file.pwrite(at, bytes([file.pread(at, 1)[0] ^ 1]))
 
     def is_refused(self) -> bool:
-        refused = self.manager.refused.get(("t", 0))
+        refused = self.manager.logs.refused.get(("t", 0))
         assert refused is None or any(reason in refused.message for reason in REFUSED)
         return refused is not None
 
@@ -145,7 +145,7 @@ def test_removing_the_file_takes_the_damage_for_a_power_failure() -> None:
     disk = damaged_after_kill(DAMAGES["the first segment is cut"])
     refused = Broker(disk, sync=False)
     assert refused.is_refused()
-    assert "clean-shutdown and last-start" in refused.manager.refused["t", 0].hint
+    assert "clean-shutdown and last-start" in refused.manager.logs.refused["t", 0].hint
 
     disk.remove("/data/last-start")
 

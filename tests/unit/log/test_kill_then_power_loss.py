@@ -59,7 +59,7 @@ class Broker:
 
 def test_the_name_of_a_new_partition_is_made_durable_by_the_start_that_finds_it() -> None:
     killed = Broker(CrashDisk())
-    killed.manager.create_topic("t", 1)
+    killed.manager.topics.create("t", 1)
     killed.write()
     broker = Broker(killed.disk.kill())
     broker.write()
@@ -71,7 +71,7 @@ def test_the_name_of_a_new_partition_is_made_durable_by_the_start_that_finds_it(
 
 def test_the_name_of_a_new_segment_is_made_durable_by_the_start_that_finds_it() -> None:
     killed = Broker(CrashDisk(), point_bytes=1)
-    killed.manager.create_topic("t", 1)
+    killed.manager.topics.create("t", 1)
     killed.write(3)
     killed.acknowledge()
     killed.log.roll()
@@ -85,7 +85,7 @@ def test_the_name_of_a_new_segment_is_made_durable_by_the_start_that_finds_it() 
 
 def test_a_segment_that_retention_began_is_durable_after_an_orderly_stop() -> None:
     stopped = Broker(CrashDisk())
-    stopped.manager.create_topic("t", 1)
+    stopped.manager.topics.create("t", 1)
     stopped.write(3)
     stopped.acknowledge()
     stopped.log.delete_old_segments(now_ms=10**9)
@@ -104,9 +104,9 @@ def test_a_topic_that_a_start_finds_is_durable_wherever_its_creation_was_killed(
         killed = Broker(disk)
         disk.power_off_after(operations=changes)
         with suppress(PowerLost, LogDirOffline):
-            killed.manager.create_topic("t", 1)
+            killed.manager.topics.create("t", 1)
         broker = Broker(disk.kill())
-        if broker.manager.topic("t") is None:
+        if broker.manager.topics.get("t") is None:
             continue
         broker.write()
 
@@ -132,7 +132,7 @@ def test_an_orderly_stop_makes_all_durable_even_where_acknowledgements_did_not(
     life: Callable[[Broker], None],
 ) -> None:
     broker = Broker(CrashDisk(), durability="os")
-    broker.manager.create_topic("t", 1)
+    broker.manager.topics.create("t", 1)
 
     life(broker)
 

@@ -57,8 +57,8 @@ def test_deleted_records_take_their_epochs_with_them_over_a_restart() -> None:
     disk = CrashDisk()
     for _ in range(3):
         manager = LogManager(disk, "/data", FakeClock(), {})
-        if manager.topic("t") is None:
-            manager.create_topic("t", 1)
+        if manager.topics.get("t") is None:
+            manager.topics.create("t", 1)
         log = manager.log("t", 0)
         log.append(memoryview(encode_batch([Record(0, 1000, b"k", b"v")] * 10)))
         log.write_staged()

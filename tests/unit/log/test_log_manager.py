@@ -143,25 +143,25 @@ def test_small_files_of_the_broker_are_kept() -> None:
 def test_topics_and_their_settings_survive_a_crash() -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    made = manager.create_topic("orders", 3, {"retention.ms": "5"})
-    manager.create_topic("gone", 1)
-    manager.add_partitions("orders", 5)
-    manager.alter_configs("orders", {"retention.ms": "6"})
-    manager.delete_topic("gone")
+    made = manager.topics.create("orders", 3, {"retention.ms": "5"})
+    manager.topics.create("gone", 1)
+    manager.topics.grow("orders", 5)
+    manager.topics.alter("orders", {"retention.ms": "6"})
+    manager.topics.delete("gone")
 
     for seed in range(10):
-        (entry,) = open_manager(disk.crash(seed)).topics()
+        (entry,) = open_manager(disk.crash(seed)).topics.entries()
         assert (entry.name, entry.id, entry.partitions) == ("orders", made.id, 5)
         assert entry.configs == {"retention.ms": "6"}
 
 
 def test_a_topic_made_anew_has_another_id_and_is_empty() -> None:
     manager = open_manager(CrashDisk())
-    first = manager.create_topic("orders", 1)
+    first = manager.topics.create("orders", 1)
     fill(manager.log("orders", 0), 3)
 
-    manager.delete_topic("orders")
-    second = manager.create_topic("orders", 1)
+    manager.topics.delete("orders")
+    second = manager.topics.create("orders", 1)
 
     assert first.id != second.id
     assert manager.log("orders", 0).log_end_offset == 0
@@ -169,29 +169,29 @@ def test_a_topic_made_anew_has_another_id_and_is_empty() -> None:
 
 def test_requests_that_cannot_be_are_refused() -> None:
     manager = open_manager(CrashDisk())
-    manager.create_topic("orders", 2)
+    manager.topics.create("orders", 2)
 
     with pytest.raises(TopicExists):
-        manager.create_topic("orders", 1)
+        manager.topics.create("orders", 1)
     with pytest.raises(InvalidPartitions):
-        manager.create_topic("none", 0)
+        manager.topics.create("none", 0)
     with pytest.raises(InvalidPartitions):
-        manager.add_partitions("orders", 2)
+        manager.topics.grow("orders", 2)
     with pytest.raises(UnknownTopic):
         manager.log("orders", 2)
     with pytest.raises(UnknownTopic):
-        manager.delete_topic("nothing")
+        manager.topics.delete("nothing")
     with pytest.raises(ConfigError):
-        manager.create_topic("odd", 1, {"retention.mss": "5"})
-    assert [entry.name for entry in manager.topics()] == ["orders"]
+        manager.topics.create("odd", 1, {"retention.mss": "5"})
+    assert [entry.name for entry in manager.topics.entries()] == ["orders"]
 
 
 def test_a_changed_setting_holds_for_the_open_log() -> None:
     manager = open_manager(CrashDisk())
-    manager.create_topic("orders", 1)
+    manager.topics.create("orders", 1)
     log = manager.log("orders", 0)
 
-    manager.alter_configs("orders", {"segment.bytes": "4000"})
+    manager.topics.alter("orders", {"segment.bytes": "4000"})
 
     assert log.config.segment_bytes_max == 4000
 
@@ -199,7 +199,7 @@ def test_a_changed_setting_holds_for_the_open_log() -> None:
 def test_partitions_that_were_never_written_have_no_files() -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    entry = manager.create_topic("orders", 500)
+    entry = manager.topics.create("orders", 500)
     fill(manager.log("orders", 7), 1)
     assert manager.log("orders", 8).read_bytes(0, 100, up_to_offset=0) == b""
 
@@ -212,7 +212,7 @@ def test_partitions_that_were_never_written_have_no_files() -> None:
 def test_a_clean_start_reads_no_segment_and_a_killed_one_finds_all() -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    manager.create_topic("orders", 1)
+    manager.topics.create("orders", 1)
     log = manager.log("orders", 0)
     fill(log, 40, producer_id=4)
 
@@ -235,7 +235,7 @@ def test_a_clean_start_reads_no_segment_and_a_killed_one_finds_all() -> None:
 def test_the_log_ends_before_a_torn_batch_and_later_segments_go() -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    manager.create_topic("orders", 1)
+    manager.topics.create("orders", 1)
     log = manager.log("orders", 0)
     fill(log, 30)
     bases = [int(name[:20]) for name in disk.list(log.directory) if name.endswith(".log")]
@@ -257,7 +257,7 @@ def test_indexes_that_are_missing_or_damaged_are_rebuilt(
 ) -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    manager.create_topic("orders", 1)
+    manager.topics.create("orders", 1)
     directory = manager.log("orders", 0).directory
     fill(manager.log("orders", 0), 40)
     manager.close()
@@ -281,7 +281,7 @@ def test_a_file_that_lost_acknowledged_records_is_refused_with_words_for_people(
 ) -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    manager.create_topic("orders", 1)
+    manager.topics.create("orders", 1)
     log = manager.log("orders", 0)
     fill(log, batches)
     directory = log.directory
@@ -299,7 +299,7 @@ def test_a_file_that_lost_acknowledged_records_is_refused_with_words_for_people(
 def test_a_damaged_recovery_point_means_that_all_is_read_again() -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    manager.create_topic("orders", 1)
+    manager.topics.create("orders", 1)
     log = manager.log("orders", 0)
     fill(log, 140, producer_id=4)
     path = f"{log.directory}/recovery-point"
@@ -315,7 +315,7 @@ def test_a_damaged_recovery_point_means_that_all_is_read_again() -> None:
 def test_leader_epochs_tell_where_each_start_ended() -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    manager.create_topic("orders", 1)
+    manager.topics.create("orders", 1)
     for _ in range(3):
         fill(manager.log("orders", 0), 5)
         manager.close()
@@ -336,7 +336,7 @@ def test_leader_epochs_tell_where_each_start_ended() -> None:
 def test_epochs_are_found_in_the_batches_when_their_file_is_gone() -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    manager.create_topic("orders", 1)
+    manager.topics.create("orders", 1)
     directory = manager.log("orders", 0).directory
     fill(manager.log("orders", 0), 5)
     manager.close()
@@ -353,7 +353,7 @@ def test_epochs_are_found_in_the_batches_when_their_file_is_gone() -> None:
 def test_retention_runs_over_all_logs() -> None:
     clock = FakeClock(now_ms=2000)
     manager = LogManager(CrashDisk(), "/data", clock, {**SETTINGS, "log.retention.ms": 5000})
-    manager.create_topic("orders", 2)
+    manager.topics.create("orders", 2)
     for partition in range(2):
         fill(manager.log("orders", partition), 3)
 
@@ -373,7 +373,7 @@ def test_what_a_killed_process_left_outlives_a_power_failure_where_that_was_prom
     for seed in range(20):
         disk = CrashDisk()
         manager = open_manager(disk, log_segment_bytes=100_000)
-        manager.create_topic("orders", 1)
+        manager.topics.create("orders", 1)
         fill(manager.log("orders", 0), batches=200)
         found = disk.kill()
         assert open_manager(found, durability=durability).log("orders", 0).log_end_offset == 200
@@ -399,7 +399,7 @@ def test_a_stop_syncs_every_log_whatever_the_number_of_threads(
 ) -> None:
     settings: dict[str, Value] = {"num.recovery.threads.per.data.dir": threads}
     manager = LogManager(RealDisk(), str(tmp_path / "data"), FakeClock(), settings)
-    manager.create_topic("t", 20)
+    manager.topics.create("t", 20)
     for partition in range(20):
         log = manager.log("t", partition)
         log.append(memoryview(encode_batch([Record(0, 1, b"k", b"v" * 20_000)])))
@@ -415,7 +415,7 @@ def test_a_stop_syncs_every_log_whatever_the_number_of_threads(
 def test_a_sync_that_fails_in_a_stop_leaves_no_mark_of_a_clean_one() -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    manager.create_topic("t", 3)
+    manager.topics.create("t", 3)
     for partition in range(3):
         log = manager.log("t", partition)
         log.append(memoryview(encode_batch([Record(0, 1, b"k", b"v")])))
@@ -438,7 +438,7 @@ def test_a_start_that_the_disk_refuses_says_where_and_what_helps(
 ) -> None:
     disk = CrashDisk()
     manager = open_manager(disk)
-    manager.create_topic("orders", 1)
+    manager.topics.create("orders", 1)
     fill(manager.log("orders", 0), 30)
     crashed = killed(disk)
     crashed.fail(operation, OSError(code, os.strerror(code)))
@@ -461,10 +461,10 @@ def test_a_folder_that_is_removed_by_hand_takes_its_topic_and_nothing_else(
     manager = open_manager(disk)
     commit = manager.group_commit("fsync", lambda: None, threaded=False)
     for name in ("orders", "events"):
-        manager.create_topic(name, 2, {})
+        manager.topics.create(name, 2, {})
         fill(manager.log(name, 1), 5)
     commit.close()
-    entry = next(found for found in manager.topics() if found.name == "orders")
+    entry = next(found for found in manager.topics.entries() if found.name == "orders")
     if started_clean:
         manager.close()
     disk = killed(disk)
@@ -472,5 +472,5 @@ def test_a_folder_that_is_removed_by_hand_takes_its_topic_and_nothing_else(
     disk.remove_tree(f"/data/topics/{entry.id}")
     manager = open_manager(disk)
 
-    assert [found.name for found in manager.topics()] == ["events"]
+    assert [found.name for found in manager.topics.entries()] == ["events"]
     assert manager.log("events", 1).log_end_offset == 5

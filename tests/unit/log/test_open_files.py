@@ -61,7 +61,7 @@ def test_a_holder_that_opens_again_is_the_youngest() -> None:
 
 def test_many_partitions_are_written_and_read_with_few_files(tmp_path: Path) -> None:
     manager = LogManager(RealDisk(4), str(tmp_path / "data"), SystemClock(), {})
-    manager.create_topic("many", 20)
+    manager.topics.create("many", 20)
     before = open_logs(tmp_path)
 
     for round_ in range(2):
@@ -83,14 +83,14 @@ def test_many_partitions_are_written_and_read_with_few_files(tmp_path: Path) -> 
 
 def test_what_is_being_sent_stays_open(tmp_path: Path) -> None:
     manager = LogManager(RealDisk(1), str(tmp_path / "data"), SystemClock(), {})
-    manager.create_topic("two", 2)
+    manager.topics.create("two", 2)
     for partition in range(2):
         log = manager.log("two", partition)
         log.append(one_record(b"kept"))
         log.write_staged()
     found = manager.log("two", 0).read(0, 1000, up_to_offset=1)
     manager.log("two", 1).read(0, 1000, up_to_offset=1)
-    manager.delete_topic("two")
+    manager.topics.delete("two")
 
     assert found.file is not None
     assert b"kept" in found.file.pread(found.position, found.size_bytes)
@@ -100,7 +100,7 @@ def test_what_is_being_sent_stays_open(tmp_path: Path) -> None:
 def test_a_deleted_topic_leaves_no_file_open(tmp_path: Path) -> None:
     manager = LogManager(RealDisk(), str(tmp_path / "data"), SystemClock(), {})
     before = open_logs(tmp_path)
-    manager.create_topic("gone", 3)
+    manager.topics.create("gone", 3)
     for partition in range(3):
         log = manager.log("gone", partition)
         log.append(one_record(b"x"))
@@ -108,7 +108,7 @@ def test_a_deleted_topic_leaves_no_file_open(tmp_path: Path) -> None:
     assert open_logs(tmp_path) - before == 3
 
     del log
-    manager.delete_topic("gone")
+    manager.topics.delete("gone")
 
     assert open_logs(tmp_path) == before
     manager.close()

@@ -54,7 +54,7 @@ def disk() -> CrashDisk:
 @pytest.fixture
 def manager(disk: CrashDisk) -> LogManager:
     manager = open_manager(disk)
-    manager.create_topic("orders", 2)
+    manager.topics.create("orders", 2)
     return manager
 
 
@@ -155,7 +155,7 @@ def test_a_bad_batch_is_refused_with_kafkas_code_and_nothing_is_written(
 
 
 def test_a_batch_above_max_message_bytes_is_too_large(manager: LogManager) -> None:
-    manager.create_topic("small", 1, {"max.message.bytes": "100"})
+    manager.topics.create("small", 1, {"max.message.bytes": "100"})
 
     with pytest.raises(KafkaError) as caught:
         manager.log("small", 0).append(batch_of(value_bytes=200))
@@ -164,7 +164,7 @@ def test_a_batch_above_max_message_bytes_is_too_large(manager: LogManager) -> No
 
 
 def test_the_brokers_own_time_is_taken_where_the_topic_says_so(manager: LogManager) -> None:
-    manager.create_topic("stamped", 1, {"message.timestamp.type": "LogAppendTime"})
+    manager.topics.create("stamped", 1, {"message.timestamp.type": "LogAppendTime"})
 
     appended = manager.log("stamped", 0).append(_attributes(0x08)(batch_of()))
 
@@ -203,7 +203,7 @@ def test_a_segment_is_rolled_by_size(disk: CrashDisk, log: PartitionLog) -> None
 
 
 def test_a_segment_is_rolled_by_age_of_its_records(disk: CrashDisk, manager: LogManager) -> None:
-    manager.create_topic("aged", 1, {"segment.ms": "1000"})
+    manager.topics.create("aged", 1, {"segment.ms": "1000"})
     log = manager.log("aged", 0)
 
     append_all(log, *[batch_of(timestamp_ms=t) for t in (5000, 6000, 6001, 7001, 7002)])
@@ -361,7 +361,7 @@ def test_retention_never_takes_what_is_above_the_high_watermark(log: PartitionLo
 
 
 def test_a_record_of_just_the_retention_time_stays(manager: LogManager) -> None:
-    manager.create_topic("aged", 1, {"retention.ms": "1000"})
+    manager.topics.create("aged", 1, {"retention.ms": "1000"})
     log = manager.log("aged", 0)
     append_all(log, batch_of(timestamp_ms=1))
 
@@ -370,7 +370,7 @@ def test_a_record_of_just_the_retention_time_stays(manager: LogManager) -> None:
 
 
 def test_retention_by_size_leaves_at_least_that_size(manager: LogManager) -> None:
-    manager.create_topic("sized", 1, {"retention.bytes": "4000", "retention.ms": "-1"})
+    manager.topics.create("sized", 1, {"retention.bytes": "4000", "retention.ms": "-1"})
     log = manager.log("sized", 0)
     append_all(log, *[batch_of(value_bytes=500) for _ in range(12)])
 
@@ -380,7 +380,7 @@ def test_retention_by_size_leaves_at_least_that_size(manager: LogManager) -> Non
 
 
 def test_a_compacted_topic_loses_nothing_by_age(manager: LogManager) -> None:
-    manager.create_topic("table", 1, {"cleanup.policy": "compact"})
+    manager.topics.create("table", 1, {"cleanup.policy": "compact"})
     log = manager.log("table", 0)
     append_all(log, batch_of(timestamp_ms=1))
 
@@ -434,7 +434,7 @@ def test_a_failed_write_takes_the_directory_offline_and_reads_go_on(
     with pytest.raises(LogDirOffline):
         other.write_staged()
     with pytest.raises(LogDirOffline):
-        manager.create_topic("more", 1)
+        manager.topics.create("more", 1)
 
 
 def test_what_was_taken_to_be_synced_is_not_taken_again(log: PartitionLog) -> None:
@@ -457,7 +457,7 @@ def test_a_batch_that_claims_more_records_than_its_bytes_hold_is_refused(
     HEADER.pack_into(batch, 0, *header)
     seal_batch(batch)
     manager = open_manager(CrashDisk())
-    manager.create_topic("orders", 1)
+    manager.topics.create("orders", 1)
     log = manager.log("orders", 0)
 
     with pytest.raises(InvalidRecord, match="cannot hold"):

@@ -23,7 +23,7 @@ class Desk:
         self.manager = LogManager(self.disk, "/data", FakeClock(), {"durability": durability})
         self.commit = self.manager.group_commit("fsync", lambda: None, threaded=False)
         for name in ("a", "b"):
-            self.manager.create_topic(name, 1, {"segment.bytes": "1024"})
+            self.manager.topics.create(name, 1, {"segment.bytes": "1024"})
 
     def log(self, name: str) -> PartitionLog:
         return self.manager.log(name, 0)
@@ -113,7 +113,7 @@ def test_a_recovery_point_that_cannot_be_taken_stops_no_commit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     desk = Desk()
-    desk.manager.alter_configs("a", {"segment.bytes": "1024"})
+    desk.manager.topics.alter("a", {"segment.bytes": "1024"})
     desk.write("a")
     desk.write("b")
 

@@ -41,8 +41,8 @@ def batch_of(
 
 def open_log(disk: CrashDisk) -> tuple[LogManager, PartitionLog]:
     manager = LogManager(disk, "/data", FakeClock(), SETTINGS)
-    if manager.topic("orders") is None:
-        manager.create_topic("orders", 1)
+    if manager.topics.get("orders") is None:
+        manager.topics.create("orders", 1)
     return manager, manager.log("orders", 0)
 
 

@@ -41,7 +41,7 @@ class RecoveryPoints:
             return  # The log directory is offline for good.
         seconds = _LOOK_SECONDS
         try:
-            chosen = logs_to_save(self._log_manager.logs(), self._bytes_max)
+            chosen = logs_to_save(self._log_manager.logs, self._bytes_max)
             if chosen:
                 seconds = _BUSY_SECONDS
             self._group_commit.request_points(chosen)

@@ -135,7 +135,7 @@ class Topics:
         self._opened = 0
         self.version = 0
         """Grows whenever a topic is created, deleted or grows."""
-        for entry in log_manager.topics():
+        for entry in log_manager.topics.entries():
             for _ in self._add(entry):
                 pass
 
@@ -195,7 +195,7 @@ class Topics:
     def creating(self, name: str, partitions: int, configs: Mapping[str, str]) -> Change:
         """Return the change that creates a topic. Raises as `check_new`."""
         self.check_new(name, partitions, configs)
-        change = self._log_manager.creating(name, partitions, dict(configs))
+        change = self._log_manager.topics.creating(name, partitions, dict(configs))
 
         def apply() -> Iterator[None]:
             change.place()
@@ -210,7 +210,7 @@ class Topics:
             UnknownTopic: there is none.
         """
         topic = self.find(name)
-        change = self._log_manager.deleting(name, remove=self._run_in_background)
+        change = self._log_manager.topics.deleting(name, remove=self._run_in_background)
         # At once: a write to a directory that is being renamed would be lost.
         self._going[name] = self._by_name.pop(name)
         self._by_metric_name.pop(metric_name(name), None)
@@ -236,7 +236,7 @@ class Topics:
         """Return the change that grows a topic to `count` partitions."""
         topic = self.find(name)
         _check_partitions(count)
-        change = self._log_manager.growing(name, count)
+        change = self._log_manager.topics.growing(name, count)
 
         def apply() -> Iterator[None]:
             change.place()
@@ -248,7 +248,7 @@ class Topics:
         """Return the change that replaces what is set for a topic."""
         topic = self.find(name)
         self.configs.check(configs)
-        change = self._log_manager.altering(name, dict(configs))
+        change = self._log_manager.topics.altering(name, dict(configs))
 
         def apply() -> Iterator[None]:
             change.place()
@@ -271,7 +271,7 @@ class Topics:
 
     def reconfigure(self, topic: Topic) -> None:
         """Let a topic follow settings of the broker that have changed."""
-        self._log_manager.configure(topic.name)
+        self._log_manager.topics.configure(topic.name)
         self._configure(topic)
 
     def _configure(self, topic: Topic) -> None:

@@ -56,7 +56,7 @@ class ProducerIds:
     def _first_free(self) -> int:
         data = self._log_manager.read_meta(_FILE, hint=_HINT)
         if data is None:
-            return self._above_all() if self._log_manager.knows_producers else 0
+            return self._above_all() if self._log_manager.logs.know_producers else 0
         if not data.isdigit():
             raise DamagedFile(
                 f"{self._log_manager.path}/{_FILE}", "It holds no number.", hint=_HINT

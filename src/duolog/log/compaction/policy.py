@@ -30,6 +30,14 @@ class SegmentView(NamedTuple):
     max_timestamp: int
 
 
+class LogOffsets(NamedTuple):
+    """The offsets of a log that bound a run."""
+
+    log_start: int
+    last_stable: int
+    log_end: int
+
+
 class Cleanable(NamedTuple):
     """A log that is worth a run: up to which offset, and how urgent it is."""
 
@@ -41,21 +49,20 @@ class Cleanable(NamedTuple):
 def cleanable(
     segments: Sequence[SegmentView],
     config: LogConfig,
+    offsets: LogOffsets,
     *,
     clean_offset: int | None,
-    log_start_offset: int,
-    log_end_offset: int,
-    last_stable_offset: int,
     now_ms: int,
 ) -> Cleanable | None:
-    """Say how far a log may be cleaned, or None if that is not worth a run.
+    """Return how far a log may be cleaned, or None if that is not worth a run.
 
-    `segments` are the sealed ones and then the active one, which is only looked at.
+    `segments` are the sealed ones and then the active one, which is only looked at. The run before
+    has cleaned up to `clean_offset`.
     """
-    first_dirty = clean_offset if clean_offset is not None else log_start_offset
-    if not log_start_offset <= first_dirty <= log_end_offset:
-        first_dirty = log_start_offset
-    end_offset = _first_uncleanable(segments, config, first_dirty, last_stable_offset, now_ms)
+    first_dirty = clean_offset if clean_offset is not None else offsets.log_start
+    if not offsets.log_start <= first_dirty <= offsets.log_end:
+        first_dirty = offsets.log_start
+    end_offset = _first_uncleanable(segments, config, first_dirty, offsets.last_stable, now_ms)
     bounds = [segment.base_offset for segment in segments[1:]]
     clean_bytes = dirty_bytes = 0
     overdue = False

@@ -27,7 +27,7 @@ class Desk:
         self.manager = LogManager(self.disk, "/data", self.clock, {})
         self.commit = self.manager.group_commit("fsync", lambda: None, threaded=False)
         for name in ("a", "b"):
-            self.manager.create_topic(name, 1, CONFIGS)
+            self.manager.topics.create(name, 1, CONFIGS)
             if name == poison:
                 self.write(name, key_of_impossible_length())
             for _ in range(30):

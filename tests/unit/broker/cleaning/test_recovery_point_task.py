@@ -28,7 +28,7 @@ class Timers:
 
 def written(disk: CrashDisk) -> LogManager:
     manager = LogManager(disk, "/data", SystemClock(), {"durability": "os"})
-    manager.create_topic("many", PARTITIONS)
+    manager.topics.create("many", PARTITIONS)
     for partition in range(PARTITIONS):
         log = manager.log("many", partition)
         log.append(memoryview(encode_batch([Record(0, 1, None, bytes(1000))])))
@@ -48,9 +48,9 @@ def test_points_are_set_until_the_sum_is_in_bounds_and_hold_after_a_crash() -> N
     commit.run_pending()
 
     assert waits == [1.0, 0.1, 0.1, 1.0]
-    assert sum(log.unsaved_bytes for log in manager.logs()) <= 4000
+    assert sum(log.unsaved_bytes for log in manager.logs) <= 4000
     after = LogManager(disk.crash(seed=1), "/data", SystemClock(), {})
-    saved = [log for log in after.logs() if log.log_end_offset == 1]
+    saved = [log for log in after.logs if log.log_end_offset == 1]
     assert len(saved) >= PARTITIONS - 4000 // 1000
     assert [log.unsaved_bytes for log in saved].count(0) >= PARTITIONS - 4000 // 1000
 

@@ -72,8 +72,8 @@ def test_a_file_that_is_missing_gives_no_id_again() -> None:
         manager = open_manager(disk)
         ids = ProducerIds(manager)
         given += [ids.take() for _ in range(1200)]
-        if manager.topic("orders") is None:
-            manager.create_topic("orders", 1)
+        if manager.topics.get("orders") is None:
+            manager.topics.create("orders", 1)
         log = manager.log("orders", 0)
         batch = encode_batch([Record(0, 1, b"k", b"v")], producer_id=given[-1], producer_epoch=0, base_sequence=0)  # fmt: skip
         log.append(memoryview(batch))

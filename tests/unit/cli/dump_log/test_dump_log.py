@@ -23,9 +23,9 @@ NAME = "00000000000000000000"
 
 def open_log(path: Path, **settings: str) -> tuple[LogManager, PartitionLog]:
     manager = LogManager(RealDisk(), str(path / "data"), FakeClock(), {})
-    if manager.topic("t") is None:
+    if manager.topics.get("t") is None:
         texts = {name.replace("_", "."): text for name, text in settings.items()}
-        manager.create_topic("t", 1, texts)
+        manager.topics.create("t", 1, texts)
     return manager, manager.log("t", 0)
 
 

@@ -3,6 +3,7 @@ from typing import Final
 from duolog.log.compaction.policy import (
     GROUP_SEGMENTS_MAX,
     Cleanable,
+    LogOffsets,
     SegmentView,
     cleanable,
     group_segments,
@@ -28,10 +29,8 @@ def found(
     return cleanable(
         segments,
         config,
+        LogOffsets(log_start=start, last_stable=stable, log_end=1000),
         clean_offset=clean,
-        log_start_offset=start,
-        log_end_offset=1000,
-        last_stable_offset=stable,
         now_ms=NOW_MS,
     )
 
