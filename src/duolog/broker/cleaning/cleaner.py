@@ -91,7 +91,6 @@ class Cleaner:
         self._failures: dict[PartitionLog, int] = {}
         self._idle_rounds = 0
         self._stopped = False
-        self.runs_done = 0
 
     @property
     def pid(self) -> int | None:
@@ -296,7 +295,6 @@ class Cleaner:
         assert run is not None
         run.announce(checkpoint)
         self._failures.pop(run.log, None)
-        self.runs_done += 1
         self._plan(at_once=True)
 
     def _failed(self, run: _Run, failed: Failed) -> None:

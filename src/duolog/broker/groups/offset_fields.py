@@ -25,13 +25,6 @@ Item = TypeVar("Item")
 Answer = Callable[[OffsetsReply], None]
 
 
-class NamedPartition(Protocol):
-    """A partition in a request."""
-
-    @property
-    def partition_index(self) -> int: ...
-
-
 class NamedTopic(Protocol):
     """A topic in a request, with some of its partitions."""
 

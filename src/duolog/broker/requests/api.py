@@ -152,12 +152,6 @@ class RequestContext(Generic[B_co]):
         """Return an item of an array of the answer as bytes, which `reply` takes in its place."""
         return self.broker.messages.encode_item(self.header, path, item)
 
-    def reply_bytes(self, frame: bytes) -> None:
-        """Answer with a whole frame: size, header and body."""
-        assert not self.replied, f"{self.api.name} was answered twice"
-        self.replied = True
-        self._complete(frame)
-
     def reply_pieces(self, body: Iterable[bytes]) -> None:
         """Answer with a body that lies in pieces, which are not put together."""
         assert not self.replied, f"{self.api.name} was answered twice"

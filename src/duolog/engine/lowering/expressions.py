@@ -187,10 +187,6 @@ def key_names(columns: tuple[Column, ...]) -> list[str]:
     return list(_numbered(columns, "k").values())
 
 
-def value_names(columns: tuple[Column, ...]) -> list[str]:
-    return list(_numbered(columns, "v").values())
-
-
 def _numbered(columns: tuple[Column, ...], letter: str) -> dict[str, str]:
     return {column.name: f"{letter}{index}" for index, column in enumerate(columns)}
 

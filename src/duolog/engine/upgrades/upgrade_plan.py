@@ -23,7 +23,6 @@ from duolog.engine.upgrades.comparison import Comparison, StoreChange
 
 Positions = Mapping[str, Mapping[int, int]]
 How = Literal["keep", "rebuild", "from-now"]
-HOW: Final[tuple[How, ...]] = ("keep", "rebuild", "from-now")
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,9 +108,6 @@ class RemotePath(PosixPath):
         found = self._status()
         return found is not None and not found["directory"]
 
-    def is_symlink(self) -> bool:
-        return False
-
     def read_bytes(self) -> bytes:
         door = _doors.setdefault(self.system, Door({}))
         return door.read(str(self))
