@@ -31,7 +31,7 @@ from duolog.broker.router import find_apis
 from duolog.broker.settings import SETTINGS
 from duolog.core.settings import NO_EFFECT, Kind, Setting
 from duolog.engine.settings import ENGINE_SETTINGS
-from duolog.log.config import TOPIC_SETTINGS
+from duolog.log.settings import TOPIC_SETTINGS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = ROOT / "docs/reference"

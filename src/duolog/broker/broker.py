@@ -40,7 +40,7 @@ from duolog.core.clock import Clock
 from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
 from duolog.core.settings import Kind
-from duolog.log.config import BROKER_NAMES
+from duolog.log.settings import BROKER_NAMES
 from duolog.log.topics import TOPICS_DIRECTORY
 from duolog.protocol.messages import Messages
 from duolog.record.batch import NO_PRODUCER, BatchHeader, read_header, whole_batches

@@ -5,12 +5,13 @@
 Imports `core` and `record`. Start with `partition_log`.
 """
 
-from duolog.log.config import BROKER_LOG_SETTINGS, TOPIC_SETTINGS, LogConfig, topic_values
+from duolog.log.config import LogConfig, topic_values
 from duolog.log.disk import Disk, DiskFile, RealDisk
 from duolog.log.group_commit import GroupCommit
 from duolog.log.log_manager import LogManager
 from duolog.log.partition_log import Appended, PartitionLog
 from duolog.log.segments import Slice
+from duolog.log.settings import BROKER_LOG_SETTINGS, TOPIC_SETTINGS
 from duolog.log.topics import TopicEntry
 
 __all__ = [

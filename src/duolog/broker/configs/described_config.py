@@ -15,7 +15,8 @@ from typing import Any, Final
 from duolog.broker.settings import OTHER_UNITS, SETTINGS, BrokerSettings
 from duolog.broker.settings.inert_settings import INERT_DYNAMIC, WITHOUT_DEFAULT
 from duolog.core.settings import Kind, Setting
-from duolog.log.config import BROKER_NAMES, TOPIC_SETTINGS, topic_values
+from duolog.log.config import topic_values
+from duolog.log.settings import BROKER_NAMES, TOPIC_SETTINGS
 
 Row = dict[str, Any]
 

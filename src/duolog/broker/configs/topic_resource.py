@@ -1,4 +1,4 @@
-"""Configs of topics, as a kind of resource; the settings are in `duolog.log.config`."""
+"""Configs of topics, as a kind of resource; the settings are in `duolog.log.settings`."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from duolog.broker.topics.topic_names import check_topic_name
 from duolog.core.errors import KafkaError
 from duolog.core.names import metric_name
 from duolog.core.settings import Kind
-from duolog.log.config import TOPIC_SETTINGS
+from duolog.log.settings import TOPIC_SETTINGS
 from duolog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:

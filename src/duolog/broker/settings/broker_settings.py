@@ -21,7 +21,7 @@ from duolog.core.settings import (
     one_of,
 )
 from duolog.core.units import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
-from duolog.log.config import BROKER_LOG_SETTINGS
+from duolog.log.settings import BROKER_LOG_SETTINGS
 
 _IDENTITY_ROWS: Final = (
     Setting("node.id", default=0, kind=Kind.INT, doc="The id of this broker.", check=at_least(0)),

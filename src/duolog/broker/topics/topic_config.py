@@ -15,7 +15,8 @@ from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
 from duolog.core.settings import Value
 from duolog.core.units import MIB
-from duolog.log.config import TOPIC_SETTINGS, topic_values
+from duolog.log.config import topic_values
+from duolog.log.settings import TOPIC_SETTINGS
 
 SEGMENT_BYTES_MIN: Final = MIB
 """The least that a client may set, as in Kafka 4.1."""

@@ -8,8 +8,8 @@ import pytest
 
 from duolog.broker.configs.group_resource import SESSION_TIMEOUT
 from duolog.log.checked_file import write_checked
-from duolog.log.config import TOPIC_SETTINGS
 from duolog.log.disk import RealDisk
+from duolog.log.settings import TOPIC_SETTINGS
 from duolog.protocol.error_codes import ErrorCode
 
 DESCRIBE, ALTER, INCREMENTAL, LIST_RESOURCES = 32, 33, 44, 74
