@@ -16,6 +16,7 @@ from bench.common.results_file import write_result
 from duolog.core.clock import SystemClock
 from duolog.log import LogManager, PartitionLog, RealDisk
 from duolog.record import Record, encode_batch
+from duolog.record.records import BatchProducer
 
 ROUND = 64
 ROUNDS = 2000
@@ -26,19 +27,14 @@ def measure(log: PartitionLog, value_bytes: int, *, idempotent: bool) -> dict[st
     """Return microseconds per request, best and median of several repeats."""
     append_us, write_us = [], []
     sequence = 0
-    producer_id, epoch = (7, 0) if idempotent else (-1, -1)
     for _ in range(REPEATS):
         append_s = write_s = 0.0
         for _ in range(ROUNDS):
             batches = []
             for _ in range(ROUND):
                 record = Record(0, 1_000_000, b"key", bytes(value_bytes))
-                batch = encode_batch(
-                    [record],
-                    producer_id=producer_id,
-                    producer_epoch=epoch,
-                    base_sequence=sequence if idempotent else -1,
-                )
+                sent_by = BatchProducer(7, 0, sequence) if idempotent else BatchProducer()
+                batch = encode_batch([record], producer=sent_by)
                 batches.append(memoryview(batch))
                 sequence += 1
             append = log.append

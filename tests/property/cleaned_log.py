@@ -10,7 +10,7 @@ from duolog.log.partition_log import Appended
 from duolog.record import Record, decode_records, whole_batches
 from duolog.record.batch import BatchHeader
 from duolog.record.compression import Compression
-from duolog.record.records import encode_batch
+from duolog.record.records import BatchProducer, encode_batch
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk
 from property.driven_cleaner import DrivenCleaner
@@ -97,10 +97,9 @@ class CleanedLog:
         batch = encode_batch(
             self._records(step),
             compression=step.codec,
-            producer_id=step.producer,
-            producer_epoch=0 if known else -1,
-            base_sequence=sequence if known else -1,
-            transactional=known,
+            producer=BatchProducer(
+                step.producer, 0 if known else -1, sequence if known else -1, transactional=known
+            ),
         )
         return self.log.append(memoryview(batch))
 

@@ -20,6 +20,7 @@ from duolog.log.errors import LogDirOffline
 from duolog.log.recovery_point import read_recovery_point
 from duolog.log.segment import Segment
 from duolog.record import Record, crc_matches, decode_records, encode_batch, whole_batches
+from duolog.record.records import BatchProducer
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk, PowerLost
 from strategies import AdvanceLogStart, Append, Commit, Life, Step, Stop, lives
@@ -100,9 +101,11 @@ class Broker:
                 Record(0, step.timestamp_ms + i, b"key", bytes(step.value_bytes))
                 for i in range(step.records)
             ],
-            producer_id=producer_id,
-            producer_epoch=0 if step.idempotent else -1,
-            base_sequence=self._sequences[step.partition] if step.idempotent else -1,
+            producer=BatchProducer(
+                producer_id,
+                0 if step.idempotent else -1,
+                self._sequences[step.partition] if step.idempotent else -1,
+            ),
         )
         appended = self.log(step.partition).append(memoryview(batch))
         assert not appended.duplicate

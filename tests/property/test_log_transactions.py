@@ -33,6 +33,7 @@ from duolog.record import (
     whole_batches,
 )
 from duolog.record.control import decode_marker
+from duolog.record.records import BatchProducer
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk, PowerLost
 
@@ -253,10 +254,12 @@ class Broker:
         epoch, sequence = self.model.next_sequence(step.producer)
         batch = encode_batch(
             [Record(0, 1000, b"k", bytes(step.value_bytes))] * step.records,
-            producer_id=step.producer or -1,
-            producer_epoch=epoch if step.producer else -1,
-            base_sequence=sequence if step.producer else -1,
-            transactional=step.transactional and step.producer > 0,
+            producer=BatchProducer(
+                step.producer or -1,
+                epoch if step.producer else -1,
+                sequence if step.producer else -1,
+                transactional=step.transactional and step.producer > 0,
+            ),
         )
         in_transaction = any(
             t.producer == step.producer and t.marker_offset is None
@@ -286,10 +289,7 @@ class Broker:
         self.model.note(self.log._staged[-1])  # type: ignore[arg-type]  # noqa: SLF001 - its bytes
         late = encode_batch(
             [Record(0, 1000, b"k", b"late")],
-            producer_id=step.producer,
-            producer_epoch=epoch,
-            base_sequence=2**30,
-            transactional=True,
+            producer=BatchProducer(step.producer, epoch, 2**30, transactional=True),
         )
         with pytest.raises(InvalidProducerEpoch if step.bumped else OutOfOrderSequence):
             self.log.append(memoryview(late))

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duolog.coordinator.transactions.transitions import Producer
+from duolog.record.records import BatchProducer
 from fault.crash_broker import PARTITIONS, TIMEOUT_MS, CrashBroker, opened
 from unit.broker.conftest import Client
 from unit.broker.transactional_producer import (
@@ -172,10 +173,9 @@ class World:
         value = b"%s:%d:%d" % (transaction.name, partition, sequence)
         batch = self.broker.batch(
             value,
-            producer_id=worker.me.producer_id,
-            producer_epoch=worker.me.epoch,
-            base_sequence=sequence,
-            transactional=True,
+            producer=BatchProducer(
+                worker.me.producer_id, worker.me.epoch, sequence, transactional=True
+            ),
         )
         data = [{"index": partition, "records": batch}]
         fields = {

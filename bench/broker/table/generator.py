@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from duolog.protocol.frames import write_frame
 from duolog.protocol.wire import write_string, write_uvarint
 from duolog.record import Compression, Record, encode_batch
+from duolog.record.records import BatchProducer
 
 SOURCES: Final = Path(__file__).parents[1] / "load"
 PRODUCE: Final = 0
@@ -61,9 +62,7 @@ def produce_frame(
             for index in range(records)
         ],
         compression=_CODECS[codec],
-        producer_id=0 if idempotent else -1,
-        producer_epoch=0 if idempotent else -1,
-        base_sequence=0 if idempotent else -1,
+        producer=BatchProducer(0, 0, 0) if idempotent else BatchProducer(),
     )
     header = struct.pack(">hhi", PRODUCE, VERSION, 1) + write_string("load", flexible=False) + b"\0"
     before = b"\0" + struct.pack(">hi", acks, 30_000) + b"\2" + write_string(topic, flexible=True)

@@ -14,11 +14,12 @@ from duolog.record.batch import (
     whole_batches,
 )
 from duolog.record.compression import Compression
-from duolog.record.records import Record, decode_records, encode_batch
+from duolog.record.records import BatchProducer, Record, decode_records, encode_batch
 
 __all__ = [
     "HEADER_BYTES",
     "BatchHeader",
+    "BatchProducer",
     "Compression",
     "Record",
     "crc_matches",

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from duolog.record.batch import Buffer
 from duolog.record.errors import CorruptBatch
-from duolog.record.records import Record, decode_records, encode_batch
+from duolog.record.records import BatchProducer, Record, decode_records, encode_batch
 
 _KEY: Final = Struct(">hh")
 _VALUE: Final = Struct(">hi")
@@ -42,9 +42,7 @@ def encode_marker(
     record = Record(0, timestamp_ms, key, _VALUE.pack(0, coordinator_epoch))
     return encode_batch(
         [record],
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        transactional=True,
+        producer=BatchProducer(producer_id, producer_epoch, transactional=True),
         control=True,
     )
 

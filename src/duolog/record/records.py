@@ -28,18 +28,36 @@ from duolog.record.errors import CorruptBatch
 RecordHeaders = tuple[tuple[str, bytes | None], ...]
 
 RECORDS_READ_MAX: Final = 200_000
-"""Maximum number of records in a batch that the broker decodes; a few kilobytes can claim millions."""
+"""Maximum number of records that the broker decodes of one batch.
+
+A few kilobytes can claim millions of records.
+"""
 _VARINT_BITS_MAX: Final = 63
 
 
 class Record(NamedTuple):
-    """A record. `offset` is its offset in the log; `encode_batch` ignores it and assigns new offsets."""
+    """A record, at its offset in the log.
+
+    `encode_batch` ignores the offset and assigns new ones.
+    """
 
     offset: int
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
     headers: RecordHeaders = ()
+
+
+class BatchProducer(NamedTuple):
+    """The producer of a batch, as the batch header names it; by default there is none."""
+
+    producer_id: int = NO_PRODUCER
+    producer_epoch: int = -1
+    base_sequence: int = -1
+    transactional: bool = False
+
+
+_NOBODY: Final = BatchProducer()
 
 
 def decode_records(buffer: Buffer, plain_bytes_max: int | None = None) -> Iterator[Record]:
@@ -68,11 +86,8 @@ def encode_batch(
     *,
     base_offset: int = 0,
     compression: Compression = Compression.NONE,
-    producer_id: int = NO_PRODUCER,
-    producer_epoch: int = -1,
-    base_sequence: int = -1,
+    producer: BatchProducer = _NOBODY,
     leader_epoch: int = 0,
-    transactional: bool = False,
     control: bool = False,
 ) -> bytearray:
     """Return a batch with `records` at `base_offset`, `base_offset` + 1, and so on."""
@@ -84,6 +99,7 @@ def encode_batch(
         _encode_record(payload, record, delta, record.timestamp_ms - base_timestamp)
 
     attributes = int(compression)
+    producer_id, producer_epoch, base_sequence, transactional = producer
     attributes |= TRANSACTIONAL_BIT if transactional else 0
     attributes |= CONTROL_BIT if control else 0
     batch = bytearray(HEADER_BYTES)

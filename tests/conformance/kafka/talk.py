@@ -10,7 +10,7 @@ from uuid import UUID
 from crc32c import crc32c
 
 from conformance.kafka.wire_client import WireClient
-from duolog.record import Record, encode_batch
+from duolog.record import BatchProducer, Record, encode_batch
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
 CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 19, 20, 22, 23
@@ -91,7 +91,8 @@ def _has_leaders(client: WireClient, name: str) -> bool:
 def batch(*values: bytes, at: int | None = None, key: bytes | None = b"k", **more: Any) -> bytes:
     timestamp = round(time.time() * 1000) if at is None else at
     records = [Record(i, timestamp, key, value) for i, value in enumerate(values or (b"v",))]
-    return bytes(encode_batch(records, **more))
+    producer = {name: more.pop(name) for name in BatchProducer._fields if name in more}
+    return bytes(encode_batch(records, producer=BatchProducer(**producer), **more))
 
 
 def changed(data: bytes, form: str, position: int, value: int) -> bytes:

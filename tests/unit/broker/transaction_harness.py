@@ -5,6 +5,7 @@ from typing import Any
 from duolog.broker.transactions.markers import EndedTransaction, append_marker
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
+from duolog.record.records import BatchProducer
 
 
 class FakeTransactions:
@@ -60,10 +61,7 @@ class Transactional:
         self._sequences[producer_id, partition] = sequence + len(values)
         batch: bytes = self.harness.batch(
             *values,
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            base_sequence=sequence,
-            transactional=True,
+            producer=BatchProducer(producer_id, epoch, sequence, transactional=True),
         )
         return batch
 

@@ -6,7 +6,7 @@ from duolog.coordinator.transactions.records import TransactionRecord
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.record.batch import whole_batches
 from duolog.record.control import decode_marker
-from duolog.record.records import decode_records
+from duolog.record.records import BatchProducer, decode_records
 from unit.broker.conftest import Client, Harness
 
 PRODUCE, INIT, ADD, ADD_OFFSETS, END, OFFSET_COMMIT = 0, 22, 24, 25, 26, 28
@@ -97,10 +97,9 @@ class TransactionalProducer:
         sequence = self.sequences.get(key, 0)
         batch = self.harness.batch(
             *values,
-            producer_id=self.me.producer_id,
-            producer_epoch=self.me.epoch,
-            base_sequence=sequence,
-            transactional=True,
+            producer=BatchProducer(
+                self.me.producer_id, self.me.epoch, sequence, transactional=True
+            ),
         )
         data = [{"index": partition, "records": batch}]
         answer = self.client.ask(

@@ -19,6 +19,7 @@ from duolog.log.errors import (
     UnknownTopic,
 )
 from duolog.record import Record, encode_batch, whole_batches
+from duolog.record.records import BatchProducer
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk
 
@@ -37,9 +38,9 @@ def fill(log: PartitionLog, batches: int, *, producer_id: int = -1) -> None:
     for number in range(batches):
         batch = encode_batch(
             [Record(0, 1000 + number, b"k", bytes(100))],
-            producer_id=producer_id,
-            producer_epoch=0 if producer_id >= 0 else -1,
-            base_sequence=number if producer_id >= 0 else -1,
+            producer=BatchProducer(
+                producer_id, 0 if producer_id >= 0 else -1, number if producer_id >= 0 else -1
+            ),
         )
         log.append(memoryview(batch))
     log.write_staged()
@@ -227,7 +228,7 @@ def test_a_clean_start_reads_no_segment_and_a_killed_one_finds_all() -> None:
         assert newest is not None
         assert newest.offset == 39
         repeated = encode_batch(
-            [Record(0, 1037, b"k", bytes(100))], producer_id=4, producer_epoch=0, base_sequence=37
+            [Record(0, 1037, b"k", bytes(100))], producer=BatchProducer(4, 0, 37)
         )
         assert again.append(memoryview(repeated)).base_offset == 37
 

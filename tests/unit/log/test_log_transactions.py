@@ -6,6 +6,7 @@ from duolog.log.aborted_index import AbortedTransaction
 from duolog.log.transactions import OpenTransaction
 from duolog.record import Record, encode_batch, read_header
 from duolog.record.control import Marker, decode_marker
+from duolog.record.records import BatchProducer
 from duolog.testing.disk import CrashDisk
 from unit.log.transaction_log import batch_of, end, open_log, settle
 
@@ -181,7 +182,7 @@ def test_sequences_go_on_behind_a_marker_of_the_same_epoch(log: PartitionLog) ->
 def test_a_control_batch_of_a_client_is_refused(log: PartitionLog) -> None:
     record = Record(0, 1000, b"\0\0\0\1", b"\0\0\0\0\0\0")
     batch = encode_batch(
-        [record], producer_id=1, producer_epoch=0, base_sequence=0, transactional=True, control=True
+        [record], producer=BatchProducer(1, 0, 0, transactional=True), control=True
     )
 
     assert code_of(log, memoryview(batch)) == 87

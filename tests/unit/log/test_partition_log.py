@@ -11,6 +11,7 @@ from duolog.record import Record, encode_batch, whole_batches
 from duolog.record.batch import HEADER, read_header, seal_batch
 from duolog.record.compression import Compression
 from duolog.record.errors import InvalidRecord
+from duolog.record.records import BatchProducer
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk
 
@@ -34,9 +35,9 @@ def batch_of(
     return memoryview(
         encode_batch(
             records,
-            producer_id=producer_id,
-            producer_epoch=epoch if producer_id >= 0 else -1,
-            base_sequence=sequence if producer_id >= 0 else -1,
+            producer=BatchProducer(
+                producer_id, epoch if producer_id >= 0 else -1, sequence if producer_id >= 0 else -1
+            ),
         )
     )
 

@@ -5,6 +5,7 @@ from typing import Final
 from duolog.core.settings import Value
 from duolog.log import LogManager, PartitionLog
 from duolog.record import Record, encode_batch
+from duolog.record.records import BatchProducer
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk
 
@@ -31,10 +32,7 @@ def batch_of(
     return memoryview(
         encode_batch(
             records,
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            base_sequence=sequence,
-            transactional=transactional,
+            producer=BatchProducer(producer_id, epoch, sequence, transactional=transactional),
         )
     )
 

@@ -17,6 +17,7 @@ from duolog.record import (
     whole_batches,
 )
 from duolog.record.errors import CorruptBatch
+from duolog.record.records import BatchProducer
 from strategies import compressions, record_lists
 
 
@@ -61,11 +62,8 @@ def test_the_header_holds_kafkas_fields() -> None:
         [Record(0, 1000, b"k", b"v"), Record(0, 900, b"k", b"v")],
         base_offset=7,
         compression=Compression.LZ4,
-        producer_id=5,
-        producer_epoch=2,
-        base_sequence=9,
+        producer=BatchProducer(5, 2, 9, transactional=True),
         leader_epoch=3,
-        transactional=True,
     )
 
     header = read_header(batch)

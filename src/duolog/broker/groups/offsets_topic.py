@@ -15,9 +15,8 @@ from duolog.coordinator.decoding import decode_record
 from duolog.coordinator.messages import OffsetsTransaction, Producer
 from duolog.coordinator.records import CoordinatorRecord
 from duolog.core.units import KIB, MIB
-from duolog.record.batch import NO_PRODUCER
 from duolog.record.control import decode_marker
-from duolog.record.records import Record, decode_records, encode_batch
+from duolog.record.records import BatchProducer, Record, decode_records, encode_batch
 
 if TYPE_CHECKING:
     from duolog.broker.groups.needs import Broker
@@ -100,12 +99,12 @@ class OffsetsTopic:
         """
         now_ms = self._broker.clock.now_ms()
         rows = (Record(0, now_ms, item.encode_key(), item.encode_value()) for item in records)
-        batch = encode_batch(
-            rows,
-            producer_id=producer.producer_id if producer else NO_PRODUCER,
-            producer_epoch=producer.producer_epoch if producer else -1,
-            transactional=producer is not None,
+        sent_by = (
+            BatchProducer(producer.producer_id, producer.producer_epoch, transactional=True)
+            if producer
+            else BatchProducer()
         )
+        batch = encode_batch(rows, producer=sent_by)
         self._broker.append_internal(OFFSETS_TOPIC, partition, batch, on_durable)
 
     def replayed(self) -> Iterator[Replayed | Marker | None]:

@@ -40,6 +40,7 @@ from duolog.coordinator.transactions.records import (
 from duolog.coordinator.transactions.settings import TransactionSettings
 from duolog.coordinator.transactions.states import PREVIOUS, TransactionState
 from duolog.coordinator.transactions.transitions import (
+    End,
     NewProducerId,
     Producer,
     add,
@@ -161,9 +162,7 @@ class TransactionCoordinator:
         record = end(
             transactional_id,
             known,
-            producer,
-            commit=commit,
-            client_version=client_version,
+            End(producer, commit, client_version),
             new_producer_id=self._new_producer_id,
             now_ms=now_ms,
         )

@@ -54,6 +54,14 @@ class Producer(NamedTuple):
     epoch: int
 
 
+class End(NamedTuple):
+    """A request to end a transaction: by whom, and how."""
+
+    producer: Producer
+    commit: bool
+    client_version: int = 0
+
+
 def initialize(
     transactional_id: str,
     known: TransactionRecord | None,
@@ -171,10 +179,8 @@ def check_producer(
 def end(
     transactional_id: str,
     known: TransactionRecord | None,
-    producer: Producer,
+    asked: End,
     *,
-    commit: bool,
-    client_version: int,
     new_producer_id: NewProducerId,
     now_ms: int,
 ) -> TransactionRecord:
@@ -185,6 +191,7 @@ def end(
         ConcurrentTransactions: this end is under way.
         InvalidTransactionState: there is nothing to end, or it had the other outcome.
     """
+    producer, commit, client_version = asked
     if known is None:
         raise _other_producer(transactional_id, producer)
     bumping = client_version >= BUMPING_VERSION

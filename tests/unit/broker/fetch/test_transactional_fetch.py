@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from duolog.record.records import decode_records
+from duolog.record.records import BatchProducer, decode_records
 from unit.broker.transaction_harness import Transactional
 
 FETCH = 1
@@ -167,9 +167,7 @@ def test_the_latest_offset_depends_on_the_isolation_level(
 
 def test_a_record_of_an_open_transaction_is_not_found_by_its_time(orders: Transactional) -> None:
     orders.client.produce("orders", orders.harness.batch_at(1000, b"a"))
-    batch = orders.harness.batch_at(
-        5000, b"b", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True
-    )
+    batch = orders.harness.batch_at(5000, b"b", producer=BatchProducer(7, 0, 0, transactional=True))
     orders.send(batch)
 
     found = [

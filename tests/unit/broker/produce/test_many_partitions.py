@@ -8,6 +8,7 @@ from duolog.broker.controller import carry_out
 from duolog.broker.event_loop import time_slices
 from duolog.log.errors import LogDirOffline
 from duolog.protocol.error_codes import ErrorCode
+from duolog.record.records import BatchProducer
 from unit.broker.conftest import PRODUCE, Client, Harness, produce_fields
 
 MANY = 250
@@ -165,7 +166,7 @@ def test_duplicates_wait_for_their_first_copies(open_harness: Any) -> None:
     client: Client = harness.client()
 
     for _ in range(2):
-        batch = harness.batch(b"v", producer_id=7, producer_epoch=0, base_sequence=0)
+        batch = harness.batch(b"v", producer=BatchProducer(7, 0, 0))
         rows = [{"index": index, "records": batch} for index in range(MANY)]
         topics = [{"name": "many", "partition_data": rows}]
         answer = client.ask(PRODUCE, 9, acks=-1, timeout=9, topic_data=topics)

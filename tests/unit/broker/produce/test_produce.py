@@ -6,7 +6,7 @@ from duolog.core.clock import SystemClock
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record import Record, encode_batch
 from duolog.record.batch import crc_matches, read_header
-from duolog.record.records import decode_records
+from duolog.record.records import BatchProducer, decode_records
 
 PRODUCE = 0
 
@@ -149,8 +149,8 @@ def test_a_record_without_a_time_is_never_too_old(harness: Any) -> None:
 def test_a_duplicate_is_answered_with_the_offset_of_the_first(harness: Any) -> None:
     harness.topic("orders")
     client = harness.client()
-    first = harness.batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0)
-    far = harness.batch(b"c", producer_id=7, producer_epoch=0, base_sequence=5)
+    first = harness.batch(b"a", producer=BatchProducer(7, 0, 0))
+    far = harness.batch(b"c", producer=BatchProducer(7, 0, 5))
 
     answers = [client.produce("orders", batch) for batch in (first, first, far)]
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from duolog.protocol.error_codes import ErrorCode
+from duolog.record.records import BatchProducer
 
 PRODUCE, METADATA, INCREMENTAL_ALTER_CONFIGS = 0, 3, 44
 
@@ -125,9 +126,9 @@ def test_a_transactional_batch_is_refused_in_a_burst_too(harness: Any) -> None:
     harness.topic("a")
     client = harness.client()
     client.produce("a", harness.batch(b"x" * 150))
-    more = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+    sent_by = BatchProducer(7, 0, 0, transactional=True)
 
-    answer = client.produce("a", harness.batch(b"x" * 150, **more))
+    answer = client.produce("a", harness.batch(b"x" * 150, producer=sent_by))
 
     assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 

@@ -10,7 +10,7 @@ from duolog.broker.produce import records_check
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record import Compression, Record, encode_batch
 from duolog.record.batch import crc_matches, read_header
-from duolog.record.records import decode_records
+from duolog.record.records import BatchProducer, decode_records
 from unit.broker.conftest import Client, Harness, produce_fields
 from unit.broker.requests.test_longest_hold import HOLD_S, longest_round
 from unit.broker.requests.test_longest_hold import quick_switch as quick_switch  # noqa: PLC0414
@@ -115,7 +115,7 @@ def test_batches_of_one_connection_keep_their_order(harness: Harness) -> None:
     sequence = 0
     for size in sizes:
         records = [Record(0, 1000, b"k", b"v")] * size
-        batch = encode_batch(records, producer_id=7, producer_epoch=0, base_sequence=sequence)
+        batch = encode_batch(records, producer=BatchProducer(7, 0, sequence))
         client.send(PRODUCE, 9, **produce_fields("table", bytes(batch)))
         client.send(PRODUCE, 9, **produce_fields("plain", harness.batch(b"a")))
         sequence += size

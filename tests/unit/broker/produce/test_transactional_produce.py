@@ -6,6 +6,7 @@ import pytest
 
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record import Record, encode_batch
+from duolog.record.records import BatchProducer
 from unit.broker.transaction_harness import Transactional
 
 PRODUCE = 0
@@ -123,11 +124,9 @@ def test_a_client_writes_no_control_batch_and_none_without_a_sequence(
 ) -> None:
     record = Record(0, orders.harness.broker.clock.now_ms(), b"\0\0\0\1", b"\0\0\0\0\0\0")
     marker = encode_batch(
-        [record], producer_id=7, producer_epoch=0, base_sequence=0, transactional=True, control=True
+        [record], producer=BatchProducer(7, 0, 0, transactional=True), control=True
     )
-    unsequenced = encode_batch(
-        [record], producer_id=7, producer_epoch=0, base_sequence=-1, transactional=True
-    )
+    unsequenced = encode_batch([record], producer=BatchProducer(7, 0, transactional=True))
 
     codes = [orders.send(bytes(batch)).error_code for batch in (marker, unsequenced)]
 
@@ -140,7 +139,7 @@ def test_a_plain_batch_inside_an_open_transaction_of_its_producer_is_refused(
     orders: Transactional,
 ) -> None:
     orders.write(7, b"a")
-    plain = orders.harness.batch(b"x" * 150, producer_id=7, producer_epoch=0, base_sequence=1)
+    plain = orders.harness.batch(b"x" * 150, producer=BatchProducer(7, 0, 1))
 
     answers = [orders.client.produce("orders", plain).error_code for _ in range(2)]
 
@@ -172,7 +171,7 @@ def test_from_version_12_on_a_producer_that_is_new_here_begins_with_sequence_0(
 
 def test_a_transactional_batch_of_no_producer_is_a_plain_batch(orders: Transactional) -> None:
     """As for Kafka: it is in no transaction, and nobody is asked."""
-    batch = orders.harness.batch(b"a", transactional=True)
+    batch = orders.harness.batch(b"a", producer=BatchProducer(transactional=True))
 
     assert orders.send(batch).error_code == ErrorCode.NONE
     assert orders.log.last_stable_offset == 1

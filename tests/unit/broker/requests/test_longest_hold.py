@@ -25,6 +25,7 @@ from duolog.coordinator.transactions.records import TransactionChange, Transacti
 from duolog.protocol.encoder import without_none
 from duolog.protocol.messages import entity_type
 from duolog.record import Compression, Record, encode_batch
+from duolog.record.records import BatchProducer
 from unit.broker.conftest import Client, Harness, produce_fields
 from unit.broker.transactional_producer import TransactionalProducer, coordinate
 
@@ -405,7 +406,7 @@ def test_a_partition_with_very_many_producers_does_not_hold_the_loop(harness: Ha
     harness.topic("t")
     log = harness.broker.log("t", 0)
     for number in range(KNOWN):
-        batch = harness.batch(b"v", producer_id=number, producer_epoch=0, base_sequence=0)
+        batch = harness.batch(b"v", producer=BatchProducer(number, 0, 0))
         log.append(memoryview(bytearray(batch)))
     log.write_staged()
     client = harness.client()

@@ -12,6 +12,7 @@ from duolog.core.clock import SystemClock
 from duolog.log import LogManager
 from duolog.log.disk import RealDisk
 from duolog.log.log_start import write_log_start
+from duolog.record.records import BatchProducer
 
 DELETE_RECORDS = 21
 TURNS_MAX = 200
@@ -40,7 +41,7 @@ def steps(harness: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def fill(harness: Any, topic: str, **more: int) -> None:
+def fill(harness: Any, topic: str, **more: BatchProducer) -> None:
     """Write three segments, the first by a producer if `more` says so."""
     harness.topic(topic, segment_bytes=str(1 << 20), retention_bytes="700000")
     client = harness.client()
@@ -65,7 +66,7 @@ def retain(harness: Any, topic: str, start: int) -> None:
 
 
 def test_deleted_records_of_producers_are_covered_first(harness: Any, steps: list[str]) -> None:
-    fill(harness, "idempotent", producer_id=7, producer_epoch=0, base_sequence=0)
+    fill(harness, "idempotent", producer=BatchProducer(7, 0, 0))
     fill(harness, "plain")
 
     starts = [delete(harness, "idempotent"), delete(harness, "plain")]
@@ -77,7 +78,7 @@ def test_deleted_records_of_producers_are_covered_first(harness: Any, steps: lis
 def test_retention_covers_segments_of_producers_before_they_go(
     harness: Any, steps: list[str]
 ) -> None:
-    fill(harness, "idempotent", producer_id=7, producer_epoch=0, base_sequence=0)
+    fill(harness, "idempotent", producer=BatchProducer(7, 0, 0))
     fill(harness, "plain")
 
     retain(harness, "idempotent", 1)
@@ -91,7 +92,7 @@ def test_a_producer_is_known_after_a_crash_though_retention_took_the_active_segm
     harness: Any, tmp_path: Path
 ) -> None:
     harness.topic("old", retention_ms="0")
-    batch = harness.batch_at(1_000_000, b"x", producer_id=7, producer_epoch=0, base_sequence=0)
+    batch = harness.batch_at(1_000_000, b"x", producer=BatchProducer(7, 0, 0))
     harness.client().produce("old", batch)
     retain(harness, "old", 1)
 

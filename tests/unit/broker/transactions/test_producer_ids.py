@@ -9,6 +9,7 @@ from duolog.broker.transactions.producer_ids import ProducerIds
 from duolog.log import LogManager
 from duolog.log.errors import DamagedFile
 from duolog.record import Record, encode_batch
+from duolog.record.records import BatchProducer
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk
 
@@ -75,7 +76,7 @@ def test_a_file_that_is_missing_gives_no_id_again() -> None:
         if manager.topics.get("orders") is None:
             manager.topics.create("orders", 1)
         log = manager.log("orders", 0)
-        batch = encode_batch([Record(0, 1, b"k", b"v")], producer_id=given[-1], producer_epoch=0, base_sequence=0)  # fmt: skip
+        batch = encode_batch([Record(0, 1, b"k", b"v")], producer=BatchProducer(given[-1], 0, 0))  # fmt: skip
         log.append(memoryview(batch))
         manager.close()
         disk.remove("/data/producer-ids")

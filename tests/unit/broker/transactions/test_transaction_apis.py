@@ -9,6 +9,7 @@ from duolog.coordinator.transactions.records import decode_record
 from duolog.coordinator.transactions.states import TransactionState
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.core.errors import LogError
+from duolog.record.records import BatchProducer
 from unit.broker.conftest import Harness
 from unit.broker.transactional_producer import (
     ADD,
@@ -285,10 +286,7 @@ def test_batches_of_one_round_add_their_partitions_in_one_record(coordinated: Ha
     before = transaction_records(coordinated)
     batch = coordinated.batch(
         b"v",
-        producer_id=producer.me.producer_id,
-        producer_epoch=producer.me.epoch,
-        base_sequence=0,
-        transactional=True,
+        producer=BatchProducer(producer.me.producer_id, producer.me.epoch, 0, transactional=True),
     )
     rows = [{"index": partition, "records": batch} for partition in range(50)]
 
@@ -316,10 +314,7 @@ def test_who_fences_in_the_round_of_a_first_batch_is_written_behind_it(
     harness, other = producer.harness, producer.harness.client()
     batch = harness.batch(
         b"v",
-        producer_id=producer.me.producer_id,
-        producer_epoch=producer.me.epoch,
-        base_sequence=0,
-        transactional=True,
+        producer=BatchProducer(producer.me.producer_id, producer.me.epoch, 0, transactional=True),
     )
     rows = [{"name": "t", "partition_data": [{"index": 0, "records": batch}]}]
     wanted = {"transactional_id": "tx", "transaction_timeout": 1000}

@@ -8,6 +8,7 @@ import pytest
 from duolog.broker.event_loop import time_slices
 from duolog.coordinator.transactions.states import TransactionState
 from duolog.core.clock import Clock
+from duolog.record.records import BatchProducer
 from unit.broker.conftest import OpenHarness
 from unit.broker.transactional_producer import (
     END,
@@ -245,9 +246,7 @@ def test_a_start_ends_a_transaction_of_nobody_in_the_name_of_this_coordinator(
     harness = coordinate(open_harness())
     harness.topic("t")
     log = harness.broker.log("t", 0)
-    batch = harness.batch(
-        b"a", producer_id=99, producer_epoch=0, base_sequence=0, transactional=True
-    )
+    batch = harness.batch(b"a", producer=BatchProducer(99, 0, 0, transactional=True))
     log.append(memoryview(bytearray(batch)))
     log.write_staged()
     harness.stop()

@@ -16,6 +16,7 @@ from duolog.log.disk import RealDisk
 from duolog.log.log_manager import LogManager
 from duolog.log.partition_log import PartitionLog
 from duolog.record import Record, encode_batch
+from duolog.record.records import BatchProducer
 from duolog.testing.clock import FakeClock
 
 NAME = "00000000000000000000"
@@ -52,8 +53,7 @@ def directory(tmp_path: Path) -> Path:
     """A partition with two batches, one of a transaction that was aborted."""
     manager, log = open_log(tmp_path)
     append(log, Record(0, 10, b"k", b"v", (("h", b"x"),)), Record(1, 11, None, b"\xff\xfe"))
-    append(log, Record(0, 12, b"k", b"v"), producer_id=7, producer_epoch=1, base_sequence=0,
-           transactional=True)  # fmt: skip
+    append(log, Record(0, 12, b"k", b"v"), producer=BatchProducer(7, 1, 0, transactional=True))  # fmt: skip
     log.append_marker(7, 1, commit=False, coordinator_epoch=3, now_ms=13)
     log.write_staged()
     manager.close()
@@ -111,8 +111,7 @@ def test_compressed_records_are_opened(tmp_path: Path, codec: int) -> None:
 def test_a_directory_means_all_its_files(tmp_path: Path) -> None:
     manager, log = open_log(tmp_path, segment_bytes="1048576", index_interval_bytes="1")
     for index in range(2000):
-        append(log, Record(0, index, b"k", b"v" * 1000), producer_id=9, producer_epoch=0,
-               base_sequence=index)  # fmt: skip
+        append(log, Record(0, index, b"k", b"v" * 1000), producer=BatchProducer(9, 0, index))  # fmt: skip
     manager.close()
 
     found: dict[str, list[dict[str, Any]]] = {}
@@ -134,8 +133,7 @@ def test_a_directory_means_all_its_files(tmp_path: Path) -> None:
 
 def test_aborted_transactions_are_listed(tmp_path: Path) -> None:
     manager, log = open_log(tmp_path)
-    append(log, Record(0, 12, b"k", b"v" * 20_000), producer_id=7, producer_epoch=1,
-           base_sequence=0, transactional=True)  # fmt: skip
+    append(log, Record(0, 12, b"k", b"v" * 20_000), producer=BatchProducer(7, 1, 0, transactional=True))  # fmt: skip
     log.append_marker(7, 1, commit=False, coordinator_epoch=3, now_ms=13)
     log.write_staged()
     manager.close()

@@ -11,6 +11,7 @@ from duolog.coordinator.transactions.errors import TransactionError
 from duolog.coordinator.transactions.records import TransactionRecord
 from duolog.coordinator.transactions.states import PREVIOUS, TransactionState
 from duolog.coordinator.transactions.transitions import (
+    End,
     Producer,
     add,
     check_producer,
@@ -97,9 +98,7 @@ def asked_to_end(
         end,
         "tx",
         before,
-        producer,
-        commit=commit,
-        client_version=version,
+        End(producer, commit, version),
         new_producer_id=lambda: 100,
         now_ms=NOW,
     )
@@ -139,9 +138,9 @@ def ended(before: TransactionRecord, fresh: Callable[[], int], version: int) -> 
     return end(
         "tx",
         before,
-        Producer(before.producer_id, before.producer_epoch),
-        commit=True,
-        client_version=version,
+        End(
+            Producer(before.producer_id, before.producer_epoch), commit=True, client_version=version
+        ),
         new_producer_id=fresh,
         now_ms=NOW,
     )

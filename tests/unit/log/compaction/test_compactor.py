@@ -17,7 +17,7 @@ from duolog.record.batch import HEADER, HEADER_BYTES, BatchHeader, read_header, 
 from duolog.record.compression import PLAIN_BYTES_MAX, compress
 from duolog.record.control import encode_marker
 from duolog.record.errors import CorruptBatch
-from duolog.record.records import write_varint
+from duolog.record.records import BatchProducer, write_varint
 from duolog.testing.disk import CrashDisk
 
 DIRECTORY: Final = "/log"
@@ -129,8 +129,7 @@ def test_a_horizon_is_set_once_and_the_tombstone_goes_when_it_has_passed() -> No
 
 
 def test_the_last_batch_of_a_producer_stays_without_records() -> None:
-    sent = {"producer_id": 7, "producer_epoch": 2}
-    old = batch((b"a", b"1"), (b"b", b"1"), base_sequence=5, **sent)
+    old = batch((b"a", b"1"), (b"b", b"1"), producer=BatchProducer(7, 2, 5))
 
     found = run([old, batch((b"a", b"2"), (b"b", b"2"))], producers={7: (1, 2)})
 
@@ -143,7 +142,7 @@ def test_the_last_batch_of_a_producer_stays_without_records() -> None:
 def test_aborted_records_go_and_do_not_replace_older_ones() -> None:
     log = [
         batch((b"a", b"1")),
-        batch((b"a", b"2"), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True),
+        batch((b"a", b"2"), producer=BatchProducer(7, 0, 0, transactional=True)),
         marker(commit=False),
     ]
 
