@@ -91,7 +91,7 @@ class World:
         self.random = Random(seed)  # noqa: S311  A seed that can be run again.
         self.coordinator = GroupCoordinator()
         self.now = Moment(1_385_000_000_000, 0)
-        list(self.coordinator.restore(self.now))
+        list(self.coordinator.store.restore(self.now))
         self.log: list[Written | Marker] = []
         self.in_flight: list[tuple[Outcome | Marker, int]] = []
         self.written = 0
@@ -120,11 +120,11 @@ class World:
             self.judged = self.written
             self.expected = (self.replayed().durable_state(), self.offset_of_the_log())
         state, (expected, waiting) = self.expected
-        assert self.coordinator.durable_state() == state
-        shown = self.coordinator.offsets(GROUP).get(T0)
+        assert self.coordinator.store.durable_state() == state
+        shown = self.coordinator.offsets.fetch(GROUP).get(T0)
         assert (shown.offset if shown else 0) >= self.acknowledged
         assert (shown.offset if shown else None) == expected
-        assert (T0 in self.coordinator.unstable_offsets(GROUP)) == waiting
+        assert (T0 in self.coordinator.offsets.unstable(GROUP)) == waiting
         self.seen["unstable"] += waiting
         described = self.coordinator.describe(GROUP)
         if described is not None:
@@ -237,7 +237,7 @@ class World:
         self.delete(client, self.coordinator.delete)
 
     def delete_offset(self, client: Client) -> None:
-        delete = self.coordinator.delete_offsets
+        delete = self.coordinator.offsets.delete
         self.delete(client, lambda group_id, to, now: delete(group_id, [T0], to, now))
 
     def delete(self, client: Client, call: Any) -> None:
@@ -264,7 +264,7 @@ class World:
         if self.random.random() < 0.05:
             # Nobody was here for a week, as far as the wall clock says.
             self.now = Moment(self.now.wall_ms + 8 * 24 * 3_600_000, self.now.monotonic_ms)
-            outcome = self.coordinator.expire_offsets(GROUP, self.now)
+            outcome = self.coordinator.offsets.expire(GROUP, self.now)
             if outcome.records:
                 self.seen["expired"] += 1
                 self.acknowledged = 0
@@ -276,10 +276,10 @@ class World:
             self.written = end
             if isinstance(item, Marker):
                 self.seen["committed" if item.committed else "aborted"] += 1
-                self.coordinator.end_transaction(item.transaction, committed=item.committed)
+                self.coordinator.store.end_transaction(item.transaction, committed=item.committed)
                 continue
             for record in item.records:
-                self.coordinator.replay(record, self.now, transaction_of(item))
+                self.coordinator.store.replay(record, self.now, transaction_of(item))
             self.deliver(self.coordinator.settle(item, self.now))
 
     def transaction_ends(self) -> None:
@@ -292,7 +292,7 @@ class World:
         del self.log[self.written :]
         self.in_flight.clear()
         self.coordinator = self.replayed()
-        list(self.coordinator.restore(self.now))
+        list(self.coordinator.store.restore(self.now))
         for client in self.clients:
             client.busy = False
 
@@ -376,11 +376,11 @@ class World:
         coordinator = GroupCoordinator()
         for item in self.log[: self.written]:
             if isinstance(item, Marker):
-                coordinator.end_transaction(item.transaction, committed=item.committed)
+                coordinator.store.end_transaction(item.transaction, committed=item.committed)
                 continue
             record = decode_record(item.key, item.value)
             assert record is not None
-            coordinator.replay(record, self.now, item.transaction)
+            coordinator.store.replay(record, self.now, item.transaction)
         return coordinator
 
     def offset_of_the_log(self) -> tuple[int | None, bool]:

@@ -218,7 +218,7 @@ class World:
             outcome = self.in_flight.pop(0)
             self.durable += len(outcome.records)
             for record in outcome.records:
-                self.coordinator.replay(record, self.now)
+                self.coordinator.store.replay(record, self.now)
             self.deliver(self.coordinator.settle(outcome, self.now))
             self.take(self.coordinator.change_protocol(GROUP, self.now))
 
@@ -292,8 +292,8 @@ class World:
         for key, value in self.log:
             record = decode_record(key, value)
             assert record is not None
-            coordinator.replay(record, self.now)
-        list(coordinator.restore(self.now))
+            coordinator.store.replay(record, self.now)
+        list(coordinator.store.restore(self.now))
         return coordinator
 
 

@@ -51,7 +51,7 @@ class Desk:
         self.settings = settings or GroupSettings()
         self.coordinator = GroupCoordinator(self.settings)
         self.now = Moment(1_385_000_000_000, 0)
-        list(self.coordinator.restore(self.now))
+        list(self.coordinator.store.restore(self.now))
         self.inbox: dict[Any, Any] = {}
         self.log: list[tuple[CoordinatorRecord, OffsetsTransaction | None] | Ended] = []
         self.durable = True
@@ -73,7 +73,7 @@ class Desk:
         waiting, self.waiting = self.waiting, []
         for outcome in waiting:
             for record in outcome.records:
-                self.coordinator.replay(record, self.now, _transaction(outcome))
+                self.coordinator.store.replay(record, self.now, _transaction(outcome))
             for letter in self.coordinator.settle(outcome, self.now):
                 self.inbox[letter.to] = letter.reply
 
@@ -90,11 +90,11 @@ class Desk:
         self.coordinator = GroupCoordinator(self.settings)
         for item in self.log:
             if isinstance(item, Ended):
-                self.coordinator.end_transaction(item.transaction, committed=item.committed)
+                self.coordinator.store.end_transaction(item.transaction, committed=item.committed)
             else:
                 record, transaction = item
-                self.coordinator.replay(record, self.now, transaction)
-        list(self.coordinator.restore(self.now))
+                self.coordinator.store.replay(record, self.now, transaction)
+        list(self.coordinator.store.restore(self.now))
         self.inbox.clear()
         self.waiting.clear()
 
@@ -161,7 +161,7 @@ class Desk:
         }
         self.inbox.pop(to, None)
         request = CommitRequest(**(fields | changes))
-        self.take(self.coordinator.commit(request, to, self.now))
+        self.take(self.coordinator.offsets.commit(request, to, self.now))
         return self.inbox.get(to)
 
     def commit_in_transaction(self, producer_id: int, offset: int, **changes: Any) -> Any:
@@ -170,15 +170,15 @@ class Desk:
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
         self.flush()
         self.log.append(Ended((0, producer_id), commit))
-        self.coordinator.end_transaction((0, producer_id), committed=commit)
+        self.coordinator.store.end_transaction((0, producer_id), committed=commit)
 
     def offset(self) -> int | None:
         """Return the offset of group `g` in partition 0 of `t`."""
-        found = self.coordinator.offsets("g").get(TopicPartition("t", 0))
+        found = self.coordinator.offsets.fetch("g").get(TopicPartition("t", 0))
         return found.offset if found else None
 
     def unstable(self) -> bool:
-        return TopicPartition("t", 0) in self.coordinator.unstable_offsets("g")
+        return TopicPartition("t", 0) in self.coordinator.offsets.unstable("g")
 
     def delete(self, group_id: str = "g") -> Any:
         self.inbox.pop("delete", None)
@@ -186,23 +186,23 @@ class Desk:
         return self.inbox.get("delete")
 
     def delete_offsets(self, *asked: TopicPartition) -> dict[TopicPartition, int]:
-        self.take(self.coordinator.delete_offsets("g", asked, "delete", self.now))
+        self.take(self.coordinator.offsets.delete("g", asked, "delete", self.now))
         codes: dict[TopicPartition, int] = self.inbox["delete"].error_codes
         return codes
 
     def forget_offsets(self, **topic_ids: UUID) -> None:
         """Forget what is of topics that are not among these."""
         found = {name: frozenset((topic_id,)) for name, topic_id in topic_ids.items()}
-        for group_id in self.coordinator.group_ids():
-            keys = self.coordinator.offset_keys(group_id)
-            outcome = self.coordinator.forget_offsets(
+        for group_id in self.coordinator.store.ids():
+            keys = self.coordinator.offsets.keys(group_id)
+            outcome = self.coordinator.offsets.forget(
                 group_id, keys, lambda name: found.get(name, frozenset()), self.now
             )
             self.take(outcome)
 
     def expire_offsets(self) -> None:
-        for group_id in self.coordinator.group_ids():
-            self.take(self.coordinator.expire_offsets(group_id, self.now))
+        for group_id in self.coordinator.store.ids():
+            self.take(self.coordinator.offsets.expire(group_id, self.now))
 
     def state(self) -> str:
         described = self.coordinator.describe("g")

@@ -136,9 +136,9 @@ def test_offsets_of_a_topic_that_a_member_reads_stay(desk: Desk) -> None:
     codes = desk.delete_offsets(T0, U0, TopicPartition("u", 1))
 
     assert codes == {T0: GROUP_SUBSCRIBED_TO_TOPIC, U0: 0, TopicPartition("u", 1): 0}
-    assert list(desk.coordinator.offsets("g")) == [T0]
+    assert list(desk.coordinator.offsets.fetch("g")) == [T0]
     desk.restart()
-    assert list(desk.coordinator.offsets("g")) == [T0]
+    assert list(desk.coordinator.offsets.fetch("g")) == [T0]
 
 
 def test_a_restart_remembers_what_members_read(desk: Desk) -> None:

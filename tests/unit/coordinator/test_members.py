@@ -196,7 +196,7 @@ def test_every_request_is_refused_while_groups_are_loaded(desk: Desk) -> None:
         lambda: desk.heartbeat("m", 1),
         lambda: desk.leave(LeavingMember("m")),
         desk.commit,
-        lambda: desk.coordinator.offsets("g"),
+        lambda: desk.coordinator.offsets.fetch("g"),
         lambda: desk.coordinator.describe("g"),
         lambda: list(desk.coordinator.list_groups()),
     ):

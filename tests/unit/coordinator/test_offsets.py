@@ -25,7 +25,7 @@ DAY_MS = 24 * 3_600_000
 def test_an_offset_comes_back_as_it_was_committed(desk: Desk) -> None:
     desk.commit(offsets={T0: CommittedOffset(5, 3, "über")})
 
-    (value,) = desk.coordinator.offsets("g").values()
+    (value,) = desk.coordinator.offsets.fetch("g").values()
 
     assert (value.offset, value.leader_epoch, value.metadata) == (5, 3, "über")
 
@@ -34,11 +34,11 @@ def test_an_offset_is_shown_and_acknowledged_only_when_it_is_durable(desk: Desk)
     desk.durable = False
 
     assert desk.commit() is None
-    assert not desk.coordinator.offsets("g")
+    assert not desk.coordinator.offsets.fetch("g")
     desk.flush()
 
     assert desk.inbox["commit"].error_codes == {T0: NONE}
-    assert desk.coordinator.offsets("g")[T0].offset == 1
+    assert desk.coordinator.offsets.fetch("g")[T0].offset == 1
 
 
 def test_an_offset_that_cannot_be_stored_is_refused_and_not_shown(desk: Desk) -> None:
@@ -48,7 +48,7 @@ def test_an_offset_that_cannot_be_stored_is_refused_and_not_shown(desk: Desk) ->
     desk.fail(NOT_COORDINATOR)
 
     assert desk.inbox["commit"].error_codes == {T0: NOT_COORDINATOR}
-    assert not desk.coordinator.offsets("g")
+    assert not desk.coordinator.offsets.fetch("g")
 
 
 def test_metadata_that_is_too_long_is_refused_for_its_partition_only(desk: Desk) -> None:
@@ -59,7 +59,7 @@ def test_metadata_that_is_too_long_is_refused_for_its_partition_only(desk: Desk)
     )
 
     assert reply.error_codes == {T0: OFFSET_METADATA_TOO_LARGE, t1: NONE}
-    assert list(desk.coordinator.offsets("g")) == [t1]
+    assert list(desk.coordinator.offsets.fetch("g")) == [t1]
 
 
 def test_a_member_commits_to_its_generation_only(desk: Desk) -> None:
@@ -116,14 +116,14 @@ def test_offsets_survive_a_restart(desk: Desk) -> None:
 
     desk.restart()
 
-    assert desk.coordinator.offsets("g")[T0].offset == 2
+    assert desk.coordinator.offsets.fetch("g")[T0].offset == 2
     assert [group.group_id for group in desk.coordinator.list_groups()] == ["g"]
 
 
 def expire(desk: Desk, ms: int) -> list[TopicPartition]:
     desk.advance(ms)
     desk.expire_offsets()
-    return list(desk.coordinator.offsets("g"))
+    return list(desk.coordinator.offsets.fetch("g"))
 
 
 def test_offsets_of_a_simple_consumer_expire_after_their_commit(desk: Desk) -> None:
@@ -186,7 +186,7 @@ def test_offsets_do_not_expire_while_a_commit_is_in_flight(desk: Desk) -> None:
     expire(desk, 0)
     desk.flush()
 
-    assert desk.coordinator.offsets("g")[T0].offset == 2
+    assert desk.coordinator.offsets.fetch("g")[T0].offset == 2
 
 
 def test_the_offsets_of_a_deleted_topic_are_forgotten(desk: Desk) -> None:
@@ -195,9 +195,9 @@ def test_the_offsets_of_a_deleted_topic_are_forgotten(desk: Desk) -> None:
 
     desk.forget_offsets(u=NO_TOPIC_ID)
 
-    assert list(desk.coordinator.offsets("g")) == [u0]
+    assert list(desk.coordinator.offsets.fetch("g")) == [u0]
     desk.restart()
-    assert list(desk.coordinator.offsets("g")) == [u0]
+    assert list(desk.coordinator.offsets.fetch("g")) == [u0]
 
 
 def test_an_offset_of_an_earlier_topic_of_the_name_is_forgotten_and_a_later_one_is_not(

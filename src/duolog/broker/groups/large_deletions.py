@@ -56,10 +56,10 @@ class LargeDeletions:
                 self._groups.discard(group_id)
                 self._delete_rest(group_id, answer)
 
-        keys = self._coordinator.offset_keys(group_id)
+        keys = self._coordinator.offsets.keys(group_id)
         for start in range(0, len(keys), AT_ONCE_MAX):
             some = keys[start : start + AT_ONCE_MAX]
-            outcome = self._coordinator.forget_offsets(
+            outcome = self._coordinator.offsets.forget(
                 group_id, some, lambda _: frozenset(), self._now()
             )
             outcome.deferred.append(Letter(dropped, DeletedReply()))

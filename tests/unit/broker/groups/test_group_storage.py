@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from duolog.broker.event_loop import time_slices
-from duolog.coordinator.coordinator import GroupCoordinator
+from duolog.coordinator.group_store import GroupStore
 from duolog.log.errors import LogDirOffline
 from unit.broker.paper_broker import COMMIT, DESCRIBE, FETCH, JOIN, SYNC, PaperBroker
 
@@ -249,8 +249,8 @@ def test_who_waits_for_records_that_cannot_be_replayed_is_told_and_the_next_one_
         raise ArithmeticError("in the replay")
 
     with monkeypatch.context() as broken:
-        broken.setattr(GroupCoordinator, "_replay_offset", fail)
-        broken.setattr(GroupCoordinator, "_replay_group", fail)
+        broken.setattr(GroupStore, "_replay_offset", fail)
+        broken.setattr(GroupStore, "_replay_group", fail)
         committed = commit(broker, "other", t=[0])
         synced = sync(broker, member_id)
     for _ in range(2):

@@ -152,7 +152,7 @@ def test_a_group_record_that_cannot_be_applied_costs_nobody_else_an_answer(
     committer.ask(8, 7, group_id="before", **commit)
     coordinator = harness.broker.groups._coordinator  # noqa: SLF001
 
-    monkeypatch.setattr(coordinator, "replay", surprise)
+    monkeypatch.setattr(coordinator.store, "replay", surprise)
 
     committer.send(8, 7, group_id="g", **commit)
     produced = producer.produce("t", harness.batch(b"v"))
