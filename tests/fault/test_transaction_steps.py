@@ -157,7 +157,7 @@ def test_a_batch_without_the_record_of_its_transaction_does_not_hang_and_is_not_
     A producer that lives on sends the batch again, and is told that it is there already: then it
     must be in the transaction. It was aborted by the start, once, and the retry was lost.
     """
-    caplog.set_level(logging.INFO, logger="duolog.broker.transactions.coordinator_service")
+    caplog.set_level(logging.INFO, logger="duolog.broker.transactions.transaction_recovery")
     broker, producer, count = begun(None)
     broker.leave()
     for cut in range(count + 1):

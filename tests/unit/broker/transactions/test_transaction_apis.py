@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from duolog.broker.transactions.coordinator_service import TRANSACTIONS_TOPIC
+from duolog.broker.transactions.transaction_log import TRANSACTIONS_TOPIC
 from duolog.coordinator.transactions.records import decode_record
 from duolog.coordinator.transactions.states import TransactionState
 from duolog.coordinator.transactions.transitions import Producer
