@@ -4,7 +4,7 @@ from typing import Final
 
 from duolog.dsl.expressions.aggregates import LIMIT
 from duolog.plan.types import DECIMAL_PRECISION_MAX
-from duolog.serde.json import NESTING_MAX, NUMBER_LENGTH_MAX
+from duolog.serde.json_reading import NESTING_MAX, NUMBER_LENGTH_MAX
 
 INTRO: Final = """\
 Reference of the DSL. [From zero](../guide/from-zero.md) is a tutorial,

@@ -35,7 +35,7 @@ from duolog.plan.types import (
     Struct,
     Type,
 )
-from duolog.serde.json import WIDE
+from duolog.serde.json_writing import WIDE
 
 Change = Callable[[Any], Any]
 

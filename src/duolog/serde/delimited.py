@@ -33,7 +33,8 @@ from duolog.core.types import (
     Type,
 )
 from duolog.serde import text_numbers
-from duolog.serde.json import SCALAR_WRITERS, Reader, Writer, double_text
+from duolog.serde.json_reading import Reader
+from duolog.serde.json_writing import SCALAR_WRITERS, Writer, double_text
 from duolog.serde.ksql_json import decimal_text
 from duolog.serde.row import Row
 from duolog.serde.times import (

@@ -37,16 +37,9 @@ from duolog.core.types import (
     Type,
 )
 from duolog.serde import text_numbers
-from duolog.serde.json import (
-    SCALAR_READERS,
-    SCALAR_WRITERS,
-    JsonObjects,
-    Number,
-    Reader,
-    Writer,
-    json_of,
-    text_of,
-)
+from duolog.serde.json import JsonObjects
+from duolog.serde.json_reading import SCALAR_READERS, Number, Reader, json_of
+from duolog.serde.json_writing import SCALAR_WRITERS, Writer, text_of
 from duolog.serde.times import (
     DAYS_MAX,
     DAYS_MIN,

@@ -23,7 +23,7 @@ from duolog.plan.types import (
     Decimal,
     Type,
 )
-from duolog.serde.json import WIDE, double_text
+from duolog.serde.json_writing import WIDE, double_text
 
 BITS: Final = {INT: 32, BIGINT: 64}
 _WHOLE: Final = re.compile(r"([+-]?)(\d*)(\.\d*)?\Z")

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from duolog.plan.expressions.functions import BLANKS
 from duolog.plan.types import BIGINT, DOUBLE, Decimal, Type
-from duolog.serde.json import WIDE
+from duolog.serde.json_writing import WIDE
 from duolog.testing.reference.casts import BITS, fit, saturate, wrap
 
 Value = Any
