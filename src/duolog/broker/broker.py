@@ -257,7 +257,7 @@ class Broker:
         return self.topics.find(name)
 
     def deleting_topic(self, name: str) -> Change:
-        """Return the change that deletes a topic; requests that wait for its records are answered at once."""
+        """Return the change that deletes a topic; answer the requests that wait for its records."""
         self.rounds.finish()
         topic = self.topics.find(name)
         change = self.topics.deleting(name)

@@ -53,7 +53,8 @@ _YOUNG_PER_MIDDLE: Final = 2
 """What lives on is looked at once more with the next two: 30,000 objects are 10 ms. A request for a
 million partitions is so many that a hundred of them at once would be a third of a second."""
 _MIDDLE_PER_OLD: Final = 1000
-"""What lives long are topics, connections and groups. Topics and loaded groups are frozen: the collector ignores them. For the others, to look at all of them is left to some 30 million objects."""
+"""Topics, connections and groups live long. Topics and loaded groups are frozen: the collector
+ignores them. The others are all looked at once in some 30 million objects."""
 
 
 @dataclass(frozen=True, slots=True)

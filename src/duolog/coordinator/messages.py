@@ -122,7 +122,7 @@ class HeartbeatRequest:
 
 
 class LeavingMember(NamedTuple):
-    """A member to remove; an empty member id with an instance id is a removal by an administrator."""
+    """A member to remove; an administrator gives an instance id and an empty member id."""
 
     member_id: str
     instance_id: str | None = None

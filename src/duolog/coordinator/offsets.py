@@ -21,7 +21,7 @@ from duolog.coordinator.step import Step
 from duolog.core.ids import TopicPartition
 
 TopicIds = Callable[[str], frozenset[UUID]]
-"""Returns the topic ids under which an offset for this topic name is valid; none if there is no such topic."""
+"""Returns the topic ids under which an offset for a topic name is valid; none without a topic."""
 
 _GROUP_MUST_EXIST_VERSION = 9
 

@@ -8,7 +8,7 @@ from duolog.coordinator.settings import GroupSettings
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The inputs of one step of a group, besides the group itself; results are added to `outcome`."""
+    """The inputs of one step of a group, and the `outcome` that results are added to."""
 
     settings: GroupSettings
     now: Moment

@@ -1,4 +1,4 @@
-"""The boot of this machine. While it lasts, a process that is killed loses nothing that it has written to a file.
+"""The boot of this machine: while it lasts, what a killed process wrote to files stays there.
 
 Source: Linux `random(4)`, `/proc/sys/kernel/random/boot_id`; macOS `sysctl kern.bootsessionuuid`.
 """
@@ -15,7 +15,7 @@ _TEXT_BYTES_MAX: Final = 64
 
 
 def boot_id() -> str | None:
-    """Return an id that changes with each boot, in a container that of its host; None if the system has none."""
+    """Return an id that changes with each boot of the host; None if the system has none."""
     with contextlib.suppress(OSError):
         return _LINUX.read_text().strip() or None
     return _of_macos() if sys.platform == "darwin" else None

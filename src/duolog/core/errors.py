@@ -51,7 +51,8 @@ class DuologError(Exception):
         """Return the error as sentences on one line, without repeating a fact.
 
         Example:
-            >>> ConfigError("unknown setting", name="a", detail="There is b.", hint="Use b.").one_line()
+            >>> e = ConfigError("unknown setting", name="a", detail="There is b.", hint="Use b.")
+            >>> e.one_line()
             'unknown setting. There is b. Use b.'
         """
         parts = [" ".join(part.split()) for part in (self.message, self.detail, self.hint)]

@@ -1,4 +1,4 @@
-"""Text for exceptions raised by user code, whose messages can be of any length or fail to render."""
+"""Text for exceptions of user code, whose messages can be of any length or fail to render."""
 
 from typing import Final
 

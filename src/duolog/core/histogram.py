@@ -9,7 +9,7 @@ TIMES_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.
 
 
 class Histogram:
-    """Counts values per bucket; `steps` are upper bounds, and a last bucket holds all larger values."""
+    """Counts values per bucket: `steps` are upper bounds; a last bucket has all larger values."""
 
     __slots__ = ("counts", "steps", "sum")
 

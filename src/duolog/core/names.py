@@ -37,7 +37,7 @@ def metric_name(name: str) -> str:
 
 
 def ensure_application_id(name: str) -> None:
-    """Raise a ConfigError if a name is not a valid application id, which names the checkpoint directory."""
+    """Raise a ConfigError if a name is not a valid application id: it names a directory."""
     if not _APPLICATION_ID.fullmatch(name):
         raise ConfigError(
             f'"{name}" cannot name an application',

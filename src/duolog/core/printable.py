@@ -9,7 +9,7 @@ import sys
 from typing import BinaryIO, Final, TextIO
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""All control characters except tab and line feed, including those from 0x80 that 8-bit terminals interpret."""
+"""All control characters except tab and line feed; 8-bit terminals interpret those from 0x80."""
 _IN_JSON: Final = re.compile(r"[\x7f-\x9f]")
 
 

@@ -51,7 +51,8 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
             text = line.decode()
         except UnicodeDecodeError as error:
             raise EncodingError(
-                f'file "{name}", line {number}, is not UTF-8: it contains the byte 0x{line[error.start]:02x}',
+                f'file "{name}", line {number}, is not UTF-8: '
+                f"it contains the byte 0x{line[error.start]:02x}",
                 hint=f"Save {name} as UTF-8. Line {number} begins: {_shown(line)}",
             ) from error
         stripped = text.removesuffix("\n").removesuffix("\r")

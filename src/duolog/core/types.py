@@ -311,7 +311,8 @@ def _unknown_type(word: str) -> StatementError:
         return StatementError(
             "there is no type TIME",
             detail="Spark cannot read a time of day from a topic yet.",
-            hint='Keep it as STRING ("10:00:01"), which has the same order, or as INT milliseconds.',
+            hint='Keep it as STRING ("10:00:01"), which has the same order, '
+            "or as INT milliseconds.",
         )
     meant = _ELSEWHERE.get(word.upper()) or _ELSEWHERE.get(word.upper().rstrip("0123456789"))
     nearest = [meant] if meant else get_close_matches(word.upper(), known, n=1, cutoff=0.5)
@@ -333,4 +334,4 @@ _ELSEWHERE: Final = {
     "LIST": "ARRAY",
     "DICT": "MAP",
 }
-"""Type names of Python, pandas, Polars and other databases, without bit widths (`int64`, `text`)."""
+"""Type names of Python, pandas, Polars and databases, without bit widths (`int64`, `text`)."""

@@ -234,7 +234,7 @@ class CompactableLog(ReadableLog):
         return StartAdvance(write, apply)
 
     def uncovered_below(self, offset: int) -> bool:
-        """Return whether only segments below `offset` have state of producers that a crash would lose.
+        """Return whether only segments below `offset` have state of producers that a crash loses.
 
         Set a recovery point before they go, or a start forgets sequences and transactions.
         """

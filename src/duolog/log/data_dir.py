@@ -1,13 +1,15 @@
 """The identity of a data directory, and the lock for its exclusive use.
 
-.lock             held by the broker that runs
-meta.properties   format, cluster id, node id
-leader-epoch      how often a broker has started here; each start raises it by one
-clean-shutdown    there only between a clean stop and the next start; the leader epoch that stopped, then a
-                  line for each log that has records: topic id, partition, log end offset
-last-start        the boot of the machine and the ends of all logs, from the last start; see `last_start`
-journal/          see `journal`
-topics/           see `topics`
+    .lock             held by the broker that runs
+    meta.properties   format, cluster id, node id
+    leader-epoch      how often a broker has started here; each start raises it by one
+    clean-shutdown    there only between a clean stop and the next start; the leader epoch that
+                      stopped, then a line for each log that has records: topic id, partition,
+                      log end offset
+    last-start        the boot of the machine and the ends of all logs, from the last start; see
+                      `last_start`
+    journal/          see `journal`
+    topics/           see `topics`
 
 All small files have the form of `checked_file`. A directory of the first format, in which they had
 no checksum, is brought to the second one by its first start.
@@ -155,7 +157,7 @@ class DataDir:
         return int(data)
 
     def _take_clean_mark(self, leader_epoch: int) -> tuple[bool, dict[PlaceOfLog, int]]:
-        """Remove the mark of a clean stop; return whether the last start here has left it, and the ends."""
+        """Remove the mark of a clean stop; return whether it is of the last start, and the ends."""
         try:
             mark = read_checked(self._disk, self.path, _CLEAN_SHUTDOWN)
         except DamagedFile:

@@ -118,7 +118,7 @@ class Disk(Protocol):
         ...
 
     def boot_id(self) -> str | None:
-        """Return what changes when written bytes may be lost that were not synced; None if nothing tells."""
+        """Return an id that changes when unsynced bytes may be lost; None if there is none."""
         ...
 
     def lock(self, path: str) -> DirLock:

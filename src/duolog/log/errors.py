@@ -123,11 +123,11 @@ class CoordinatorFenced(KafkaError):
 
 
 _FREE_SPACE: Final = (
-    "Stop the broker and free space: move other files off the file system, or remove the whole folder "
-    "topics/ID of a topic that you can lose (the file name=TOPIC in a folder says whose it is). Then start "
-    "the broker; no other acknowledged record is lost."
+    "Stop the broker and free space: move other files off the file system, or remove the whole "
+    "folder topics/ID of a topic that you can lose (the file name=TOPIC in a folder says whose it "
+    "is). Then start the broker; no other acknowledged record is lost."
 )
-"""A topic cannot be deleted by its name then: nothing is changed in a log directory that is offline."""
+"""A topic cannot be deleted by its name then: an offline log directory is not changed."""
 
 
 class LogDirOffline(KafkaError):
@@ -146,7 +146,8 @@ class LogDirOffline(KafkaError):
 
 _FORGOTTEN: Final = {
     "__consumer_offsets": "all groups and their committed offsets",
-    "__transaction_state": "all transactional ids, and leaves transactions that are open to be aborted by hand",
+    "__transaction_state": "all transactional ids, and leaves transactions that are open to be "
+    "aborted by hand",
 }
 """The consequence of deleting an internal topic. The broker does not start without it, so no client
 can delete it.
@@ -174,10 +175,9 @@ class PartitionRefused(_Refused):
         forgotten = _FORGOTTEN.get(partition.rpartition("-")[0])
         if forgotten is not None:
             self.hint = (
-                "The broker does not start without it: restore it from a copy of the data directory; or move the "
-                "folder of its topic out of topics/, which forgets "
-                + forgotten
-                + ". Then start the broker again."
+                "The broker does not start without it: restore it from a copy of the data "
+                "directory; or move the folder of its topic out of topics/, which forgets "
+                f"{forgotten}. Then start the broker again."
             )
 
 

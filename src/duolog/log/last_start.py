@@ -27,7 +27,10 @@ from duolog.log.errors import CorruptLog, DamagedFile
 logger = logging.getLogger(__name__)
 
 LAST_START_FILE_NAME: Final = "last-start"
-TO_GO_ON: Final = " To go on with the records before the damage, stop the broker and remove the files clean-shutdown and last-start."
+TO_GO_ON: Final = (
+    " To go on with the records before the damage, stop the broker and remove the files "
+    "clean-shutdown and last-start."
+)
 _NO_BOOT: Final = "-"
 _DAMAGED: Final = "damaged"
 
@@ -85,7 +88,7 @@ def write_last_start(disk: Disk, data_dir: str, start: LastStart) -> None:
 
 
 def ensure_reaches(directory: str, found: int, end: int, *, clean: bool) -> None:
-    """Refuse a log that ends at `found`, before the end that was noted when the broker stopped, or last started.
+    """Refuse a log that ends at `found`, before the end that the last stop or start has noted.
 
     Raises:
         CorruptLog: it has lost records.

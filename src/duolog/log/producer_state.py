@@ -191,7 +191,7 @@ class ProducerStates:
         timestamp_ms: int,
         offset: int,
     ) -> Ended | None:
-        """Remember a marker at `offset`; returns the transaction that it ended, if there was one."""
+        """Remember a marker at `offset`; return the transaction that it ended, or None."""
         self.note_epoch(producer_id, epoch)
         known = self._producers[producer_id]
         known.coordinator_epoch = coordinator_epoch

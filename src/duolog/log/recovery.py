@@ -172,7 +172,7 @@ class _Recovery:
 
     @property
     def _is_written(self) -> bool:
-        """Whether all that was written before must be here, because no power failure has come since."""
+        """Whether all that was written must be here, because there was no power failure since."""
         return self._clean or self._killed
 
     def _ensure_never_acknowledged(self, first: Segment) -> None:
@@ -267,7 +267,7 @@ class _Recovery:
         return next_offset
 
     def _joins(self, next_offset: int, base_offset: int) -> bool:
-        """Say whether a segment may follow: at the next offset, or after a gap left by compaction."""
+        """Return whether a segment may follow: at the next offset, or after a compaction's gap."""
         return (
             base_offset == next_offset or next_offset < base_offset <= self._checkpoint.holes_below
         )
@@ -407,9 +407,9 @@ class _Recovery:
             f'log in "{self._directory}" is damaged at offset {scan.next_offset}',
             detail=f"Segment {segment.base_offset} has no whole record batch at position "
             f"{scan.position}, and whole ones follow from offset {following.base_offset} on.",
-            hint="Restore the directory from a copy, or delete the topic. To keep the records before the damage: "
-            f"stop the broker, cut the file at position {scan.position}, and remove the segments after it "
-            "and the files clean-shutdown and last-start.",
+            hint="Restore the directory from a copy, or delete the topic. To keep the records "
+            f"before the damage: stop the broker, cut the file at position {scan.position}, and "
+            "remove the segments after it and the files clean-shutdown and last-start.",
         )
 
     def _truncate(self, segment: Segment, size_bytes: int) -> None:

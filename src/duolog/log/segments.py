@@ -131,7 +131,7 @@ class Segments:
         return Slice(segment.file, position, end - position, first_offset)
 
     def _locate(self, offset: int) -> tuple[Segment, int, int] | None:
-        """Return segment, position and base offset of the first batch that ends at `offset` or after.
+        """Return segment, position and base offset of the first batch ending at or after `offset`.
 
         None where there is only a hole that compaction left.
         """
@@ -218,7 +218,7 @@ class Segments:
                 yield segment.file.pread(place.position, place.size_bytes) if claims else None
 
     def batches_beyond(self, known: list[int], log_start_offset: int) -> Iterator[bytes | None]:
-        """Return the batches that claim a record later than all `known`; None for one that does not.
+        """Yield each batch that claims a record later than all `known`, None for one that does not.
 
         The caller adds the times that it finds. Batches come about newest first, so that soon most
         of them claim nothing new.

@@ -160,8 +160,8 @@ _ROWS: Final = (
         "min.insync.replicas",
         1,
         Kind.INT,
-        "Kept, no effect: it is never more than the number of replicas, as in Kafka, and a partition "
-        "has one. acks=all waits for that one.",
+        "Kept, no effect: it is never more than the number of replicas, as in Kafka, and a "
+        "partition has one. acks=all waits for that one.",
         at_least(1),
     ),
     _Row(
@@ -377,4 +377,4 @@ BROKER_LOG_SETTINGS: Final = (
 """Rows for the broker's own settings; `LogManager` reads the values under these names."""
 
 BROKER_NAMES: Final = {row.topic_name: row.broker_name for row in _ROWS if row.broker_name}
-"""A map from the name of a topic setting to the broker setting with its default, if there is one."""
+"""A map from a topic setting to the broker setting with its default, if there is one."""

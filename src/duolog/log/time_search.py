@@ -1,7 +1,8 @@
 """A record by its time, where batches only claim times: each that claims one may have to be opened.
 
     first_from   the first record at or after a time: the batches from where the time index says on
-    largest      the first record with the largest time: that claim, or else all of them, newest first
+    largest      the first record with the largest time: batches that claim it, or else all of
+                 them, newest first
 
 A search runs in steps, so that the caller can do other work in between: it yields None, or a look
 into one batch, and is sent what the look returns. `run` does it in one go.
@@ -32,7 +33,7 @@ class TimestampOffset(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A look into a batch: for the first record at or after a time, or the largest time if that is None."""
+    """A look into a batch: for the first record at or after a time; None for the largest time."""
 
     batch: bytes
     timestamp_ms: int | None

@@ -23,7 +23,7 @@ _OTHER_NAMES: Final = {
 _PLAIN_ITEM_NAMES: Final = {"coordinators": "key", "responses": "name", "groups": "group_id"}
 """Field for the name of an item if the request contains only a list of strings."""
 _NOT_KNOWN: Final = {"base_offset": -1, "high_watermark": -1}
-"""Values of fields in an error response that have no default in the schema, if 0 would be a valid offset."""
+"""Fields of an error response without a default in the schema, of which 0 would be an offset."""
 
 
 def mirror_error(

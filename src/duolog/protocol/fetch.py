@@ -210,7 +210,7 @@ def writing_fetch_response(
     session_id: int = 0,
     read_committed: bool = False,
 ) -> Generator[None, None, list[bytes | Chunk]]:
-    """Encode the whole frame of the response in steps; return its pieces in the order of sending."""
+    """Encode the whole frame of the response in steps; return its pieces in order."""
     flexible = version >= _FIRST_FLEXIBLE
     tags = b"\0" if flexible else b""
     pieces: list[bytes | Chunk] = []

@@ -27,7 +27,7 @@ FIRST_FLEXIBLE: Final = {
     18: 3, 19: 5, 20: 4, 21: 2, 22: 2, 23: 4, 24: 3, 25: 3, 26: 3, 28: 3, 29: 2, 30: 2, 31: 2,
     32: 4, 33: 2, 34: 2, 35: 2, 36: 2, 37: 2, 42: 2, 43: 2, 44: 1, 48: 1, 49: 1,
 }  # fmt: skip
-"""First flexible version of each API; API keys from 45 that are not listed are flexible from version 0."""
+"""First flexible version of each API; API keys from 45 on that are missing here begin flexible."""
 
 _NEVER_FLEXIBLE: Final = frozenset({17, 47})
 

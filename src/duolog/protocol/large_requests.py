@@ -26,7 +26,7 @@ _READERS: Final[dict[Any, Read]] = {}
 
 
 def large_reader(type_: Any) -> Read:
-    """Return the reader for messages of kio's class `type_`, whose lengths must have been checked."""
+    """Return the reader for messages of kio's class `type_`; lengths must have been checked."""
     found = _READERS.get(type_)
     if found is None:
         found = _READERS[type_] = _compile(type_)

@@ -23,7 +23,7 @@ from duolog.record.errors import CorruptBatch
 HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = 61
 RECORD_BYTES_MIN: Final = 7
-"""Smallest record, without key, value and headers: six varints and the attributes, of one byte each."""
+"""Smallest record, without key, value, headers: six varints and the attributes, a byte each."""
 LENGTH_END: Final = 12
 """Bytes that the length field does not count."""
 CRC_START: Final = 21

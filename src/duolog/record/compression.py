@@ -20,7 +20,7 @@ from duolog.record.errors import CorruptBatch
 
 CODEC_MASK: Final = 0x07
 PLAIN_BYTES_MAX: Final = 128 * 1024 * 1024
-"""Limit for the decompressed records of a batch, unless `PLAIN_RATIO_USUAL` times their size is larger."""
+"""Limit for the plain records of a batch, unless `PLAIN_RATIO_USUAL` times their size is larger."""
 PLAIN_RATIO_USUAL: Final = 16
 
 _PLAIN_BYTES_USUAL: Final = 64 * 1024
@@ -58,7 +58,7 @@ def compress(codec: Compression, data: bytes | bytearray) -> bytes:
 
 
 def plain_bytes_max(codec: int, size_bytes: int) -> int:
-    """Return the limit for the decompressed size of records that are stored in `size_bytes` bytes."""
+    """Return the limit for the plain size of records that are stored in `size_bytes` bytes."""
     if codec == Compression.NONE:
         return size_bytes
     return max(PLAIN_BYTES_MAX, PLAIN_RATIO_USUAL * size_bytes)

@@ -9,7 +9,10 @@ class CalledRecord:
     """Key, value and metadata of a record."""
 
     key: Any
-    """A key of one column is its value, a key of several is a tuple (a window's start and end last); None: a null key."""
+    """The value of a key of one column, a tuple for several columns, None for a null key.
+
+    The start and the end of a window come last.
+    """
     value: dict[str, Any] | None
     """By column; None: a null value, or a deleted row of a table."""
     timestamp_ms: int

@@ -2,11 +2,12 @@ r"""Format DELIMITED: columns as texts between delimiters, quoted if necessary.
 
     7,"San Francisco, CA",,1.50      INT, STRING, a null, DECIMAL(4,2)
 
-BYTES are in base64, DATE in days, TIME and TIMESTAMP in milliseconds. An empty column is read as null, also if quoted.
-Only the first line with text is read. The kernel's `Delimited` reads and writes the same bytes.
+BYTES are in base64, DATE in days, TIME and TIMESTAMP in milliseconds. An empty column is read as
+null, also if quoted. Only the first line with text is read. The kernel's `Delimited` reads and
+writes the same bytes.
 
-Source: ksqlDB; for quotes RFC 4180 and the rules of the library that ksqlDB uses (Commons CSV): the first text is
-quoted unless it starts with an ASCII letter or digit.
+Source: ksqlDB; for quotes RFC 4180 and the rules of the library that ksqlDB uses (Commons CSV): the
+first text is quoted unless it starts with an ASCII letter or digit.
 """
 
 import base64
@@ -146,7 +147,7 @@ def split_line(text: str, delimiter: str = COMMA) -> list[str]:
 
 
 def _in_quotes(line: str, start: int, delimiter: str) -> tuple[str, int]:
-    """Return the text after an opening quote, and the position after its closing quote and blanks."""
+    """Return the text after an opening quote, and where the closing quote and blanks end."""
     parts: list[str] = []
     while (end := line.find(_QUOTE, start)) >= 0:
         parts.append(line[start:end])

@@ -68,7 +68,7 @@ def _functions(of: Type) -> tuple[Callable[[object], bytes], Callable[[bytes], o
 
 
 def _one_nan(value: object) -> object:
-    """Return a number; every NaN becomes the same one, as in Kafka's serializer, so that equal keys have equal bytes."""
+    """Return a number, with one NaN for all, as in Kafka's serializer: equal keys, equal bytes."""
     return math.nan if value != value else value  # noqa: PLR0124 - what NaN is
 
 

@@ -74,7 +74,7 @@ class KsqlJsonSerde(JsonObjects):
 
 
 def fields_of(names: list[str], found: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of columns: by exact name, else the last field whose name in upper case is the column's.
+    """Return the values of columns: by exact name, else the last field of that name in upper case.
 
     Example:
         >>> fields_of(["A", "b", "C"], {"A": 2, "a": 1, "B": 3, "c": 4})
@@ -87,7 +87,7 @@ def fields_of(names: list[str], found: Mapping[str, object]) -> dict[str, object
 
 
 def _encoded(text: str) -> bytes:
-    r"""Return JSON in UTF-8, except for characters beyond U+FFFF: like Jackson, write them as two escapes.
+    r"""Return JSON in UTF-8; like Jackson, write a character beyond U+FFFF as two escapes.
 
     Example:
         >>> _encoded('"é😀"').decode()

@@ -44,7 +44,7 @@ def truncated(text: str, least: int, most: int) -> int:
 
 
 def real(text: str) -> float:
-    """Return the DOUBLE in a text; surrounding blanks are ignored, as in Java's `Double.parseDouble`."""
+    """Return the DOUBLE in a text; ignore blanks around it, as Java's `Double.parseDouble` does."""
     trimmed = text if len(text) > LENGTH_MAX else text.strip(_BLANKS)
     if trimmed in _WORDS:
         return _WORDS[trimmed]

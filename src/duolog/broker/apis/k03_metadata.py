@@ -103,7 +103,7 @@ class _Metadata:
         self._broker.slices.run(self._guarded(steps), wanted=lambda: not self._connection.closed)
 
     def _guarded(self, steps: Iterator[None]) -> Iterator[None]:
-        """Run `steps`; what they raise becomes the answer, for which the client would wait for ever."""
+        """Run `steps`, and answer with the error that they raise: the client waits for one."""
         try:
             yield from steps
         except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.

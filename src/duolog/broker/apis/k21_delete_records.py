@@ -83,8 +83,8 @@ def _deleting(asked: _Asked, context: RequestContext) -> Change | None:
     log = partition.log
     if not log.config.deleted_when_old:
         raise KafkaError(
-            f'records of topic "{asked.topic_partition.topic}" cannot be deleted: its cleanup.policy '
-            "is compact alone",
+            f'records of topic "{asked.topic_partition.topic}" cannot be deleted: its '
+            "cleanup.policy is compact alone",
             code=ErrorCode.POLICY_VIOLATION,
         )
     offset = log.high_watermark if asked.offset == _HIGH_WATERMARK else asked.offset

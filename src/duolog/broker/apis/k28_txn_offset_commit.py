@@ -4,7 +4,7 @@ Behaviour: the offsets are kept as part of the producer's transaction and count 
 answer leaves when they are durable. What the transaction or the group refuses is refused for every
 partition that exists. An empty group id is INVALID_GROUP_ID.
 
-v2  committed leader epoch; before, COORDINATOR_LOAD_IN_PROGRESS is sent as COORDINATOR_NOT_AVAILABLE
+v2  committed leader epoch; before, COORDINATOR_NOT_AVAILABLE is sent while groups are loaded
 v3  flexible; member, generation and group instance id are checked, KIP-447
 v4  TRANSACTION_ABORTABLE is known to the client
 v5  the offsets' partition joins the transaction with the first commit, KIP-890

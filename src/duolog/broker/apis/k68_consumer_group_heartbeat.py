@@ -6,8 +6,8 @@ when the state that it reports is durable. The response has an assignment if it 
 full heartbeat.
 
 v0  the broker makes the member's id
-v1  the member makes its id, KIP-1082; subscription by expression, in RE2's syntax: matched in a helper
-    process; the answer waits for the first result
+v1  the member makes its id, KIP-1082; subscription by expression, in RE2's syntax: matched in a
+    helper process; the answer waits for the first result
 
 Source: Kafka ConsumerGroupHeartbeatRequest.json; GroupCoordinatorService.consumerGroupHeartbeat;
 KIP-848.

@@ -118,7 +118,7 @@ def _partition_rows(partitions: list[Partition], context: RequestContext) -> Ite
 
 
 def _model(context: RequestContext, *, served: bool) -> bytes:
-    """Return the row of a partition; what is refused for damage may be led again when it is mended."""
+    """Return the row of a partition; a damaged one may be led again after it is restored."""
     node_ids = [context.broker.node_id]
     row = {
         "leader_id": node_ids[0] if served else _NO_LEADER,

@@ -1,9 +1,9 @@
 """Compact logs while clients use them: choose one, have a process rewrite it, swap segments.
 
     choose ──▶ save ──────▶ run ─────────▶ swap ─────▶ … ─▶ clean
-    the        a recovery   the process    write the swap file off the event loop, rename files and
-    dirtiest   point        writes one     exchange segments on it, sync off it; then the process may
-    log        after it     group          write the next group
+    the        a recovery   the process    write the swap file off the event loop, rename files
+    dirtiest   point        writes one     and exchange segments on it, sync off it; then the
+    log        after it     group          process may write the next group
 
 The event loop itself only chooses and renames. All other work is done by the process, by the group
 commit or by a helper thread. If the process or the broker dies at any step, the log is as it was
@@ -318,7 +318,7 @@ class Cleaner:
         self._plan()
 
     def _beside(self, work: Callable[[], Result], then: Callable[[Result], None]) -> None:
-        """Do `work` off the event loop, and then call `then` with what it returned, if still wanted."""
+        """Do `work` off the event loop, then call `then` with its result, if it is still wanted."""
         run, loop = self._run, self._broker.loop
 
         def done(result: Result) -> None:
@@ -337,7 +337,7 @@ class Cleaner:
                     self._note_failure(run.log, str(error))
                 self._abandon()
             if not isinstance(error, OSError | DuologError):
-                raise error  # An unexpected error: the loop says so, and the stop is not a clean one.
+                raise error  # Unexpected: the loop logs it, and the stop is not a clean one.
 
         def call() -> None:
             try:

@@ -1,4 +1,4 @@
-"""Code shared by AlterConfigs and IncrementalAlterConfigs: each resource succeeds or fails alone."""
+"""Code shared by AlterConfigs and IncrementalAlterConfigs: resources succeed or fail one by one."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from duolog.protocol.error_codes import ErrorCode
 def alter_resources(
     request: Any, context: RequestContext[Broker], prepare: Callable[[Any], Change | None]
 ) -> None:
-    """Make the changes that `prepare` returns for each resource, unless they are only to be checked."""
+    """Make the changes that `prepare` returns for each resource, or only check them."""
     times = Counter(_name(resource) for resource in request.resources)
     configs = context.broker.configs
 

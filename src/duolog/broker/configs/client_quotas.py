@@ -58,7 +58,7 @@ class Component(NamedTuple):
 
 
 def entity_of(parts: Iterable[tuple[str, str | None]]) -> Entity:
-    """Return the entity of kinds and names; of two names of one kind the later counts, as in Kafka."""
+    """Return the entity of kinds and names; the later of two names of a kind wins, as in Kafka."""
     return tuple(sorted(dict(parts).items()))
 
 

@@ -90,7 +90,7 @@ _BOUNDS: Final = {
     "streams.session.timeout.ms": ("group.streams.{}.session.timeout.ms", 45_000, 60_000),
     "streams.num.standby.replicas": ("group.streams.{}.standby.replicas", 0, 2),
 }
-"""The broker's settings that bound a config, with `min` or `max` in the braces, and their defaults."""
+"""The broker's settings that bound a config (`min` or `max` in the braces), and their defaults."""
 
 
 class GroupConfigs:

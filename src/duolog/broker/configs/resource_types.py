@@ -85,7 +85,7 @@ class Configs:
         return list(self.kind(number).names())
 
     def subject(self, number: int, name: str) -> str:
-        """Return what the controller takes for the subject of a change; any text where none can be."""
+        """Return the subject of a change for the controller, or any text if there can be none."""
         kind = self._kinds.get(number)
         return kind.subject(name) if kind else f"/{number}"
 

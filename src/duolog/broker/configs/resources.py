@@ -40,7 +40,7 @@ class ConfigKind(Protocol):
         ...
 
     def base_of_list(self, name: str, config: str) -> str | None:
-        """Return the initial value for edits of a list that is not set; None if the config is not a list.
+        """Return the initial value for edits of a list that is not set; None if it is not a list.
 
         Raises:
             ConfigError: the config is not known.

@@ -1,4 +1,4 @@
-"""The event loop that everything runs on: epoll and timers, long work in time slices, a helper thread.
+"""The event loop that everything runs on: epoll, timers, time slices for long work, a thread.
 
 Start reading at `loop`. Imports nothing else of the broker.
 """

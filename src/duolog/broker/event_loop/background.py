@@ -51,7 +51,7 @@ class BackgroundThread:
 
 
 class BesideTheLoop:
-    """Runs computations that would block the event loop on its own thread, and passes the results to the loop."""
+    """Runs computations that would block the event loop on a thread; results go to the loop."""
 
     def __init__(self, loop: "Loop") -> None:
         self._loop = loop

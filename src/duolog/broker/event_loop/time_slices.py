@@ -142,7 +142,7 @@ class TimeSlices:
 
 
 class OrderedWork:
-    """Does pieces of work one after the other; what takes longer than a slice goes on in later rounds.
+    """Does pieces of work in order; a piece longer than a slice is continued in later rounds.
 
     What comes while an earlier piece is unfinished waits for it, however short it is. A piece that
     raises is over: the loop gets the error in the next round, and the rest of the queue continues.

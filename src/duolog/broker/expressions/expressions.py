@@ -1,4 +1,4 @@
-"""Match regular expressions of clients in a helper process, so that no expression blocks the broker.
+"""Match regular expressions of clients in a helper process, so that none blocks the broker.
 
     match ─▶ thread ─ lines of JSON ─▶ helper process
       done ◀─ loop ◀─ thread ◀────────────────┘

@@ -3,7 +3,7 @@
 It reads lines of JSON from standard input and answers each with one line:
 
     {"pattern": "a.*", "processor_s": 10.0}  →  null, or the reason why the pattern is invalid
-    ["ab", "ba"]                             →  [0]: the positions of the texts that match as a whole
+    ["ab", "ba"]                             →  [0]: the positions of the texts that match
 
 A job may use `processor_s` of processor time in all to compile and to match; then the kernel ends
 this process with SIGPROF, also in the middle of a compilation. A limit by the wall clock would

@@ -383,7 +383,7 @@ class FetchSessions:
     def begin(
         self, request: FetchRequest, fetched: Fetched, *, by_id: bool
     ) -> Generator[None, None, int]:
-        """Begin, in steps, a session of what was just answered; returns its id, 0 without a place."""
+        """Begin a session of what was just answered, in steps; return its id, 0 if none is free."""
         now = self._broker.clock.monotonic()
         size = sum(len(partitions) for _, partitions in request.topics)
         if not self._make_place(size, now):

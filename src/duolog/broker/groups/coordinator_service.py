@@ -111,7 +111,7 @@ class GroupCoordinatorService:
         commit: bool,  # noqa: FBT001
         done: Callable[[], None],
     ) -> None:
-        """Take a marker that is durable in a partition of `__consumer_offsets`; say when it is done.
+        """Take a marker that is durable in a partition of `__consumer_offsets`, then call `done`.
 
         A repetition changes nothing.
         """

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 KEPT_MAX: Final = 1000
 """Above this, errors and results that were not requested within `_IN_USE_S` are dropped."""
 _IN_USE_S: Final = 60.0
-"""Longer than from one heartbeat to the next: who found that names are compared must find the result."""
+"""Longer than from one heartbeat to the next: a member must see the result of its comparison."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class _Result:
 
     @property
     def failed(self) -> bool:
-        """True if the helper process failed rather than the expression: the next one may succeed."""
+        """True if the helper process failed, not the expression: the next process may succeed."""
         return self.error is not None and not isinstance(self.error, InvalidExpression)
 
 
@@ -72,7 +72,7 @@ class TopicMatches:
         self._version = -1
 
     def when_known(self, regex: str | None, then: Callable[[], None]) -> bool:
-        """Call `then` when there is a first result for `regex`; return True if it was called at once."""
+        """Call `then` after the first result for `regex`; return True if it was called at once."""
         if not regex or len(regex.encode()) > TEXT_BYTES_MAX:
             then()
             return True

@@ -30,7 +30,7 @@ _PAUSE_S: Final = 1.0
 
 
 class Endpoint(ABC):
-    """Serves the results of its methods until it is closed; each is called by several threads at once."""
+    """Serves the results of its methods until it is closed; threads call them at the same time."""
 
     def __init__(self, listening: socket.socket) -> None:
         self.address = Address(*listening.getsockname()[:2])

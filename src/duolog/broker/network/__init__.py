@@ -1,4 +1,4 @@
-"""Listeners, connections and their limits: bytes in, whole frames to handlers, answers out in order.
+"""Listeners, connections and limits: bytes in, frames to handlers, answers out in order.
 
 Start reading at `connection`. Kafka: `kafka.network.SocketServer`.
 """

@@ -10,10 +10,11 @@ from duolog.core.errors import ConfigError
 LOOPBACK = "127.0.0.1"
 BACKLOG = 512
 _HINTS: Final = {
-    errno.EADDRINUSE: "Another program listens there, perhaps another broker: stop it, or take another port; "
-    "port 0 takes a free one.",
+    errno.EADDRINUSE: "Another program listens there, perhaps another broker: stop it, or take "
+    "another port; port 0 takes a free one.",
     errno.EACCES: "Ports below 1024 want a privilege: take another one.",
-    errno.EADDRNOTAVAIL: "Use an address of this machine. --advertise sets the address for clients.",
+    errno.EADDRNOTAVAIL: "Use an address of this machine. "
+    "--advertise sets the address for clients.",
 }
 
 

@@ -1,4 +1,4 @@
-"""The listeners of a broker: each has a name, an address and the address that is advertised to clients.
+"""The listeners of a broker: each has a name, an address and an advertised address for clients.
 
     listeners                       INTERNAL://127.0.0.1:9092,EXTERNAL://0.0.0.0:9093
     advertised.listeners            EXTERNAL://broker.example:9093

@@ -1,4 +1,4 @@
-"""The way of a produced batch: checks, staging, and the round that makes many one write and one fsync.
+"""The way of a produced batch: checks, staging, and one write and one fsync for many batches.
 
 Start reading at `rounds`. Kafka: `ReplicaManager.appendRecords`, `LogValidator`.
 """

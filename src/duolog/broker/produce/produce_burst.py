@@ -1,4 +1,4 @@
-"""The usual produce requests of one connection in one round: in flight as one, with one answer of many.
+"""The usual produce requests of one connection in one round: in flight and answered together.
 
 A request of the usual form (see `protocol.produce_single`) that nothing speaks against is staged
 here in a few microseconds. Anything else returns False and takes the way of every request: what

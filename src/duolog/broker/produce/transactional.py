@@ -47,7 +47,7 @@ def is_transactional(batch: memoryview) -> bool:
 
 
 def refusal(request: ProduceRequest) -> Generator[None, None, ErrorCode]:
-    """Return, in steps, the error of a request whose transactional batches are not of one transaction."""
+    """Return, in steps, the error of a request with batches of more than one transaction."""
     producers: set[tuple[int, int]] = set()
     left = PARTITIONS_A_STEP
     for _, data in request.topics:

@@ -1,4 +1,4 @@
-"""A request on its way to its answer: what an API declares, what its handler gets, its place in line.
+"""A request on its way to its answer: the API, the context of its handler, its place in line.
 
 Start reading at `api`.
 """

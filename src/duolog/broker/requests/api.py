@@ -55,7 +55,7 @@ class Api:
     appends: bool = False
     """True if the request may start while earlier requests of this kind wait for the disk."""
     looks: bool = False
-    """True if the request changes nothing: the rest of it is abandoned when its client disconnects."""
+    """True if the request changes nothing: it is abandoned when its client disconnects."""
 
     @property
     def advertised(self) -> range:

@@ -1,4 +1,4 @@
-"""Settings of consumer groups of the new protocol, under Kafka's names and with Kafka's defaults."""
+"""Settings of consumer groups of the new protocol, with the names and defaults of Kafka."""
 
 from typing import TYPE_CHECKING, Final
 

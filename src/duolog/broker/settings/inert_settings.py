@@ -1,4 +1,4 @@
-"""Settings that Kafka's broker knows and that mean nothing here, so that a script or a file for one runs.
+"""Settings of Kafka's broker that have no effect here, so that its scripts and files still work.
 
 Each has the kind, the default and the bounds of Kafka 4.1; DescribeConfigs returns the given
 values. The broker says at its start which of the given ones have no effect. One line is one
@@ -103,7 +103,8 @@ delegation.token.expiry.check.interval.ms long 3600000 1..
 delegation.token.expiry.time.ms long 86400000 1..
 delegation.token.max.lifetime.ms long 604800000 1..
 delegation.token.secret.key password -
-principal.builder.class class org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder dynamic
+principal.builder.class class \
+org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder dynamic
 sasl.client.callback.handler.class class -
 sasl.enabled.mechanisms list GSSAPI dynamic
 sasl.jaas.config password - dynamic
@@ -145,8 +146,10 @@ sasl.oauthbearer.jwks.endpoint.refresh.ms long 3600000
 sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms long 10000
 sasl.oauthbearer.jwks.endpoint.retry.backoff.ms long 100
 sasl.oauthbearer.jwks.endpoint.url string -
-sasl.oauthbearer.jwt.retriever.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever
-sasl.oauthbearer.jwt.validator.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator
+sasl.oauthbearer.jwt.retriever.class class \
+org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever
+sasl.oauthbearer.jwt.validator.class class \
+org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator
 sasl.oauthbearer.scope string -
 sasl.oauthbearer.scope.claim.name string scope
 sasl.oauthbearer.sub.claim.name string sub
@@ -222,7 +225,8 @@ remote.log.manager.task.retry.backoff.ms long 500 1..
 remote.log.manager.task.retry.jitter double 0.2 0..0.5
 remote.log.manager.thread.pool.size int 2 1..
 remote.log.metadata.custom.metadata.max.bytes int 128 0..
-remote.log.metadata.manager.class.name string org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager
+remote.log.metadata.manager.class.name string \
+org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager
 remote.log.metadata.manager.class.path string -
 remote.log.metadata.manager.impl.prefix string rlmm.config.
 remote.log.metadata.manager.listener.name string -
@@ -246,7 +250,8 @@ group.share.min.heartbeat.interval.ms int 5000 1..
 group.share.min.record.lock.duration.ms int 15000 1000..30000
 group.share.min.session.timeout.ms int 45000 1..
 group.share.partition.max.record.locks int 2000 100..10000
-group.share.persister.class.name string org.apache.kafka.server.share.persister.DefaultStatePersister
+group.share.persister.class.name string \
+org.apache.kafka.server.share.persister.DefaultStatePersister
 group.share.record.lock.duration.ms int 30000 1000..3600000
 group.share.session.timeout.ms int 45000 1..
 share.coordinator.append.linger.ms int 5 0..
@@ -311,7 +316,7 @@ REFUSED_ROWS: Final = (
         importance=Importance.LOW,
     ),
 )
-"""Settings of Kafka of which only the default can be given: to pass over another would lose data or open it."""
+"""Settings of Kafka that accept their default only: another value, ignored, would endanger data."""
 
 _RANGE: Final = re.compile(r"(-?[\d.]+?)\.\.(-?[\d.]+)?")
 

@@ -34,8 +34,9 @@ class TopicConfig:
     timestamp_before_ms_max: int
     timestamp_after_ms_max: int
     trusted_ahead_ms: int
-    """Time by which a batch may claim to be ahead of the clock without a check of its records. An index entry with
-    a wrong future timestamp would hide all records until the clock reaches it.
+    """Time by which a batch may claim to be ahead of the clock without a check of its records.
+
+    An index entry with a wrong future timestamp would hide all records until the clock reaches it.
     """
     opens_records: bool
     """A rule of this topic cannot be checked by a batch's header."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PARTITIONS_MAX: Final = 10_000
 _NEVER: Final = -(2**63)
 _FREEZE_AFTER: Final = 500
-"""Partitions. They stay: a collection that looks at 10,000 of them would hold the loop for 250 ms."""
+"""Partitions. They stay: a collection with 10,000 of them would hold the loop for 250 ms."""
 _PARTITIONS_A_STEP: Final = 100
 _ANSWER_NAME_BYTES_MAX: Final = 126
 

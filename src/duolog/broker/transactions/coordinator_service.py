@@ -8,8 +8,9 @@
 An end is answered when it is complete, two syncs later than Kafka does: the next transaction of the
 producer then never meets CONCURRENT_TRANSACTIONS, which costs clients 20 to 100 ms.
 
-At a start the log is replayed, and what was open is ended; see `transaction_recovery`. Until the replay
-is done, requests are answered COORDINATOR_LOAD_IN_PROGRESS. All of it runs on the broker's loop.
+At a start the log is replayed, and what was open is ended; see `transaction_recovery`. Until the
+replay is done, requests are answered COORDINATOR_LOAD_IN_PROGRESS. All of it runs on the broker's
+loop.
 
 Source: Kafka `TransactionCoordinator`, `TransactionMarkerChannelManager`; ADR 0013.
 """
@@ -237,6 +238,6 @@ def transaction_settings(settings: "BrokerSettings") -> TransactionSettings:
 
 
 def _code(error: Exception) -> int:
-    """Return the error for a client, which looks for the coordinator again after a storage error."""
+    """Return the error for a client; after a storage error it looks for the coordinator again."""
     code, _ = kafka_code(error)
     return ErrorCode.NOT_COORDINATOR if code == ErrorCode.KAFKA_STORAGE_ERROR else code

@@ -2,9 +2,9 @@
 
 What is prepared is brought to its end. Then every transaction that is open in a partition is
 compared with the coordinator's records: a crash between two files can leave a batch without the
-record that its partition is in the transaction. If its producer could go on, the record is written
-now, because a retry of the batch is answered as its duplicate; otherwise the transaction is aborted
-there.
+record that its partition is in the transaction. If its producer could continue, the record is
+written now, because a retry of the batch is answered as its duplicate; otherwise the transaction is
+aborted there.
 """
 
 import logging

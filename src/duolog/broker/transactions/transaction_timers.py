@@ -22,7 +22,7 @@ _IDS_A_STEP: Final = 200
 
 
 class TransactionTimers:
-    """What a broker does for its transactions when time passes."""
+    """Aborts what takes too long, and removes ids that are not used, as time passes."""
 
     def __init__(
         self, broker: "Broker", coordinator: "TransactionCoordinator", log: "TransactionLog"

@@ -1,8 +1,8 @@
-"""Consumer groups of the new protocol (KIP-848): the broker assigns, members only say what they own.
+"""Consumer groups of the new protocol (KIP-848): the broker assigns, members report what they own.
 
     heartbeat ─▶ Draft ─▶ records ─▶ the log ─▶ ConsumerGroup.replay
                   │
-                  ├─ subscription   what the members read: names, and topics that match an expression
+                  ├─ subscription   what the members read: names and expressions
                   ├─ assignors      who shall own what (the target), when the group epoch moved
                   └─ reconcile      one member's next step towards the target: revoke before assign
 

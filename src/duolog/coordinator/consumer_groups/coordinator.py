@@ -100,7 +100,7 @@ class ConsumerGroups:
         return self._counts(request.group_id, step)
 
     def extend_session(self, request: MemberHeartbeat, now: Moment) -> None:
-        """Take the sign of life of a heartbeat that waits for something; nothing if it will be refused."""
+        """Extend the session of a member whose heartbeat waits, unless it will be refused."""
         group = self._groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             step = self._step(request.group_id, now)

@@ -90,7 +90,7 @@ def heartbeat(draft: Draft, request: MemberHeartbeat) -> HeartbeatReply:
 
 
 def stay_alive(group: ConsumerGroup, request: MemberHeartbeat, step: ConsumerStep) -> None:
-    """Extend the session of a member whose heartbeat is not handled yet, if it is at the right epoch."""
+    """Extend the session of a member whose heartbeat waits, if it is at the right epoch."""
     member = group.members.get(request.member_id)
     if member is None or member.metadata.classic is not None or request.member_epoch < JOIN_EPOCH:
         return

@@ -73,7 +73,7 @@ def upgrade(group: Group, draft: Draft) -> None:
 
 
 def downgradable(group: ConsumerGroup, step: Step) -> bool:
-    """Return whether no member of the group uses the new protocol any more and the group may change."""
+    """Return whether the group may change: no member uses the new protocol any more."""
     return (
         group.only_classic
         and group.settings.migration_policy.downgrades

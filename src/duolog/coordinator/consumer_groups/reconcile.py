@@ -3,10 +3,10 @@
     Stable ──new target──▶ what it has beyond the target?
                              │ yes: UnrevokedPartitions, at its old epoch, until it says
                              │      that it owns none of that any more; then its epoch + 1
-                             │ no ─▶ the target's epoch, with all partitions that no other member
-                             owns:
+                             │ no ─▶ the target's epoch, with all partitions that no other
+                             │       member owns:
                              │         all of it: Stable
-                             └         not all:   UnreleasedPartitions, asked again at each heartbeat
+                             └         not all:   UnreleasedPartitions, at each heartbeat again
 
 Invariant: a partition is assigned only when no member is assigned it or must give it up, so it
 never has two owners.

@@ -1,6 +1,6 @@
 """The records of groups of the new protocol, in Kafka's own key and value schemas.
 
-    key  int16 version · group id [· member id or expression]        value  int16 0 · flexible fields
+    key  int16 version · group id [· member id or expression]     value  int16 0 · flexible fields
 
     3  the group: epoch, hash of the topics that it reads            6  epoch of the target
     5  a member: who it is and what it reads                         7  a member's target

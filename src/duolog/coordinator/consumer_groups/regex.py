@@ -1,4 +1,4 @@
-"""Topics by regular expression, in RE2's syntax. An expression must match the whole name, as in Kafka.
+"""Topics by regular expression in RE2's syntax, which must match the whole name, as in Kafka.
 
 A coordinator does not match by itself: it asks a `TopicMatcher`. The broker's matches in a helper
 process, since an expression of a client may take seconds.
@@ -36,7 +36,7 @@ class TopicMatcher(Protocol):
         """
 
     def matching(self, regex: str) -> Matches | None:
-        """Return what is known now, or None if there is no result yet; a later call may know more."""
+        """Return what is known now, None if there is no result yet; a later call may know more."""
 
 
 class MatchesAtOnce:

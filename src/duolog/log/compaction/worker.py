@@ -32,7 +32,7 @@ _SLEEP_SECONDS_MIN: Final = 0.01
 
 
 class Pace:
-    """Limits reading and writing to a number of bytes per second, and checks that the broker is alive."""
+    """Limits reading and writing to some bytes per second, and checks that the broker is alive."""
 
     def __init__(self, bytes_per_second: float) -> None:
         self._bytes_per_second = bytes_per_second
