@@ -4,8 +4,25 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-TIMES_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
-                  0.5, 1.0, 2.5, 5.0, 10.0, 60.0)  # fmt: skip
+TIMES_S: Final = (
+    0.0001,
+    0.00025,
+    0.0005,
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    60.0,
+)
 
 
 class Histogram:

@@ -2,14 +2,15 @@
 
 `LogManager` owns a data directory and its topics, `PartitionLog` is one partition,
 `GroupCommit` makes what was written durable before it is acknowledged.
-Imports `core` and `record`. Start with `partition_log`.
+Imports `core` and `record`. Start with `partition_log`, then `appendable_log`.
 """
 
+from duolog.log.appendable_log import Appended
 from duolog.log.config import LogConfig, topic_values
 from duolog.log.disk import Disk, DiskFile, RealDisk
 from duolog.log.group_commit import GroupCommit
 from duolog.log.log_manager import LogManager
-from duolog.log.partition_log import Appended, PartitionLog
+from duolog.log.partition_log import PartitionLog
 from duolog.log.segments import Slice
 from duolog.log.settings import BROKER_LOG_SETTINGS, TOPIC_SETTINGS
 from duolog.log.topics import TopicEntry

@@ -25,9 +25,15 @@ from duolog.protocol.wire import (
 Encode = Callable[[Any], bytes]
 
 _FIXED: Final = {
-    "int8": ">b", "int16": ">h", "int32": ">i", "int64": ">q", "uint16": ">H", "float64": ">d",
-    "bool": ">?", "error_code": ">h",
-}  # fmt: skip
+    "int8": ">b",
+    "int16": ">h",
+    "int32": ">i",
+    "int64": ">q",
+    "uint16": ">H",
+    "float64": ">d",
+    "bool": ">?",
+    "error_code": ">h",
+}
 _ZEROS: Final = {"string": "", "bytes": b"", "records": b"", "uuid": UUID(int=0)}
 _ENCODERS: Final[dict[Any, Encode]] = {}
 _INT32: Final = Struct(">i").pack

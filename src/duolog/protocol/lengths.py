@@ -23,9 +23,19 @@ Walk = Callable[[bytes, int], int]
 """Takes the position of a value and returns the position after it."""
 
 _SIZES: Final = {
-    "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "float64": 8, "bool": 1,
-    "error_code": 2, "uuid": 16, "timedelta_i32": 4, "timedelta_i64": 8, "datetime_i64": 8,
-}  # fmt: skip
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "uint16": 2,
+    "float64": 8,
+    "bool": 1,
+    "error_code": 2,
+    "uuid": 16,
+    "timedelta_i32": 4,
+    "timedelta_i64": 8,
+    "datetime_i64": 8,
+}
 _WALKS: Final[dict[Any, Walk]] = {}
 
 

@@ -75,8 +75,21 @@ def single_answer(name: bytes) -> Callable[[int, int, int, int], bytes]:
 
     def write(correlation_id: int, index: int, base_offset: int, log_start_offset: int) -> bytes:
         return pack(
-            size, correlation_id, 0, 2, length + 1, name, 2, index, 0, base_offset, -1,
-            log_start_offset, 1, 0, b"",
-        )  # fmt: skip
+            size,
+            correlation_id,
+            0,
+            2,
+            length + 1,
+            name,
+            2,
+            index,
+            0,
+            base_offset,
+            -1,
+            log_start_offset,
+            1,
+            0,
+            b"",
+        )
 
     return write

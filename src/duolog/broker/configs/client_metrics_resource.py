@@ -30,10 +30,16 @@ _INTERVAL_MS_MIN: Final = 100
 _MATCH_CHARACTERS_MAX: Final = 500
 _EXPRESSION_MEMORY_BYTES_MAX: Final = 64 * 1024
 """Expressions are compiled on the broker's loop: both limits keep that short."""
-_CLIENT_FIELDS: Final = frozenset({
-    "client_instance_id", "client_id", "client_software_name", "client_software_version",
-    "client_source_address", "client_source_port",
-})  # fmt: skip
+_CLIENT_FIELDS: Final = frozenset(
+    {
+        "client_instance_id",
+        "client_id",
+        "client_software_name",
+        "client_software_version",
+        "client_source_address",
+        "client_source_port",
+    }
+)
 
 
 class ClientMetrics:

@@ -40,19 +40,36 @@ _TYPES: Final = {
     Kind.CLASS: 8,
     Kind.PASSWORD: 9,
 }
-_WITHOUT_DEFAULT: Final = frozenset({
-    *OTHER_UNITS, *WITHOUT_DEFAULT, "log.retention.minutes", "log.flush.interval.ms", "broker.rack",
-})  # fmt: skip
+_WITHOUT_DEFAULT: Final = frozenset(
+    {
+        *OTHER_UNITS,
+        *WITHOUT_DEFAULT,
+        "log.retention.minutes",
+        "log.flush.interval.ms",
+        "broker.rack",
+    }
+)
 """Broker settings that are null until they are set, as in Kafka."""
 
-DYNAMIC: Final = frozenset({
-    *BROKER_NAMES.values(), *INERT_DYNAMIC, "producer.id.expiration.ms", "max.connections",
-    "max.connections.per.ip", "num.recovery.threads.per.data.dir", "log.cleaner.threads",
-    "log.cleaner.backoff.ms", "log.cleaner.dedupe.buffer.size", "log.cleaner.io.buffer.size",
-    "log.cleaner.io.buffer.load.factor", "log.cleaner.io.max.bytes.per.second",
-    "follower.replication.throttled.rate", "leader.replication.throttled.rate",
-    "replica.alter.log.dirs.io.max.bytes.per.second",
-})  # fmt: skip
+DYNAMIC: Final = frozenset(
+    {
+        *BROKER_NAMES.values(),
+        *INERT_DYNAMIC,
+        "producer.id.expiration.ms",
+        "max.connections",
+        "max.connections.per.ip",
+        "num.recovery.threads.per.data.dir",
+        "log.cleaner.threads",
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.io.buffer.size",
+        "log.cleaner.io.buffer.load.factor",
+        "log.cleaner.io.max.bytes.per.second",
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+)
 """Broker settings that can be changed at run time."""
 
 

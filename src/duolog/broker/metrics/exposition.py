@@ -26,9 +26,14 @@ _RUNNING: Final = 3
 
 _TOPIC: Final = "kafka_server_brokertopicmetrics_"
 _GROUP_STATES: Final = (
-    "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Assigning",
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Stable",
+    "Dead",
+    "Assigning",
     "Reconciling",
-)  # fmt: skip
+)
 
 
 def exposition(broker: "Broker") -> Iterator[str]:

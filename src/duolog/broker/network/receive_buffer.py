@@ -28,8 +28,16 @@ class ReceiveBuffer:
     """The bytes that a connection has received and not yet handled: `data[start:end]`."""
 
     __slots__ = (
-        "_memory", "_reader", "_start_seen", "data", "end", "handled", "needed", "room", "start",
-    )  # fmt: skip
+        "_memory",
+        "_reader",
+        "_start_seen",
+        "data",
+        "end",
+        "handled",
+        "needed",
+        "room",
+        "start",
+    )
 
     def __init__(self, memory: RequestMemory, reader: Reader) -> None:
         self._memory = memory

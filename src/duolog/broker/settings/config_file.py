@@ -24,13 +24,23 @@ DATA_DIRS: Final = ("log.dirs", "log.dir")
 OTHER_NAMES: Final = {"broker.id": "node.id"}
 """Names that Kafka had or has for a setting."""
 
-OF_OLDER_KAFKAS: Final = frozenset({
-    "zookeeper.connect", "zookeeper.connection.timeout.ms", "zookeeper.session.timeout.ms",
-    "zookeeper.set.acl", "zookeeper.max.in.flight.requests", "broker.id.generation.enable",
-    "reserved.broker.max.id", "control.plane.listener.name", "inter.broker.protocol.version",
-    "log.message.format.version", "log.message.downconversion.enable",
-    "confluent.support.metrics.enable", "confluent.support.customer.id",
-})  # fmt: skip
+OF_OLDER_KAFKAS: Final = frozenset(
+    {
+        "zookeeper.connect",
+        "zookeeper.connection.timeout.ms",
+        "zookeeper.session.timeout.ms",
+        "zookeeper.set.acl",
+        "zookeeper.max.in.flight.requests",
+        "broker.id.generation.enable",
+        "reserved.broker.max.id",
+        "control.plane.listener.name",
+        "inter.broker.protocol.version",
+        "log.message.format.version",
+        "log.message.downconversion.enable",
+        "confluent.support.metrics.enable",
+        "confluent.support.customer.id",
+    }
+)
 """Names that Kafka 4 has no more: they are passed over, and not told as configs."""
 
 _SEPARATOR: Final = re.compile(r"(?<!\\)(?:\\\\)*\s*[=:\s]\s*")
