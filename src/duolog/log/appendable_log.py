@@ -20,9 +20,10 @@ from crc32c import crc32c
 from duolog.log.compactable_log import CompactableLog, LogLocation
 from duolog.log.config import LogConfig
 from duolog.log.health import DirHealth
+from duolog.log.index_builder import NO_TIMESTAMP
 from duolog.log.producer_state import kept_batch
 from duolog.log.recovery import Recovered
-from duolog.log.segment import NO_TIMESTAMP, Segment
+from duolog.log.segment import Segment
 from duolog.log.validation import LARGEST_CODEC, checked_attributes, ensure_appendable
 from duolog.record.batch import (
     CRC_START,

@@ -4,7 +4,8 @@ from typing import Final
 
 from crc32c import crc32c
 
-from duolog.log.segment import Place, Segment
+from duolog.log.index_builder import Place
+from duolog.log.segment import Segment
 from duolog.record.batch import CRC_START, HEADER, HEADER_BYTES, MAGIC, BatchHeader
 
 _CHUNK_BYTES: Final = 1024 * 1024

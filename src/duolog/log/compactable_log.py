@@ -28,10 +28,11 @@ from duolog.log.config import LogConfig
 from duolog.log.disk import Disk
 from duolog.log.errors import OffsetOutOfRange
 from duolog.log.health import DirHealth
+from duolog.log.index_builder import NO_TIMESTAMP
 from duolog.log.log_start import StartAdvance, write_log_start
 from duolog.log.readable_log import ReadableLog
 from duolog.log.recovery import Recovered
-from duolog.log.segment import NO_TIMESTAMP, Segment
+from duolog.log.segment import Segment
 from duolog.log.segment_swap import Swap, change_names
 from duolog.log.unsynced import Unsynced
 

@@ -17,10 +17,10 @@ Source: Kafka `UnifiedLog`, `LogSegment`.
 from collections.abc import Callable
 
 from duolog.log.appendable_log import AppendableLog, Appended
+from duolog.log.index_builder import NO_TIMESTAMP
 from duolog.log.journal import SyncWork
 from duolog.log.recovery_point import POINT_AT_CLOSE_BYTES, RecoveryPoint, RecoveryPointWrite
 from duolog.log.retention import expired_segments
-from duolog.log.segment import NO_TIMESTAMP
 from duolog.log.unsynced import sync_now
 from duolog.record.batch import read_header
 from duolog.record.control import encode_marker

@@ -26,6 +26,7 @@ from duolog.log.cleaner_checkpoint import CHECKPOINT_FILE_NAME, CleanerCheckpoin
 from duolog.log.disk import Disk
 from duolog.log.epochs_rebuild import epochs_of
 from duolog.log.errors import CorruptLog, DamagedFile
+from duolog.log.index_builder import NO_TIMESTAMP, IndexBuilder, Place
 from duolog.log.last_start import TO_GO_ON
 from duolog.log.leader_epochs import LeaderEpochs
 from duolog.log.log_start import read_log_start
@@ -38,15 +39,7 @@ from duolog.log.recovery_point import (
     RecoveryPoint,
     read_recovery_point,
 )
-from duolog.log.segment import (
-    ABORTED_INDEX_SUFFIX,
-    LOG_SUFFIX,
-    NO_TIMESTAMP,
-    SUFFIXES,
-    IndexBuilder,
-    Place,
-    Segment,
-)
+from duolog.log.segment import ABORTED_INDEX_SUFFIX, LOG_SUFFIX, SUFFIXES, Segment
 from duolog.log.segment_swap import is_left_over, recover_swap
 from duolog.record.batch import BatchHeader
 from duolog.record.control import decode_marker

@@ -4,7 +4,8 @@ Source: Kafka `UnifiedLog.deleteOldSegments`.
 """
 
 from duolog.log.config import LogConfig
-from duolog.log.segment import NO_TIMESTAMP, Segment
+from duolog.log.index_builder import NO_TIMESTAMP
+from duolog.log.segment import Segment
 from duolog.log.segments import Segments
 
 

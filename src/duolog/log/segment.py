@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from duolog.log.aborted_index import ABORTED_ENTRY_BYTES, AbortedIndex
 from duolog.log.disk import Disk, DiskFile, read_file
 from duolog.log.errors import CorruptLog
 from duolog.log.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES, OffsetIndex, TimeIndex
+from duolog.log.index_builder import NO_TIMESTAMP, IndexBuilder, Place
 from duolog.log.recovery_point import IndexTail
 from duolog.log.transactions import Ended
 from duolog.record.batch import HEADER_BYTES, LENGTH_END
@@ -33,21 +34,10 @@ TIME_INDEX_SUFFIX: Final = ".timeindex"
 ABORTED_INDEX_SUFFIX: Final = ".txnindex"
 DELETED_SUFFIX: Final = ".deleted"
 SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, ABORTED_INDEX_SUFFIX)
-NO_TIMESTAMP: Final = -1
 
 _SCAN_BYTES: Final = 8192
 _PLACE: Final = Struct(">qi11xi8xq")
 """Base offset, length, last offset delta, max timestamp of a batch."""
-
-
-class Place(NamedTuple):
-    """The position of a batch in its segment."""
-
-    position: int
-    size_bytes: int
-    base_offset: int
-    last_offset: int
-    max_timestamp: int
 
 
 _place: Final = partial(tuple.__new__, Place)
@@ -437,41 +427,3 @@ class Segment:
             self._file.close()
             self._file = None
             self._disk.open_files.closed(self)
-
-
-class IndexBuilder:
-    """Builds both indexes from batches in order, as appending them would have."""
-
-    def __init__(self, base_offset: int, interval_bytes: int = 4096) -> None:
-        self.offset_index = OffsetIndex()
-        self.time_index = TimeIndex()
-        self.max_timestamp = NO_TIMESTAMP
-        self.max_timestamp_offset = base_offset
-        self._base_offset = base_offset
-        self._interval_bytes = interval_bytes
-        self._last_position = 0
-
-    def resume(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
-        """Go on from indexes that cover the batches so far."""
-        self.offset_index, self.time_index = offset_index, time_index
-        if offset_index:
-            self._last_position = offset_index.positions[-1]
-        if time_index:
-            self.max_timestamp = time_index.timestamps[-1]
-            self.max_timestamp_offset = self._base_offset + time_index.offsets[-1]
-
-    def add(self, place: Place) -> None:
-        if place.max_timestamp > self.max_timestamp:
-            self.max_timestamp = place.max_timestamp
-            self.max_timestamp_offset = place.last_offset
-        if place.position - self._last_position > self._interval_bytes:
-            self.offset_index.append(place.last_offset - self._base_offset, place.position)
-            self.seal()
-            self._last_position = place.position
-
-    def seal(self) -> None:
-        """Put the largest timestamp so far into the time index."""
-        if self.max_timestamp != NO_TIMESTAMP:
-            self.time_index.maybe_append(
-                self.max_timestamp, self.max_timestamp_offset - self._base_offset
-            )

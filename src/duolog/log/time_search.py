@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from duolog.core.units import KIB
-from duolog.log.segment import NO_TIMESTAMP
+from duolog.log.index_builder import NO_TIMESTAMP
 from duolog.log.segments import Segments
 from duolog.record.batch import read_header
 from duolog.record.records import decode_records

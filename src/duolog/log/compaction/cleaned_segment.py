@@ -10,13 +10,12 @@ from typing import Final
 from duolog.core.units import MIB
 from duolog.log.aborted_index import AbortedIndex
 from duolog.log.disk import Buffer, Disk, DiskFile
+from duolog.log.index_builder import IndexBuilder, Place
 from duolog.log.segment import (
     ABORTED_INDEX_SUFFIX,
     INDEX_SUFFIX,
     LOG_SUFFIX,
     TIME_INDEX_SUFFIX,
-    IndexBuilder,
-    Place,
     segment_name,
 )
 from duolog.log.segment_swap import CLEANED_SUFFIX
