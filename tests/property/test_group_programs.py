@@ -118,7 +118,7 @@ class World:
     def check(self) -> None:
         if self.written != self.judged:
             self.judged = self.written
-            self.expected = (self.replayed().durable_state(), self.offset_of_the_log())
+            self.expected = (self.replayed().store.durable_state(), self.offset_of_the_log())
         state, (expected, waiting) = self.expected
         assert self.coordinator.store.durable_state() == state
         shown = self.coordinator.offsets.fetch(GROUP).get(T0)

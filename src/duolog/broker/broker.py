@@ -159,7 +159,7 @@ class Broker:
         """Serve until `loop.stop` is called."""
         try:
             self.loop.run()
-        except BaseException:
+        except BaseException:  # Also an interrupt: the stop after it does not count as clean.
             self.loop.timers.failures += 1
             raise
 

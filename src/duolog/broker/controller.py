@@ -57,7 +57,7 @@ def carry_out(change: Change) -> None:
         change.write()
         if change.settle is not None:
             change.settle()
-    except Exception:
+    except Exception:  # Whatever it was, the change is taken back, then it is raised.
         if change.undo is not None:
             change.undo()
         raise

@@ -78,7 +78,7 @@ class DataDir:
                 self.note_start(self.ends, self.damaged)
             # Durable before anything is served: two starts never share an epoch.
             write_checked(disk, path, _LEADER_EPOCH, b"%d\n" % self.leader_epoch)
-        except BaseException:
+        except BaseException:  # Also an interrupt: the lock is given back.
             self._lock.release()
             raise
 

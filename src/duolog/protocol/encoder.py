@@ -7,14 +7,14 @@ versions, because fields that a version lacks are ignored.
 Source: Kafka `generator/`; kio's `dataclasses.Field.metadata` (`kafka_type`, `tag`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime, timedelta
 from struct import Struct
-from types import NoneType
 from typing import Any, Final, get_args, get_origin
 from uuid import UUID
 
+from duolog.protocol.schema import Fields, Schema, is_message, without_none
 from duolog.protocol.wire import (
     NULL_UUID,
     write_array_length,
@@ -23,6 +23,7 @@ from duolog.protocol.wire import (
 )
 
 Encode = Callable[[Any], bytes]
+"""Encodes a value of one field; its type is that of the field."""
 
 _FIXED: Final = {
     "int8": ">b",
@@ -35,12 +36,12 @@ _FIXED: Final = {
     "error_code": ">h",
 }
 _ZEROS: Final = {"string": "", "bytes": b"", "records": b"", "uuid": UUID(int=0)}
-_ENCODERS: Final[dict[Any, Encode]] = {}
+_ENCODERS: Final[dict[Schema, Encode]] = {}
 _INT32: Final = Struct(">i").pack
 _INT64: Final = Struct(">q").pack
 
 
-def encoder(type_: Any) -> Encode:
+def encoder(type_: Schema) -> Encode:
     """Return the function that encodes a mapping as a message of kio's class `type_`."""
     found = _ENCODERS.get(type_)
     if found is None:
@@ -48,10 +49,10 @@ def encoder(type_: Any) -> Encode:
     return found
 
 
-def _compile(type_: Any) -> Encode:
-    flexible: bool = type_.__flexible__
-    plain: list[tuple[str, Any, Encode]] = []
-    tagged: list[tuple[int, str, Any, Encode]] = []
+def _compile(type_: Schema) -> Encode:
+    flexible = type_.__flexible__
+    plain: list[tuple[str, object, Encode]] = []
+    tagged: list[tuple[int, str, object, Encode]] = []
     for field in fields(type_):
         tag = field.metadata.get("tag")
         encode = _field_encoder(field, flexible=flexible, tagged=tag is not None)
@@ -61,7 +62,7 @@ def _compile(type_: Any) -> Encode:
             tagged.append((tag, field.name, _default(field), encode))
     tagged.sort(key=lambda row: row[0])
 
-    def write(values: Mapping[str, Any]) -> bytes:
+    def write(values: Fields) -> bytes:
         parts = [encode(values.get(name, default)) for name, default, encode in plain]
         if flexible:
             parts.append(_tagged_fields(values, tagged))
@@ -70,7 +71,7 @@ def _compile(type_: Any) -> Encode:
     return write
 
 
-def _tagged_fields(values: Mapping[str, Any], rows: list[tuple[int, str, Any, Encode]]) -> bytes:
+def _tagged_fields(values: Fields, rows: list[tuple[int, str, object, Encode]]) -> bytes:
     written = []
     for tag, name, default, encode in rows:
         value = values.get(name, default)
@@ -80,14 +81,14 @@ def _tagged_fields(values: Mapping[str, Any], rows: list[tuple[int, str, Any, En
     return write_uvarint(len(written)) + b"".join(written)
 
 
-def _field_encoder(field: "Field[Any]", *, flexible: bool, tagged: bool) -> Encode:
+def _field_encoder(field: "Field[object]", *, flexible: bool, tagged: bool) -> Encode:
     inner, nullable = without_none(field.type)
     if get_origin(inner) is not tuple:
         return _item_encoder(field, inner, flexible=flexible, nullable=nullable and not tagged)
     item_type, item_nullable = without_none(get_args(inner)[0])
     item = _item_encoder(field, item_type, flexible=flexible, nullable=item_nullable)
 
-    def write_array(values: Any) -> bytes:
+    def write_array(values: Sequence[object] | None) -> bytes:
         if values is None:
             return write_array_length(-1, flexible=flexible)
         length = write_array_length(len(values), flexible=flexible)
@@ -96,8 +97,10 @@ def _field_encoder(field: "Field[Any]", *, flexible: bool, tagged: bool) -> Enco
     return write_array
 
 
-def _item_encoder(field: "Field[Any]", type_: Any, *, flexible: bool, nullable: bool) -> Encode:
-    if is_dataclass(type_):
+def _item_encoder(
+    field: "Field[object]", type_: object, *, flexible: bool, nullable: bool
+) -> Encode:
+    if is_message(type_):
         write = encoder(type_)
         if not nullable:
             # Large items have already been encoded in slices, and are given as bytes.
@@ -140,28 +143,19 @@ def _milliseconds(value: int | timedelta | datetime | None) -> int:
     return value
 
 
-def without_none(type_: Any) -> tuple[Any, bool]:
-    """Return the type of a field without None, and whether it is nullable."""
-    args = get_args(type_)
-    if get_origin(type_) is tuple or NoneType not in args:
-        return type_, False
-    (inner,) = (arg for arg in args if arg is not NoneType)
-    return inner, True
-
-
-def _default(field: "Field[Any]") -> Any:
+def _default(field: "Field[object]") -> object:
     """Return the schema's default as a plain value, or the zero value of the type."""
     inner, nullable = without_none(field.type)
     if field.default is not MISSING:
         return _plain(field.default)
     if get_origin(inner) is tuple:
         return ()
-    if is_dataclass(inner):
+    if is_message(inner):
         return {}
     return None if nullable else _ZEROS.get(field.metadata["kafka_type"], 0)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):

@@ -8,9 +8,10 @@ the names differ.
 Source: Kafka `AbstractRequest.getErrorResponse`, one method for each API.
 """
 
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any, Final, get_args, get_origin
+from dataclasses import fields
+from typing import Final, get_args, get_origin
+
+from duolog.protocol.schema import Fields, Schema, is_message
 
 _OTHER_NAMES: Final = {
     "results": ("topics", "resources"),
@@ -26,12 +27,10 @@ _NOT_KNOWN: Final = {"base_offset": -1, "high_watermark": -1}
 """Fields of an error response without a default in the schema, of which 0 would be an offset."""
 
 
-def mirror_error(
-    response_type: type[Any], request: Any, code: int, message: str | None
-) -> Mapping[str, Any]:
+def mirror_error(response_type: Schema, request: object, code: int, message: str | None) -> Fields:
     """Return the fields of a response with the error `code` for the request or all its entities."""
     names = {field.name for field in fields(response_type)}
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     if "error_code" in names:
         values["error_code"] = code
     if message is not None:
@@ -44,7 +43,7 @@ def mirror_error(
             values[field.name] = request.partition
         elif hasattr(request, field.name) and item_type is None:
             values[field.name] = getattr(request, field.name)
-        elif item_type is not None and is_dataclass(item_type):
+        elif is_message(item_type):
             asked = _asked(request, field.name)
             values[field.name] = [
                 _item(item_type, field.name, item, code, message) for item in asked
@@ -55,14 +54,14 @@ def mirror_error(
 
 
 def _item(
-    item_type: Any,
+    item_type: Schema,
     array_name: str,
-    item: Any,
+    item: object,
     code: int,
     message: str | None,
-) -> Mapping[str, Any]:
+) -> Fields:
     if isinstance(item, str):
-        values: dict[str, Any] = {_PLAIN_ITEM_NAMES.get(array_name, "name"): item}
+        values: dict[str, object] = {_PLAIN_ITEM_NAMES.get(array_name, "name"): item}
         if message is not None:
             values["error_message"] = message
         return {**values, "error_code": code}
@@ -71,7 +70,7 @@ def _item(
     return mirror_error(item_type, item, code, message)
 
 
-def _asked(request: Any, name: str) -> tuple[Any, ...]:
+def _asked(request: object, name: str) -> tuple[object, ...]:
     for candidate in (name, *_OTHER_NAMES.get(name, ())):
         found = getattr(request, candidate, None)
         if found:
@@ -79,7 +78,7 @@ def _asked(request: Any, name: str) -> tuple[Any, ...]:
     return ()
 
 
-def _item_type(type_: Any) -> Any:
+def _item_type(type_: object) -> object:
     candidates = (type_, *get_args(type_))
     for candidate in candidates:
         if get_origin(candidate) is tuple:

@@ -11,21 +11,21 @@ Source: kio's `dataclasses.Field.metadata`, as in `encoder`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import Field, fields, is_dataclass
-from typing import Any, Final, get_args, get_origin
+from dataclasses import Field, fields
+from typing import Final, get_args, get_origin
 
 from kio._kio_native import entity_reader, get_field_reader, get_reader
 
-from duolog.protocol.encoder import without_none
+from duolog.protocol.schema import Schema, is_message, without_none
 from duolog.protocol.wire import read_array_length, read_uvarint
 
-Read = Callable[[bytes, int], tuple[Any, int]]
+Read = Callable[[bytes, int], tuple[object, int]]
 """Takes the position of a value; returns the value and its size in bytes."""
 
-_READERS: Final[dict[Any, Read]] = {}
+_READERS: Final[dict[Schema, Read]] = {}
 
 
-def large_reader(type_: Any) -> Read:
+def large_reader(type_: Schema) -> Read:
     """Return the reader for messages of kio's class `type_`; lengths must have been checked."""
     found = _READERS.get(type_)
     if found is None:
@@ -33,8 +33,8 @@ def large_reader(type_: Any) -> Read:
     return found
 
 
-def _compile(type_: Any) -> Read:
-    flexible: bool = type_.__flexible__
+def _compile(type_: Schema) -> Read:
+    flexible = type_.__flexible__
     plain = [field for field in fields(type_) if field.metadata.get("tag") is None]
     if not any(get_origin(without_none(field.type)[0]) is tuple for field in plain):
         whole: Read = entity_reader(type_)
@@ -46,31 +46,33 @@ def _compile(type_: Any) -> Read:
         if field not in plain
     }
 
-    def read(data: bytes, start: int) -> tuple[Any, int]:
-        values: dict[str, Any] = {}
+    make: Callable[..., object] = type_
+
+    def read(data: bytes, start: int) -> tuple[object, int]:
+        values: dict[str, object] = {}
         position = start
         for name, read_field in rows:
             values[name], size = read_field(data, position)
             position += size
         if flexible:
             position = _read_tagged(data, position, tagged, values)
-        return type_(**values), position - start
+        return make(**values), position - start
 
     return read
 
 
-def _field_reader(type_: Any, field: "Field[Any]", *, flexible: bool) -> Read:
+def _field_reader(type_: Schema, field: "Field[object]", *, flexible: bool) -> Read:
     inner, _ = without_none(field.type)
     if get_origin(inner) is not tuple:
         found: Read = get_field_reader(type_, field, False, False)  # noqa: FBT003
         return found
     item_type, optional = without_none(get_args(inner)[0])
-    if is_dataclass(item_type):
+    if is_message(item_type):
         read_item = large_reader(item_type)
     else:
         read_item = get_reader(field.metadata["kafka_type"], flexible, optional)
 
-    def read_array(data: bytes, start: int) -> tuple[Any, int]:
+    def read_array(data: bytes, start: int) -> tuple[object, int]:
         length, position = read_array_length(data, start, flexible=flexible)
         if length < 0:
             return None, position - start
@@ -85,7 +87,7 @@ def _field_reader(type_: Any, field: "Field[Any]", *, flexible: bool) -> Read:
 
 
 def _read_tagged(
-    data: bytes, position: int, known: Mapping[int, tuple[str, Read]], values: dict[str, Any]
+    data: bytes, position: int, known: Mapping[int, tuple[str, Read]], values: dict[str, object]
 ) -> int:
     count, position = read_uvarint(data, position)
     for _ in range(count):

@@ -11,12 +11,12 @@ Source: kio's `dataclasses.Field.metadata`, as in `encoder`.
 """
 
 from collections.abc import Callable
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import Field, fields
 from struct import error as struct_error
-from typing import Any, Final, get_args, get_origin
+from typing import Final, get_args, get_origin
 
-from duolog.protocol.encoder import without_none
 from duolog.protocol.errors import MalformedRequest
+from duolog.protocol.schema import Schema, is_message, without_none
 from duolog.protocol.wire import INT16, INT32, read_array_length, read_uvarint
 
 Walk = Callable[[bytes, int], int]
@@ -36,10 +36,10 @@ _SIZES: Final = {
     "timedelta_i64": 8,
     "datetime_i64": 8,
 }
-_WALKS: Final[dict[Any, Walk]] = {}
+_WALKS: Final[dict[Schema, Walk]] = {}
 
 
-def ensure_lengths(type_: type[Any], data: bytes) -> None:
+def ensure_lengths(type_: Schema, data: bytes) -> None:
     """Ensure that no array or string extends beyond the end of the message.
 
     Raises:
@@ -54,15 +54,15 @@ def ensure_lengths(type_: type[Any], data: bytes) -> None:
         raise MalformedRequest("request ends inside a field")
 
 
-def _walk_of(type_: Any) -> Walk:
+def _walk_of(type_: Schema) -> Walk:
     found = _WALKS.get(type_)
     if found is None:
         found = _WALKS[type_] = _compile(type_)
     return found
 
 
-def _compile(type_: Any) -> Walk:
-    flexible: bool = type_.__flexible__
+def _compile(type_: Schema) -> Walk:
+    flexible = type_.__flexible__
     steps: list[Walk | int] = []
     tagged: dict[int, Walk] = {}
     for field in fields(type_):
@@ -90,7 +90,7 @@ def _as_walk(step: Walk | int) -> Walk:
     return (lambda _, position: position + step) if isinstance(step, int) else step
 
 
-def _field_step(field: "Field[Any]", *, flexible: bool, tagged: bool) -> Walk | int:
+def _field_step(field: "Field[object]", *, flexible: bool, tagged: bool) -> Walk | int:
     """Return how to skip a field: a number of bytes, or a walk."""
     inner, nullable = without_none(field.type)
     if get_origin(inner) is not tuple:
@@ -114,8 +114,10 @@ def _field_step(field: "Field[Any]", *, flexible: bool, tagged: bool) -> Walk | 
     return walk_array
 
 
-def _item_step(field: "Field[Any]", type_: Any, *, flexible: bool, nullable: bool) -> Walk | int:
-    if is_dataclass(type_):
+def _item_step(
+    field: "Field[object]", type_: object, *, flexible: bool, nullable: bool
+) -> Walk | int:
+    if is_message(type_):
         walk = _walk_of(type_)
         if not nullable:
             return walk

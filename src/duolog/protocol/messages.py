@@ -20,7 +20,7 @@ import dataclasses
 import io
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from duolog.protocol.encoder import encoder
 from duolog.protocol.error_reply import mirror_error
@@ -28,10 +28,12 @@ from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.frames import write_frame
 from duolog.protocol.headers import RequestHeader, response_header
 from duolog.protocol.lengths import ensure_lengths
+from duolog.protocol.schema import Fields, Schema, is_message
 
-Fields = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kio.static.protocol import Entity
 
-_Reader = Callable[[bytes, int], tuple[Any, int]]
+_Reader = Callable[[bytes, int], tuple[object, int]]
 
 _MODULES: Final = {
     0: "produce",
@@ -90,7 +92,7 @@ _MODULES: Final = {
 }
 
 
-def entity_type(api_key: int, version: int, kind: str) -> type[Any]:
+def entity_type(api_key: int, version: int, kind: str) -> type[Any]:  # Its fields are the schema's.
     """Return kio's class for a `"request"` or `"response"`."""
     name = _MODULES[api_key]
     module = import_module(f"kio.schema.{name}.v{version}.{kind}")
@@ -103,8 +105,8 @@ class Messages:
     """Decodes requests and encodes responses, caching loaded schemas."""
 
     def __init__(self) -> None:
-        self._readers: dict[tuple[int, int], tuple[type[Any], _Reader]] = {}
-        self._response_types: dict[tuple[int, int], type[Any]] = {}
+        self._readers: dict[tuple[int, int], tuple[Schema, _Reader]] = {}
+        self._response_types: dict[tuple[int, int], Schema] = {}
         self._item_encoders: dict[tuple[int, int, str], Callable[[Fields], bytes]] = {}
 
     def loaded(self, header: RequestHeader) -> bool:
@@ -117,7 +119,7 @@ class Messages:
             encoder(self.response_type(header))
             self._load_request(header)
 
-    def _load_request(self, header: RequestHeader) -> tuple[type[Any], _Reader]:
+    def _load_request(self, header: RequestHeader) -> tuple[Schema, _Reader]:
         from kio._kio_native import entity_reader  # noqa: PLC0415  kio.serial loads asyncio.
 
         key = header.api_key, header.api_version
@@ -151,7 +153,7 @@ class Messages:
             ) from error
         return entity
 
-    def encode_response(self, header: RequestHeader, response: Any) -> bytes:
+    def encode_response(self, header: RequestHeader, response: "Fields | Entity") -> bytes:
         """Encode a response as a whole frame: size, header and body."""
         if isinstance(response, Mapping):
             body = encoder(self.response_type(header))(response)
@@ -172,21 +174,23 @@ class Messages:
             type_ = self.response_type(header)
             for name in path.split("."):
                 types = {field.name: field.type for field in dataclasses.fields(type_)}
-                type_ = get_args(types[name])[0]
+                item_type = get_args(types[name])[0]
+                assert is_message(item_type), path
+                type_ = item_type
             write = self._item_encoders[key] = encoder(type_)
         return write(item)
 
     def error_response(
         self,
         header: RequestHeader,
-        request: Any,
+        request: object,
         code: int,
         message: str | None = None,
     ) -> Fields:
         """Return a response with one error for the request, or for each of its entities."""
         return mirror_error(self.response_type(header), request, code, message)
 
-    def response_type(self, header: RequestHeader) -> type[Any]:
+    def response_type(self, header: RequestHeader) -> Schema:
         """Return kio's class for the response to a request."""
         key = header.api_key, header.api_version
         found = self._response_types.get(key)
@@ -195,7 +199,7 @@ class Messages:
         return found
 
 
-def _entity_bytes(entity: Any) -> bytes:
+def _entity_bytes(entity: "Entity") -> bytes:
     from kio.serial import entity_writer  # noqa: PLC0415
 
     buffer = io.BytesIO()

@@ -131,7 +131,7 @@ def test_retention_unlinks_beside_the_loop_and_a_start_finishes_it() -> None:
     log.write([one(b"a")])
     log.write([one(b"b")], roll=False)
     waiting: list[object] = []
-    log.manager.use_beside(waiting.append)
+    log.manager.logs.use_beside(waiting.append)
 
     assert log.log.delete_old_segments(log.clock.now_ms()) == 1
 

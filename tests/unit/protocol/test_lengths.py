@@ -7,11 +7,12 @@ import pytest
 from kio.serial import entity_reader
 
 from duolog.broker.router import find_apis
-from duolog.protocol.encoder import encoder, without_none
+from duolog.protocol.encoder import encoder
 from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.headers import RequestHeader
 from duolog.protocol.lengths import ensure_lengths
 from duolog.protocol.messages import Messages, entity_type
+from duolog.protocol.schema import without_none
 
 ALL = [(api.key, version) for api in find_apis() for version in api.versions]
 TEXTS = {"string": "text", "bytes": b"bytes", "records": b"records"}

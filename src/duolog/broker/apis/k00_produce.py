@@ -15,10 +15,10 @@ Source: Kafka `KafkaApis.handleProduceRequest`, `ReplicaManager.appendRecords`.
 """
 
 import logging
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.errors import kafka_code
 from duolog.broker.event_loop.time_slices import freeing
@@ -29,11 +29,11 @@ from duolog.broker.produce.batch_validation import (
     stamp_with_append_time,
 )
 from duolog.broker.produce.produce_burst import append_single
-from duolog.broker.produce.records_check import Opened, batches_to_open, open_all, open_few
+from duolog.broker.produce.records_check import batches_to_open, open_all, open_few
 from duolog.broker.produce.transactional import is_transactional, refusal, verify
 from duolog.broker.requests.api import Api, answer_failure
 from duolog.broker.requests.in_flight import Data, FileSpan, InFlightRequest
-from duolog.broker.requests.many_items import Steps, run_generator
+from duolog.broker.requests.many_items import Step, Steps, Stepwise, run_generator
 from duolog.broker.topics.topics import Topic
 from duolog.core.errors import DuologError
 from duolog.log.validation import ensure_appendable
@@ -61,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 _ACKS: Final = (-1, 0, 1)
 _PARTS_A_PIECE: Final = 1000
-_DONE: Final = object()
+_DONE: Final = object
 
 
 class PendingProduce(InFlightRequest):
@@ -141,7 +141,7 @@ def handle_frame(
         run_generator(connection.broker, _held(connection, frame, steps, step))
 
 
-def _held(connection: "Connection", frame: memoryview, steps: Steps, step: Any) -> Steps:
+def _held(connection: "Connection", frame: memoryview, steps: Steps, step: Step) -> Steps:
     """Continue a request after its first `step`, while its connection is held."""
     try:
         while True:
@@ -229,9 +229,7 @@ def _refusal_of_topic(topic: Topic | None) -> ErrorCode:
     return ErrorCode.INVALID_TOPIC_EXCEPTION if topic.internal else ErrorCode.NONE
 
 
-def _opened(
-    broker: "Broker", request: ProduceRequest
-) -> Generator[Callable[[], Opened] | None, Any, Iterator[OpenedRecords | None]]:
+def _opened(broker: "Broker", request: ProduceRequest) -> Stepwise[Iterator[OpenedRecords | None]]:
     """Return what came of looking at the records of each batch, where that must be."""
     now_ms = broker.clock.now_ms()
     batches = yield from batches_to_open(broker.topics, request, now_ms)

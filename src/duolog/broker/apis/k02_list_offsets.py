@@ -13,13 +13,12 @@ v4  leader epochs      v6 flexible      v10 timeout
 Source: Kafka `UnifiedLog.fetchOffsetByTimestamp`, `ListOffsetsRequest`.
 """
 
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
-from duolog.broker.requests.many_items import Steps, run_steps
+from duolog.broker.requests.many_items import Steps, Stepwise, run_steps
 from duolog.broker.topics.leader_epoch import NO_EPOCH, check_leader_epoch
 from duolog.broker.topics.topics import Partition
 from duolog.core.errors import DuologError
@@ -48,8 +47,8 @@ _FIRST_VERSION: Final = {
     LATEST_TIERED: 9,
 }
 
-_Search = Generator[Callable[[], Any] | None, Any, dict[str, Any]]
-_NOT_FOUND: Final[dict[str, Any]] = {"offset": -1, "timestamp": -1}
+_Search = Stepwise[dict[str, object]]
+_NOT_FOUND: Final[dict[str, object]] = {"offset": -1, "timestamp": -1}
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
@@ -109,7 +108,7 @@ def _find(partition: Partition, timestamp: int, version: int, *, committed: bool
     }
 
 
-def _in_steps(search: Search) -> Generator[Callable[[], Any] | None, Any, TimestampOffset | None]:
+def _in_steps(search: Search) -> Stepwise[TimestampOffset | None]:
     """Do the short looks of a search at once, and the others off the event loop."""
     found: TimestampOffset | None = None
     while True:

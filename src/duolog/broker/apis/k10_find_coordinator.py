@@ -12,7 +12,7 @@ Source: Kafka FindCoordinatorRequest.json; KafkaApis.handleFindCoordinatorReques
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
@@ -37,7 +37,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         context.reply({"throttle_time": 0, **found})
 
 
-def _coordinator(key_type: int, context: RequestContext) -> Mapping[str, Any]:
+def _coordinator(key_type: int, context: RequestContext) -> Mapping[str, object]:
     if key_type not in (_GROUP, _TRANSACTION):
         message = f"there is no coordinator for keys of type {key_type}"
         return {"error_code": ErrorCode.INVALID_REQUEST, "error_message": message, **_NOWHERE}

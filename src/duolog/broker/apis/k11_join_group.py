@@ -15,7 +15,7 @@ Source: Kafka JoinGroupRequest.json; GroupMetadataManager.classicGroupJoin.
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.groups.coordinator_service import new_member_suffix
@@ -59,7 +59,7 @@ def _join_request(request: "Oldest | Newest", context: RequestContext) -> JoinRe
     )
 
 
-def _fields(reply: JoinReply, version: int) -> Mapping[str, Any]:
+def _fields(reply: JoinReply, version: int) -> Mapping[str, object]:
     # The protocol may be null from version 7 on.
     protocol_name = reply.protocol_name if version >= 7 else reply.protocol_name or ""
     return {

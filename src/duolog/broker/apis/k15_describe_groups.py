@@ -13,7 +13,7 @@ Source: Kafka DescribeGroupsRequest.json; GroupMetadataManager.describeGroups.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kio.schema.describe_groups.v0.request import DescribeGroupsRequest as Oldest
     from kio.schema.describe_groups.v6.request import DescribeGroupsRequest as Newest
 
-Fields = Mapping[str, Any]
+Fields = Mapping[str, object]
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:

@@ -14,7 +14,7 @@ client fails on null.
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
 from duolog.broker.apis.context import RequestContext
@@ -97,7 +97,7 @@ def _decide(asked: "OldestTopic | NewestTopic", context: RequestContext) -> NewT
     )
 
 
-def _created(topic: NewTopic, topic_id: UUID, context: RequestContext) -> dict[str, Any]:
+def _created(topic: NewTopic, topic_id: UUID, context: RequestContext) -> dict[str, object]:
     configs = []
     if context.version >= _FIRST_CONFIGS:
         configs = context.broker.configs.topic_rows.rows(topic.configs)

@@ -10,7 +10,7 @@ Source: Kafka `ControllerApis.deleteTopics`.
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from duolog.broker.apis.context import RequestContext
@@ -51,7 +51,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         return context.broker.deleting_topic(found[topic].name)
 
     def done(topic: _Asked, error: Exception | None) -> bytes:
-        result: dict[str, Any] = {"name": topic.name, "topic_id": topic.topic_id}
+        result: dict[str, object] = {"name": topic.name, "topic_id": topic.topic_id}
         if error is None:
             result = {"name": found[topic].name, "topic_id": found[topic].id}
         else:

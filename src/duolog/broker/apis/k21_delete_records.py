@@ -11,7 +11,7 @@ Source: Kafka `ReplicaManager.deleteRecords`, `Partition.deleteRecordsOnLeader`;
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.cleaning.retention_task import cutting
@@ -43,8 +43,8 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         for row in topic.partitions
     ]
 
-    def done(item: _Asked, error: Exception | None) -> dict[str, Any]:
-        result: dict[str, Any] = {"partition_index": item.topic_partition.partition}
+    def done(item: _Asked, error: Exception | None) -> dict[str, object]:
+        result: dict[str, object] = {"partition_index": item.topic_partition.partition}
         if error is None:
             try:
                 start = context.broker.log(*item.topic_partition).log_start_offset
@@ -55,7 +55,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         code, _ = kafka_code(error)
         return {**result, "low_watermark": _NO_OFFSET, "error_code": code}
 
-    def finish(results: list[dict[str, Any]]) -> None:
+    def finish(results: list[dict[str, object]]) -> None:
         rest = iter(results)
         topics = [
             {"name": topic.name, "partitions": [next(rest) for _ in topic.partitions]}

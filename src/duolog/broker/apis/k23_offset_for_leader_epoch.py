@@ -9,7 +9,7 @@ v3  replica id (not used)       v4 flexible
 Source: Kafka `ReplicaManager.lastOffsetForLeaderEpoch`, KIP-320.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
@@ -19,8 +19,18 @@ from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from kio.schema.offset_for_leader_epoch.v2.request import OffsetForLeaderEpochRequest as Oldest
-    from kio.schema.offset_for_leader_epoch.v4.request import OffsetForLeaderEpochRequest as Newest
+    from kio.schema.offset_for_leader_epoch.v2.request import (
+        OffsetForLeaderEpochRequest as Oldest,
+    )
+    from kio.schema.offset_for_leader_epoch.v2.request import (
+        OffsetForLeaderPartition as OldestPartition,
+    )
+    from kio.schema.offset_for_leader_epoch.v4.request import (
+        OffsetForLeaderEpochRequest as Newest,
+    )
+    from kio.schema.offset_for_leader_epoch.v4.request import (
+        OffsetForLeaderPartition as NewestPartition,
+    )
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
@@ -39,7 +49,9 @@ def _steps(request: "Oldest | Newest", context: RequestContext) -> Steps:
     context.reply({"topics": topics})
 
 
-def _answer(context: RequestContext, topic: str, asked: Any) -> dict[str, Any]:
+def _answer(
+    context: RequestContext, topic: str, asked: "OldestPartition | NewestPartition"
+) -> dict[str, object]:
     try:
         log = context.broker.log(topic, asked.partition)
     except KafkaError as error:

@@ -15,7 +15,7 @@ Source: Kafka `KafkaApis.handleWriteTxnMarkersRequest`.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
@@ -88,7 +88,7 @@ class _Markers:
         """Answer when this was the last that was waited for."""
         self._waiting -= 1
         if not self._waiting:
-            told: list[Mapping[str, Any]] = []
+            told: list[Mapping[str, object]] = []
             work_in_slices(
                 self._context,
                 self._encode(told),
@@ -96,7 +96,7 @@ class _Markers:
                 lambda: self._context.reply({"markers": told}),
             )
 
-    def _encode(self, told: list[Mapping[str, Any]]) -> Iterator[None]:
+    def _encode(self, told: list[Mapping[str, object]]) -> Iterator[None]:
         encode = self._context.encode_item
         for producer_id, topics in self._results.items():
             rows = []

@@ -10,7 +10,7 @@ v1  synonyms       v3 type and documentation       v4 flexible
 Source: Kafka `ConfigHelper.describeConfigs`; KIP-226, KIP-569.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
@@ -45,7 +45,7 @@ def _describe(
     *,
     synonyms: bool,
     documentation: bool,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     result = {
         "resource_type": resource.resource_type,
         "resource_name": resource.resource_name,
@@ -59,7 +59,7 @@ def _describe(
     keys = resource.configuration_keys
     if keys:
         rows = [row for row in rows if row["name"] in keys]
-    hidden: dict[str, Any] = {}
+    hidden: dict[str, object] = {}
     if not synonyms:
         hidden["synonyms"] = []
     if not documentation:

@@ -12,28 +12,28 @@ Source: Kafka `ConfigAdminManager.preprocess`, `ConfigurationControlManager.lega
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
-from duolog.broker.configs.alter_requests import alter_resources
-from duolog.broker.configs.editing import replaced
+from duolog.broker.configs.alter_requests import AlteredResource, AlterRequest, alter_resources
+from duolog.broker.configs.editing import Assignment, replaced
 from duolog.broker.controller import Change
 from duolog.broker.requests.api import Api
 
 if TYPE_CHECKING:
     from kio.schema.alter_configs.v0.request import AlterConfigsRequest as Oldest
-    from kio.schema.alter_configs.v0.request import AlterConfigsResource as OldestResource
     from kio.schema.alter_configs.v2.request import AlterConfigsRequest as Newest
-    from kio.schema.alter_configs.v2.request import AlterConfigsResource as NewestResource
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     configs = context.broker.configs
 
-    def prepare(resource: "OldestResource | NewestResource") -> Change:
+    asked_for: AlterRequest[Assignment] = request
+
+    def prepare(resource: AlteredResource[Assignment]) -> Change:
         kind, name = configs.kind(resource.resource_type), resource.resource_name
         asked = replaced(resource.configs)
         kind.configs(name)
         return kind.changing(name, asked)
 
-    alter_resources(request, context, prepare)
+    alter_resources(asked_for, context, prepare)
 
 
 API = Api(key=33, name="AlterConfigs", versions=range(3), handle=handle)

@@ -10,7 +10,7 @@ Source: Kafka `ReplicaManager.describeLogDirs`; KIP-113, KIP-827.
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
@@ -49,7 +49,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     work_in_slices(context, asked, describe, finish)
 
 
-def _row(partition: Partition) -> dict[str, Any]:
+def _row(partition: Partition) -> dict[str, object]:
     return {
         "partition_index": partition.index,
         "partition_size": 0 if partition.refused else partition.log.size_bytes,
@@ -58,9 +58,9 @@ def _row(partition: Partition) -> dict[str, Any]:
     }
 
 
-def _result(context: RequestContext, topics: list[bytes]) -> dict[str, Any]:
+def _result(context: RequestContext, topics: list[bytes]) -> dict[str, object]:
     broker = context.broker
-    result: dict[str, Any] = {"log_dir": broker.data_dir}
+    result: dict[str, object] = {"log_dir": broker.data_dir}
     if broker.rounds.failure is not None:
         return {**result, "error_code": ErrorCode.KAFKA_STORAGE_ERROR}
     volume = os.statvfs(broker.data_dir)

@@ -11,7 +11,7 @@ Source: Kafka `ReplicationControlManager.createPartitions`.
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.controller import Change
@@ -42,8 +42,8 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
             return None
         return context.broker.topics.growing(topic.name, topic.count)
 
-    def done(topic: "OldestTopic | NewestTopic", error: Exception | None) -> dict[str, Any]:
-        result: dict[str, Any] = {"name": topic.name}
+    def done(topic: "OldestTopic | NewestTopic", error: Exception | None) -> dict[str, object]:
+        result: dict[str, object] = {"name": topic.name}
         if error is not None:
             result["error_code"], result["error_message"] = kafka_code(error)
         return result

@@ -9,7 +9,7 @@ v1  kind of election, error at the top       v2 flexible
 Source: Kafka `ReplicationControlManager.electLeaders`, KIP-460.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
@@ -32,7 +32,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
 
 
 def _steps(request: "Oldest | Newest", context: RequestContext) -> Steps:
-    results: list[dict[str, Any]] = []
+    results: list[dict[str, object]] = []
     if request.topic_partitions is None:
         results = [{"topic": topic.name, "partition_result": []} for topic in context.broker.topics]
     preferred = getattr(request, "election_type", _PREFERRED) == _PREFERRED
@@ -47,7 +47,7 @@ def _steps(request: "Oldest | Newest", context: RequestContext) -> Steps:
     context.reply({"error_code": ErrorCode.NONE, "replica_election_results": results})
 
 
-def _result(context: RequestContext, topic: str, index: int, none: ErrorCode) -> dict[str, Any]:
+def _result(context: RequestContext, topic: str, index: int, none: ErrorCode) -> dict[str, object]:
     code: int = ErrorCode.ELECTION_NOT_NEEDED
     message: str | None = f"broker {context.broker.node_id} leads the partition"
     try:

@@ -15,21 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
-from duolog.broker.configs.alter_requests import alter_resources
-from duolog.broker.configs.editing import edited
+from duolog.broker.configs.alter_requests import AlteredResource, AlterRequest, alter_resources
+from duolog.broker.configs.editing import Operation, edited
 from duolog.broker.configs.resources import BROKER_LOGGER
 from duolog.broker.controller import Change
 from duolog.broker.requests.api import Api
 
 if TYPE_CHECKING:
     from kio.schema.incremental_alter_configs.v0.request import (
-        AlterConfigsResource as OldestResource,
-    )
-    from kio.schema.incremental_alter_configs.v0.request import (
         IncrementalAlterConfigsRequest as Oldest,
-    )
-    from kio.schema.incremental_alter_configs.v1.request import (
-        AlterConfigsResource as NewestResource,
     )
     from kio.schema.incremental_alter_configs.v1.request import (
         IncrementalAlterConfigsRequest as Newest,
@@ -39,7 +33,9 @@ if TYPE_CHECKING:
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     configs = context.broker.configs
 
-    def prepare(resource: "OldestResource | NewestResource") -> Change | None:
+    asked_for: AlterRequest[Operation] = request
+
+    def prepare(resource: AlteredResource[Operation]) -> Change | None:
         name = resource.resource_name
         if resource.resource_type == BROKER_LOGGER:
             configs.loggers.alter(name, resource.configs, validate_only=request.validate_only)
@@ -48,7 +44,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         asked = edited(kind.configs(name), resource.configs, partial(kind.base_of_list, name))
         return kind.changing(name, asked)
 
-    alter_resources(request, context, prepare)
+    alter_resources(asked_for, context, prepare)
 
 
 API = Api(key=44, name="IncrementalAlterConfigs", versions=range(2), handle=handle)

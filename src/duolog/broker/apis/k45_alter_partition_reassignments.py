@@ -8,7 +8,7 @@ v1  whether the replication factor may change
 Source: Kafka `ReplicationControlManager.alterPartitionReassignment`; KIP-455, KIP-860.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
@@ -37,7 +37,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
 
 
 def _steps(request: "Oldest | Newest", context: RequestContext) -> Steps:
-    responses: list[dict[str, Any]] = []
+    responses: list[dict[str, object]] = []
     for topic in request.topics:
         rows = []
         for asked in topic.partitions:
@@ -58,8 +58,8 @@ def _steps(request: "Oldest | Newest", context: RequestContext) -> Steps:
 
 def _result(
     context: RequestContext, topic: str, asked: "OldestPartition | NewestPartition"
-) -> dict[str, Any]:
-    result: dict[str, Any] = {"partition_index": asked.partition_index, "error_message": None}
+) -> dict[str, object]:
+    result: dict[str, object] = {"partition_index": asked.partition_index, "error_message": None}
     try:
         _check(context, topic, asked)
     except KafkaError as error:

@@ -10,7 +10,7 @@ Source: Kafka `ClientQuotaControlManager.alterClientQuotas`, KIP-546.
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.configs.client_quotas import SUBJECT, Entity, entity_of
@@ -63,7 +63,7 @@ def _change(
         change = context.broker.quotas.changing(item.entity, operations)
         return None if validate_only else change
 
-    def done(item: _Asked, error: Exception | None) -> dict[str, Any]:
+    def done(item: _Asked, error: Exception | None) -> dict[str, object]:
         code, message = (ErrorCode.NONE, None) if error is None else kafka_code(error)
         return {
             "error_code": code,

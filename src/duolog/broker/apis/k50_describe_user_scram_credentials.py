@@ -8,7 +8,7 @@ Source: Kafka `ScramImage.describe`, KIP-554.
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
@@ -30,7 +30,7 @@ def handle(request: "Request", context: RequestContext) -> None:
     )
 
 
-def _result(name: str, *, unique: bool) -> dict[str, Any]:
+def _result(name: str, *, unique: bool) -> dict[str, object]:
     code, problem = ErrorCode.RESOURCE_NOT_FOUND, "does not exist"
     if not unique:
         code, problem = ErrorCode.DUPLICATE_RESOURCE, "is in the request twice"

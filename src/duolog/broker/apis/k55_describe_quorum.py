@@ -9,7 +9,7 @@ v1  times of replicas       v2 nodes and their listeners
 Source: Kafka `KafkaRaftClient.handleDescribeQuorumRequest`; KIP-595, KIP-836, KIP-853.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
@@ -60,7 +60,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     )
 
 
-def _unknown(request: "Oldest | Newest") -> list[dict[str, Any]]:
+def _unknown(request: "Oldest | Newest") -> list[dict[str, object]]:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return [
         {

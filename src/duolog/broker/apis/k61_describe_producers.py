@@ -8,7 +8,7 @@ Source: Kafka `ReplicaManager.activeProducerState`, KIP-664.
 """
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import kafka_code
@@ -39,7 +39,7 @@ def _steps(request: "Request", context: RequestContext) -> Steps:
 
 def _describe(
     context: RequestContext, topic: str, index: int
-) -> Generator[None, None, dict[str, Any]]:
+) -> Generator[None, None, dict[str, object]]:
     """Return the row of a partition, in steps: it may know very many producers."""
     try:
         check_topic_name(topic)

@@ -8,7 +8,7 @@ Source: Kafka `TransactionCoordinator.handleDescribeTransactions`; KIP-664.
 """
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def handle(request: "Request", context: RequestContext) -> None:
-    states: list[dict[str, Any]] = []
+    states: list[dict[str, object]] = []
     work_in_slices(
         context,
         request.transactional_ids,
@@ -29,8 +29,8 @@ def handle(request: "Request", context: RequestContext) -> None:
     )
 
 
-def _described(transactional_id: str, context: RequestContext) -> dict[str, Any]:
-    row: dict[str, Any] = {"transactional_id": transactional_id}
+def _described(transactional_id: str, context: RequestContext) -> dict[str, object]:
+    row: dict[str, object] = {"transactional_id": transactional_id}
     try:
         record = context.broker.transactions.describe(transactional_id)
     except KafkaError as error:

@@ -15,7 +15,7 @@ KIP-848.
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from duolog.broker.apis.context import RequestContext
@@ -87,7 +87,7 @@ def _owned(topics: "Iterable[OldestTopic | NewestTopic] | None") -> Assignment |
     return {topic_id: partitions for topic_id, partitions in owned.items() if partitions}
 
 
-def _fields(reply: HeartbeatReply) -> Mapping[str, Any]:
+def _fields(reply: HeartbeatReply) -> Mapping[str, object]:
     return {
         "throttle_time": 0,
         "error_code": reply.error_code,
@@ -99,7 +99,7 @@ def _fields(reply: HeartbeatReply) -> Mapping[str, Any]:
     }
 
 
-def _assignment(assignment: Assignment) -> Mapping[str, Any]:
+def _assignment(assignment: Assignment) -> Mapping[str, object]:
     return {
         "topic_partitions": [
             {"topic_id": topic_id, "partitions": sorted(partitions)}

@@ -10,7 +10,7 @@ Source: Kafka ConsumerGroupDescribeRequest.json; GroupMetadataManager.consumerGr
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from duolog.broker.topics.topics import Topics
 
-Fields = Mapping[str, Any]
+Fields = Mapping[str, object]
 
 _CLASSIC, _CONSUMER = 0, 1
 

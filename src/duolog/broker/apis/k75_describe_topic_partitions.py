@@ -9,7 +9,7 @@ Source: Kafka `DescribeTopicPartitionsRequestHandler`, KIP-966.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.errors import InvalidTopic
@@ -58,7 +58,7 @@ class _Page:
         self._context = context
         self._left = limit
         self._rows: list[bytes] = []
-        self._next_cursor: dict[str, Any] | None = None
+        self._next_cursor: dict[str, object] | None = None
 
     def add(self, name: str, first: int) -> None:
         """Add a topic from its partition `first` on, as far as there is room."""
@@ -83,7 +83,7 @@ class _Page:
         self._context.reply({"topics": self._rows, "next_cursor": self._next_cursor})
 
 
-def _missing_row(name: str) -> dict[str, Any]:
+def _missing_row(name: str) -> dict[str, object]:
     return {
         "name": name,
         "error_code": _missing(name),
@@ -99,7 +99,7 @@ def _missing(name: str) -> int:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _row(topic: Topic, partitions: list[Partition], context: RequestContext) -> dict[str, Any]:
+def _row(topic: Topic, partitions: list[Partition], context: RequestContext) -> dict[str, object]:
     return {
         "name": topic.name,
         "topic_id": topic.id,

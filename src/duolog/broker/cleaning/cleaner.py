@@ -127,8 +127,8 @@ class Cleaner:
     def _choosing(self) -> Iterator[None]:
         try:
             yield from self._choose()
-        except Exception:
-            self._plan()  # Whatever happens to one look, there is a next one.
+        except Exception:  # Whatever happened to one look, there is a next one.
+            self._plan()
             raise
 
     def _choose(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ Source: Kafka `ConfigHelper`, `DescribeConfigsResponse.ConfigSource`, `ConfigTyp
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict
 
 from duolog.broker.settings import OTHER_UNITS, SETTINGS, BrokerSettings
 from duolog.broker.settings.inert_settings import INERT_DYNAMIC, WITHOUT_DEFAULT
@@ -18,7 +18,27 @@ from duolog.core.settings import Kind, Setting
 from duolog.log.config import topic_values
 from duolog.log.settings import BROKER_NAMES, TOPIC_SETTINGS
 
-Row = dict[str, Any]
+
+class Synonym(TypedDict):
+    """A place where a config is set, with its value there."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+class Row(TypedDict):
+    """A config as DescribeConfigs returns it."""
+
+    name: str
+    value: str | None
+    read_only: bool
+    config_source: int
+    is_sensitive: NotRequired[bool]
+    synonyms: list[Synonym]
+    config_type: int
+    documentation: str | None
+
 
 TOPIC_SOURCE: Final = 1
 OWN_SOURCE: Final = 2
@@ -73,11 +93,11 @@ DYNAMIC: Final = frozenset(
 """Broker settings that can be changed at run time."""
 
 
-def synonym(name: str, value: str, source: int) -> Row:
+def synonym(name: str, value: str | None, source: int) -> Synonym:
     return {"name": name, "value": value, "source": source}
 
 
-def row(setting: Setting, value: str | None, synonyms: list[Row], *, read_only: bool) -> Row:
+def row(setting: Setting, value: str | None, synonyms: list[Synonym], *, read_only: bool) -> Row:
     """Return one config as DescribeConfigs returns it; of a password only whether it is set."""
     sensitive = setting.kind is Kind.PASSWORD
     return {
@@ -142,7 +162,9 @@ def default_broker_rows(settings: BrokerSettings) -> Iterator[Row]:
         yield row(setting, value, [synonym(name, value, DEFAULT_BROKER_SOURCE)], read_only=False)
 
 
-def broker_synonyms(settings: BrokerSettings, name: str, *, other_units: bool = True) -> list[Row]:
+def broker_synonyms(
+    settings: BrokerSettings, name: str, *, other_units: bool = True
+) -> list[Synonym]:
     """Return where a setting of the broker is set, the strongest first."""
     setting = SETTINGS.row(name)
     layers = (

@@ -6,7 +6,7 @@ handed to the group some partitions at a time, and answered when the last of the
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from duolog.broker.requests.many_items import do_nothing, work_in_slices
 from duolog.coordinator.errors import UNKNOWN_TOPIC_OR_PARTITION
@@ -25,26 +25,44 @@ Item = TypeVar("Item")
 Answer = Callable[[OffsetsReply], None]
 
 
-class NamedTopic(Protocol):
+class AskedPartition(Protocol):
+    """A partition in a request."""
+
+    @property
+    def partition_index(self) -> int: ...
+
+
+class CommittedPartition(AskedPartition, Protocol):
+    """A partition in a commit, with its offset."""
+
+    @property
+    def committed_offset(self) -> int: ...
+    @property
+    def committed_metadata(self) -> str | None: ...
+
+
+Partition_co = TypeVar("Partition_co", bound=AskedPartition, covariant=True)
+
+
+class NamedTopic(Protocol[Partition_co]):
     """A topic in a request, with some of its partitions."""
 
     @property
     def name(self) -> str: ...
-
     @property
-    def partitions(self) -> Iterable[Any]: ...
+    def partitions(self) -> Iterable[Partition_co]: ...
 
 
-class NamesTopics(Protocol):
+class NamesTopics(Protocol[Partition_co]):
     """A request that names partitions of topics."""
 
     @property
-    def topics(self) -> Iterable[NamedTopic]: ...
+    def topics(self) -> Iterable[NamedTopic[Partition_co]]: ...
 
 
 def commit_in_slices(
     context: "RequestContext[Broker]",
-    request: NamesTopics,
+    request: NamesTopics[CommittedPartition],
     commit: Callable[[dict[TopicPartition, CommittedOffset], Answer], None],
     code_of: Callable[[KafkaError], int],
 ) -> None:
@@ -69,7 +87,7 @@ def commit_in_slices(
 
 def delete_in_slices(
     context: "RequestContext[Broker]",
-    request: NamesTopics,
+    request: NamesTopics[AskedPartition],
     delete: Callable[[list[TopicPartition], Answer], None],
 ) -> None:
     """Hand the partitions of a request to `delete`, and answer as `commit_in_slices` does.
@@ -106,7 +124,9 @@ def in_chunks(items: Iterator[Item]) -> Iterator[list[Item]]:
 class _Answers:
     """The results per partition so far, and the number of responses still outstanding."""
 
-    def __init__(self, context: "RequestContext[Broker]", request: NamesTopics) -> None:
+    def __init__(
+        self, context: "RequestContext[Broker]", request: NamesTopics[AskedPartition]
+    ) -> None:
         self._context = context
         self._request = request
         self._codes: dict[TopicPartition, int] = {}
@@ -132,7 +152,7 @@ class _Answers:
     def _answered(self) -> None:
         self._left -= 1
         if not self._left and not self._context.replied:
-            topics: list[Mapping[str, Any]] = []
+            topics: list[Mapping[str, object]] = []
             work_in_slices(
                 self._context,
                 self._encode(topics),
@@ -140,7 +160,7 @@ class _Answers:
                 lambda: self._context.reply({"topics": topics}),
             )
 
-    def _encode(self, topics: list[Mapping[str, Any]]) -> Iterator[None]:
+    def _encode(self, topics: list[Mapping[str, object]]) -> Iterator[None]:
         for topic in self._request.topics:
             rows: list[bytes] = []
             for some in in_chunks(iter(topic.partitions)):
@@ -155,7 +175,7 @@ class _Answers:
 
 
 def _committed(
-    request: NamesTopics, topics: "Topics"
+    request: NamesTopics[CommittedPartition], topics: "Topics"
 ) -> Iterator[tuple[TopicPartition, CommittedOffset]]:
     """Yield what a request commits to partitions that exist."""
     for topic in request.topics:

@@ -140,8 +140,8 @@ class Outcomes:
                 if left and len(left) % KEYS_A_STEP == 0:
                     yield
             return late, self._coordinator.settle(outcome, now)
-        except Exception:
-            # Whether they count, the next start will show: who waits for them would wait in vain.
+        except Exception:  # Whatever it was, the clients that wait for the records get an answer.
+            # The next start shows whether the records count.
             code = ErrorCode.UNKNOWN_SERVER_ERROR
             done = len(outcome.records) - len(left)
             self.carry_out(self._coordinator.abandon(outcome, code, now, done))

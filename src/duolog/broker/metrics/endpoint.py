@@ -17,7 +17,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore, Thread
 from time import sleep
-from typing import Any, Final
+from typing import Final
 
 from duolog.broker.metrics.text import CONTENT_TYPE
 from duolog.broker.network.addresses import Address
@@ -119,6 +119,9 @@ class _Handler(BaseHTTPRequestHandler):
         logger.debug("http request", extra={"line": format % args})
 
 
+_Request = socket.socket | tuple[bytes, socket.socket]
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
@@ -130,18 +133,18 @@ class _Server(ThreadingHTTPServer):
         self.endpoint = endpoint
         self._places = BoundedSemaphore(_REQUESTS_MAX)
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request: _Request, client_address: object) -> None:
         if not self._places.acquire(blocking=False):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+    def process_request_thread(self, request: _Request, client_address: object) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._places.release()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: _Request, client_address: object) -> None:
         del request
         logger.debug("http client failed", extra={"client": client_address}, exc_info=True)

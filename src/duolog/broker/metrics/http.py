@@ -10,9 +10,9 @@ that no client waits for it; clients wait on a thread of the endpoint.
 
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.metrics.endpoint import Endpoint
 from duolog.broker.metrics.exposition import exposition
@@ -85,13 +85,13 @@ class MetricsEndpoint(Endpoint):
 def _scrape(broker: "Broker", put: Callable[[str | None], None]) -> None:
     """Make the text on the loop, in time slices."""
 
-    def steps() -> Any:
+    def steps() -> Iterator[None]:
         pieces = []
         try:
             for piece in exposition(broker):
                 pieces.append(piece)
                 yield
-        except Exception:
+        except Exception:  # The edge of the scrape: its thread waits for an answer.
             logger.exception("scrape failed")
             put(None)
             return

@@ -110,7 +110,7 @@ def open_endpoints(
             opened.append(
                 OpenEndpoint(endpoint.name, listening, Address(told.host, told.port or port))
             )
-    except BaseException:
+    except BaseException:  # Also an interrupt: no socket stays open.
         for endpoint_open in opened:
             endpoint_open.listening.close()
         raise

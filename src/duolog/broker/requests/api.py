@@ -13,7 +13,7 @@ becomes an error answer to that request, never a dropped connection.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -23,7 +23,10 @@ from duolog.core.units import KIB
 from duolog.protocol.headers import RequestHeader, read_request_header, response_header
 
 if TYPE_CHECKING:
+    from kio.static.protocol import Entity
+
     from duolog.broker.requests.needs import Broker, Connection
+    from duolog.protocol.schema import Fields
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +35,7 @@ LARGE_BYTES: Final = 4 * KIB
 
 Request = TypeVar("Request")
 
+# Any: each handler takes the request class of its API, and the broker that it needs.
 Handler = Callable[[Any, "RequestContext[Any]"], None]
 FrameHandler = Callable[["Connection[Any]", memoryview, int, int, int], None]
 """Takes a frame's content, the version, the correlation id and where the body begins.
@@ -91,7 +95,7 @@ class RequestContext(Generic[B_co]):
         self.api = api
         self.header = header
         self.client_id = header.client_id or ""
-        self.request: Any = None
+        self.request: Any = None  # The request class of the API.
         self.replied = False
         self.large = False
         """True if the response is encoded in a helper thread, as the request was decoded."""
@@ -120,7 +124,7 @@ class RequestContext(Generic[B_co]):
         """Say whether to go on with what is left of it."""
         return not (self.connection.closed and self.api.looks)
 
-    def reply(self, response: Any) -> None:
+    def reply(self, response: "Fields | Entity") -> None:
         """Answer the request.
 
         `response` is a kio response entity of this version, or a mapping of field names to
@@ -148,7 +152,7 @@ class RequestContext(Generic[B_co]):
         self.replied = self.large = False
         self.broker.refuse(self, error)
 
-    def encode_item(self, path: str, item: Mapping[str, Any]) -> bytes:
+    def encode_item(self, path: str, item: "Fields") -> bytes:
         """Return an item of an array of the answer as bytes, which `reply` takes in its place."""
         return self.broker.messages.encode_item(self.header, path, item)
 
@@ -233,11 +237,11 @@ def handle_cold(
         _run_handler(broker, api, context)
         return
 
-    def decode(data: memoryview) -> Any:
+    def decode(data: memoryview) -> object:
         messages.load(context.header)
         return messages.decode_request(context.header, data, large=large)
 
-    def decoded(request: Any) -> None:
+    def decoded(request: object) -> None:
         context.request = request
         _run_handler(broker, api, context)
 

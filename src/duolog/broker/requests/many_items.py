@@ -15,8 +15,16 @@ if TYPE_CHECKING:
     from duolog.broker.requests.needs import Broker
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
-Steps = Generator[Callable[[], Any] | None, Any, None]
+Step = Callable[[], object] | None
+Stepwise = Generator[Step, Any, Result]
+"""Work in steps, and its result.
+
+It yields None when it may be interrupted, or a function for another thread to call. It is sent the
+result of that function, which can be of any type.
+"""
+Steps = Stepwise[None]
 
 
 def do_nothing(_: object) -> None:
@@ -70,11 +78,11 @@ def run_generator(
     result it gets, or what that raised.
     """
 
-    def go_on(result: Any = None, error: Exception | None = None) -> None:
+    def go_on(result: object = None, error: Exception | None = None) -> None:
         if wanted():
             broker.slices.run(some(result, error), wanted=wanted)
 
-    def some(result: Any, error: Exception | None) -> Iterator[None]:
+    def some(result: object, error: Exception | None) -> Iterator[None]:
         while True:
             try:
                 step = steps.send(result) if error is None else steps.throw(error)
@@ -93,8 +101,8 @@ def change_each(
     context: "RequestContext[Broker]",
     items: Sequence[Item],
     task: Callable[[Item], "tuple[str, Callable[[], Change | None]]"],
-    done: Callable[[Item, Exception | None], Any],
-    finish: Callable[[list[Any]], None],
+    done: Callable[[Item, Exception | None], Result],
+    finish: Callable[[list[Result]], None],
 ) -> None:
     """Let the controller change each item in its order, and call `finish` when all are done.
 
@@ -102,7 +110,7 @@ def change_each(
     is called with the result of an item: None, or what spoke against it; `finish` gets what it
     returned for each. What either raises becomes the error answer of the request.
     """
-    results: list[Any] = [None] * len(items)
+    results: dict[int, Result] = {}
     left = len(items)
 
     def answered(index: int, error: Exception | None) -> None:
@@ -112,7 +120,7 @@ def change_each(
             if not context.replied:
                 results[index] = done(items[index], error)
                 if not left:
-                    finish(results)
+                    finish([results[place] for place in range(len(items))])
         except Exception as unexpected:  # noqa: BLE001  The edge of a request, in a later round.
             context.broker.refuse(context, unexpected)
 
@@ -121,4 +129,4 @@ def change_each(
         subject, prepare = task(item)
         context.broker.controller.submit(subject, prepare, partial(answered, index))
 
-    work_in_slices(context, enumerate(items), submit, lambda: None if items else finish(results))
+    work_in_slices(context, enumerate(items), submit, lambda: None if items else finish([]))

@@ -49,7 +49,7 @@ def _told(api: Api) -> Api:
 
 
 def _told_handler(api: Api, handle: Handler) -> Handler:
-    def tell(request: Any, context: "RequestContext[Any]") -> None:
+    def tell(request: object, context: "RequestContext[Any]") -> None:
         logger.info(
             "request",
             extra={

@@ -22,8 +22,8 @@ from crc32c import crc32c
 from duolog.broker.requests.api import Api
 from duolog.broker.router import find_apis
 from duolog.coordinator.transactions.records import TransactionChange, TransactionRecord
-from duolog.protocol.encoder import without_none
 from duolog.protocol.messages import entity_type
+from duolog.protocol.schema import without_none
 from duolog.record import Compression, Record, encode_batch
 from duolog.record.records import BatchProducer
 from unit.broker.conftest import Client, Harness, produce_fields
@@ -60,7 +60,7 @@ def value_of(type_: Any, number: int, arrays: list[int], text: str | None = None
 
     `arrays` has the lengths of the arrays still to come; every text is `text` if that is given.
     """
-    inner, _ = without_none(type_)
+    inner: Any = without_none(type_)[0]
     if get_origin(inner) is tuple:
         (length, *rest) = arrays or [1]
         item, _ = without_none(get_args(inner)[0])

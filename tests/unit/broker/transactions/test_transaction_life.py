@@ -226,7 +226,7 @@ def test_a_transaction_that_ends_while_others_are_aborted_is_looked_at_again(
         producer.write(b"late")
     harness.broker.clock = Ahead(harness.broker.clock)
     service = harness.broker.transactions
-    aborts = service._abort_each([producer.transactional_id for producer in producers])  # noqa: SLF001
+    aborts = service._timers._abort_each([producer.transactional_id for producer in producers])  # noqa: SLF001
 
     next(aborts)
     assert producers[1].end(commit=True).error_code == 0
