@@ -13,15 +13,17 @@ import org.duolog.kernel.task.Deferred;
 import org.duolog.kernel.task.StartOrder;
 
 /**
- * Readers of Kafka's records in real time that also return, with an empty row, when a look-up of their task has been
- * answered.
+ * Readers of Kafka's records in real time that also return, with an empty row, when a look-up of
+ * their task has been answered.
  *
- * <pre>  record 7   record 8   (nothing for 3 ms)   row of offset -1: what waited for an answer continues   record 9
+ * <pre>
+ *   record 7, record 8, nothing for 3 ms, row of offset -1: what waited for an answer continues,
+ *   record 9
  * </pre>
  *
- * <p>While a task waits for its next record nothing else runs in it, so answered look-ups would wait for that record.
- * Such a row does not change the position in the partition. A reader also sets the clock of its task: {@link
- * EpochClock}. Threads: a task's.
+ * <p>While a task waits for its next record nothing else runs in it, so answered look-ups would
+ * wait for that record. Such a row does not change the position in the partition. A reader also
+ * sets the clock of its task: {@link EpochClock}. Threads: a task's.
  */
 record WakingReaders(PartitionReaderFactory readers, long plannedAtMs)
     implements PartitionReaderFactory {

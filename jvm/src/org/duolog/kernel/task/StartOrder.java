@@ -22,9 +22,9 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>
  *            step 1          step 2           step 3
- *   a-0    │ .012  .031    │ .055           │ .108         The second step begins when each partition is at a
- *   a-1    │ .020          │ .051  .090     │ .131         record of it, or of a later one, and no record of the
- *          └───────────────┴────────────────┴─────         first one is on its way to a task.
+ *   a-0    │ .012  .031    │ .055           │ .108
+ *   a-1    │ .020          │ .051  .090     │ .131
+ *          └───────────────┴────────────────┴─────
  * </pre>
  *
  * <p>Otherwise each partition would be read at its own pace, and the records of one would close
@@ -32,13 +32,13 @@ import org.slf4j.LoggerFactory;
  * micro-batch ended. When that is processed, the query looks again, until it finds next to nothing.
  *
  * <p>A step is 50 ms long and begins at a multiple of 50 ms, so a window that closes at such a
- * multiple misses no record. The length doubles every {@value #STEPS_OF_A_LENGTH} steps: a step costs
- * milliseconds, and a wide range of timestamps must not take minutes.
+ * multiple misses no record. The length doubles every {@value #STEPS_OF_A_LENGTH} steps: a step
+ * costs milliseconds, and a wide range of timestamps must not take minutes.
  *
  * <p>Used if all tasks of an application run in this JVM ({@link #open}). When one task has reached
- * the end of its epoch, its partition is not read any further until all other tasks have ended theirs.
- * So they end them too: each processes the record that it waits with, and reads no other one. Threads:
- * any. Source: Kafka Streams PartitionGroup, and KIP-695.
+ * the end of its epoch, its partition is not read any further until all other tasks have ended
+ * theirs. So they end them too: each processes the record that it waits with, and reads no other
+ * one. Threads: any. Source: Kafka Streams PartitionGroup, and KIP-695.
  */
 public final class StartOrder {
   private static final Logger LOGGER = LoggerFactory.getLogger(StartOrder.class);
@@ -65,7 +65,9 @@ public final class StartOrder {
   /** The next offset of each partition; the offset that it starts at, before its first record. */
   private final Map<TopicPartition, Long> positions;
 
-  /** The offset after the last record that was found, of partitions where that is not processed yet. */
+  /**
+   * The offset after the last record that was found, of partitions where that is not processed yet.
+   */
   private final Map<TopicPartition, Long> ends = new HashMap<>();
 
   /** The timestamp of the last record of each partition that had to wait for its step. */
@@ -104,7 +106,8 @@ public final class StartOrder {
   /**
    * Opens the order of an application whose tasks all run in this JVM, and closes an earlier one.
    *
-   * @param partitions those whose records are ordered, as Spark writes offsets; the offsets are not used
+   * @param partitions those whose records are ordered, as Spark writes offsets; the offsets are not
+   *     used
    * @param starts where the query begins to read, as Spark writes offsets
    */
   public static void open(
@@ -118,7 +121,9 @@ public final class StartOrder {
         PATIENCE_NS);
   }
 
-  /** The same with this consumer, and other times than {@link #LEVEL_NS} and {@link #PATIENCE_NS}. */
+  /**
+   * The same with this consumer, and other times than {@link #LEVEL_NS} and {@link #PATIENCE_NS}.
+   */
   static StartOrder open(
       String applicationId,
       Collection<TopicPartition> partitions,
@@ -194,7 +199,8 @@ public final class StartOrder {
     }
     synchronized (this) {
       positions.put(of, offset);
-      if (offset >= ends.getOrDefault(of, Long.MAX_VALUE)) { // Only markers of transactions came before it.
+      if (offset >= ends.getOrDefault(of, Long.MAX_VALUE)) {
+        // Only markers of transactions came before it.
         read(of);
       }
       movedAt = System.nanoTime();
@@ -298,7 +304,10 @@ public final class StartOrder {
         && heads.getOrDefault(other, Long.MIN_VALUE) < Math.floorDiv(timestamp, stepMs) * stepMs;
   }
 
-  /** Asks the broker about partitions that a record waits for; returns true if one has no record left. */
+  /**
+   * Asks the broker about partitions that a record waits for; returns true if one has no record
+   * left.
+   */
   private boolean check(TopicPartition of, long timestamp) {
     for (TopicPartition other : List.copyOf(ends.keySet())) {
       if (isBehind(other, of, timestamp)
@@ -312,8 +321,9 @@ public final class StartOrder {
   }
 
   /**
-   * Returns true if no record is on its way. Rows of tables are not ordered and may arrive without a
-   * pause, so after a moment it suffices that as many records were processed as had been sent before.
+   * Returns true if no record is on its way. Rows of tables are not ordered and may arrive without
+   * a pause, so after a moment it suffices that as many records were processed as had been sent
+   * before.
    */
   private boolean hasArrived(long sentBefore, long waitedNs) {
     long arrived = processed.get();

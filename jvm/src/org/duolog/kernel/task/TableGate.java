@@ -23,13 +23,15 @@ import org.slf4j.LoggerFactory;
 /**
  * In real time, makes a stream's record wait for table rows that were written before it.
  *
- * <p>Tasks read each topic at their own pace, so a record would overtake thousands of rows that were written long
- * before it. The broker is asked for its end offsets once for all records that it has by then; the stream continues
- * when the tables have been read up to them and the rows are in their stores.
+ * <p>Tasks read each topic at their own pace, so a record would overtake thousands of rows that
+ * were written long before it. The broker is asked for its end offsets once for all records that it
+ * has by then; the stream continues when the tables have been read up to them and the rows are in
+ * their stores.
  *
- * <p>Used if all tasks of an application run in this JVM ({@link #open}). At the end of an epoch tables are not read
- * any further until the stream's task has ended too, so streams do not wait then. Threads: any. Source: Kafka Streams
- * waits for the data that the broker has of each input (KIP-695).
+ * <p>Used if all tasks of an application run in this JVM ({@link #open}). At the end of an epoch
+ * tables are not read any further until the stream's task has ended too, so streams do not wait
+ * then. Threads: any. Source: Kafka Streams waits for the data that the broker has of each input
+ * (KIP-695).
  */
 public final class TableGate {
   private static final Logger LOGGER = LoggerFactory.getLogger(TableGate.class);
@@ -122,7 +124,10 @@ public final class TableGate {
     arrived.increment();
   }
 
-  /** Counts a task that has read a table to the end of its epoch; later rows belong to the next epoch. */
+  /**
+   * Counts a task that has read a table to the end of its epoch; later rows belong to the next
+   * epoch.
+   */
   public void ended() {
     ended.increment();
   }
@@ -132,7 +137,10 @@ public final class TableGate {
     return ended.sum();
   }
 
-  /** Waits until the record of a stream at {@code offset} may continue, as long as all tables are being read. */
+  /**
+   * Waits until the record of a stream at {@code offset} may continue, as long as all tables are
+   * being read.
+   */
   public void pass(String topic, int number, long offset, long endedAtStart) {
     TopicPartition partition = new TopicPartition(topic, number);
     if (offset < cleared.getOrDefault(partition, 0L)) {
@@ -147,7 +155,8 @@ public final class TableGate {
       }
       advances(arrived::sum, sent.sum(), PATIENCE_NS, endedAtStart);
       cleared.put(partition, Math.max(offset + 1, seen.offsets.getOrDefault(partition, 0L)));
-    } catch (KafkaException | IllegalStateException e) { // The broker does not answer, or the gate is closed.
+    } catch (KafkaException | IllegalStateException e) {
+      // The broker does not answer, or the gate is closed.
       LOGGER.debug("{}: {} does not wait for tables: {}", applicationId, partition, e.toString());
     }
   }
@@ -177,7 +186,9 @@ public final class TableGate {
     }
   }
 
-  /** Waits until a number reaches {@code wanted}; returns false if it stops growing for too long. */
+  /**
+   * Waits until a number reaches {@code wanted}; returns false if it stops growing for too long.
+   */
   private boolean advances(
       LongSupplier number, long wanted, long patience, long endedAtStart) {
     long since = System.nanoTime();

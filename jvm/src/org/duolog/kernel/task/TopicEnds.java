@@ -37,7 +37,10 @@ final class TopicEnds {
     return consumer.endOffsets(partitions, TIMEOUT);
   }
 
-  /** Whether a record exists in the range from {@code start} to {@code end}: the end of a transaction is none. */
+  /**
+   * Whether a record exists in the range from {@code start} to {@code end}: the end of a
+   * transaction is none.
+   */
   synchronized boolean holdsRecord(TopicPartition partition, long start, long end) {
     consumer.assign(List.of(partition));
     consumer.seek(partition, start);

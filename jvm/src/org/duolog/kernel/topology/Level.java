@@ -34,17 +34,19 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * All sub-topologies of one depth in one stateful operator; the grouping number stands for (sub-topology, task).
+ * All sub-topologies of one depth in one stateful operator; the grouping number stands for
+ * (sub-topology, task).
  *
- * <p>Records for a later level pass through unchanged. Records for a sink pass through in order: no later operator
- * sorts them.
+ * <p>Records for a later level pass through unchanged. Records for a sink pass through in order: no
+ * later operator sorts them.
  *
- * <p>The write-back cache exists only in micro-batches, because Real-time Mode calls the operator once per record. The
- * kernel uses no timers of Spark: with processing-time timers, an available-now query would never end.
+ * <p>The write-back cache exists only in micro-batches, because Real-time Mode calls the operator
+ * once per record. The kernel uses no timers of Spark: with processing-time timers, an
+ * available-now query would never end.
  *
- * <p>In a micro-batch Spark calls the operator once per task, and the task ends with the iterator. In Real-time Mode it
- * calls once per record, the instance lives for an epoch, and each output leaves before the next record is requested.
- * Threads: one at a time.
+ * <p>In a micro-batch Spark calls the operator once per task, and the task ends with the iterator.
+ * In Real-time Mode it calls once per record, the instance lives for an epoch, and each output
+ * leaves before the next record is requested. Threads: one at a time.
  */
 public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   private static final long serialVersionUID = 1L;
@@ -134,7 +136,9 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     int id = grouping.subtopology(group);
     SubTopology subtopology = subtopologies.get(id);
     if (subtopology == null) {
-      return id == Grouping.TO_SINK && !realTime ? Merge.of(records, edge -> edge, edge -> false) : records;
+      return id == Grouping.TO_SINK && !realTime
+          ? Merge.of(records, edge -> edge, edge -> false)
+          : records;
     }
     grouping.check(group);
     if (scope == null) {
@@ -155,13 +159,17 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   }
 
   /**
-   * Each Spark query has its own processes: the previous query may have failed, and its last micro-batch runs again.
+   * Each Spark query has its own processes: the previous query may have failed, and its last
+   * micro-batch runs again.
    */
   private ProcessorWorkers.Session session(String task) {
     return new ProcessorWorkers.Session(applicationId, ProcessorWorkers.run(run, launch), task);
   }
 
-  /** Returns true if Spark retries the task, so that processes of the earlier attempt are ahead of the state. */
+  /**
+   * Returns true if Spark retries the task, so that processes of the earlier attempt are ahead of
+   * the state.
+   */
   private boolean isAgain() {
     return context != null && (context.attemptNumber() > 0 || context.stageAttemptNumber() > 0);
   }
@@ -180,7 +188,9 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
     }
   }
 
-  /** Spark closes only processors that have reached their end; a task may fail before or after that. */
+  /**
+   * Spark closes only processors that have reached their end; a task may fail before or after that.
+   */
   private void taskEnds(TaskContext ended) {
     try {
       close();

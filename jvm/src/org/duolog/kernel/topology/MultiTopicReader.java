@@ -12,8 +12,8 @@ import org.duolog.kernel.task.StartOrder;
 import org.duolog.kernel.task.TableGate;
 
 /**
- * The input of several topics that one Spark source reads. Each task has the records of one partition, so its first
- * record determines the topic.
+ * The input of several topics that one Spark source reads. Each task has the records of one
+ * partition, so its first record determines the topic.
  *
  * <p>Threads: {@link #call} runs in many tasks at once, each with its own deserialized copy.
  */

@@ -21,8 +21,8 @@ import org.duolog.kernel.task.TableGate;
 /**
  * The input of a topic: passes each record to all sources that read the topic, tables first.
  *
- * <p>So a topic that is read as a stream and as a table is read only once. In both modes a record finds the row that it
- * carries, as if the table preceded the stream at its timestamp.
+ * <p>So a topic that is read as a stream and as a table is read only once. In both modes a record
+ * finds the row that it carries, as if the table preceded the stream at its timestamp.
  *
  * <p>Threads: {@link #call} runs in many tasks at once, each with its own deserialized copy.
  */
@@ -69,7 +69,9 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
     return realTime ? TableGate.of(applicationId) : null;
   }
 
-  /** Returns the order of the records that were found at the start; null if they are not ordered. */
+  /**
+   * Returns the order of the records that were found at the start; null if they are not ordered.
+   */
   StartOrder order() {
     return realTime ? StartOrder.of(applicationId) : null;
   }
@@ -102,7 +104,11 @@ public final class TopicReader implements MapPartitionsFunction<SourceRecord, En
     private long bytesIn;
     private boolean closed;
 
-    Run(Iterator<SourceRecord> records, PartitionRouting direct, TableGate gate, long endedAtStart) {
+    Run(
+        Iterator<SourceRecord> records,
+        PartitionRouting direct,
+        TableGate gate,
+        long endedAtStart) {
       this.records = records;
       this.gate = gate;
       this.endedAtStart = endedAtStart;
