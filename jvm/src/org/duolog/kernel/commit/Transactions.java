@@ -8,11 +8,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -60,15 +57,6 @@ public final class Transactions implements EpochWriter {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final long NONE = -1;
   private static final Duration CLOSING = Duration.ofSeconds(5);
-
-  /** A stop interrupts Spark's stream thread, but a commit that has started should be completed. */
-  private static final ExecutorService COMMITS =
-      Executors.newCachedThreadPool(
-          task -> {
-            Thread thread = new Thread(task, "duolog-epoch-commit");
-            thread.setDaemon(true);
-            return thread;
-          });
 
   private final Path checkpoint;
   private final EpochMarkers markers;
@@ -296,7 +284,7 @@ public final class Transactions implements EpochWriter {
         EpochMarkers.epoch(queryId(), number, preparedDigest, parts == null ? null : partsOfEpoch);
     ProducerRecord<byte[], byte[]> told = CommitTopic.inTransaction(checkpoint, number);
     try {
-      uninterruptibly(
+      CommitThread.uninterruptibly(
           () -> {
             if (parts != null) {
               parts.decide(partsOfEpoch);
@@ -415,7 +403,7 @@ public final class Transactions implements EpochWriter {
     synchronized (this) {
       if (epoch != NONE && parts == null) {
         aborted =
-            COMMITS.submit(
+            CommitThread.submit(
                 () -> {
                   producer.abortTransaction();
                   return null;
@@ -433,30 +421,6 @@ public final class Transactions implements EpochWriter {
     } catch (InterruptedException stopped) {
       producer.close(Duration.ZERO);
       Thread.currentThread().interrupt();
-    }
-  }
-
-  private static void uninterruptibly(Callable<Void> work) throws IOException {
-    Future<Void> running = COMMITS.submit(work);
-    boolean interrupted = false;
-    try {
-      while (true) {
-        try {
-          running.get();
-          return;
-        } catch (InterruptedException later) {
-          interrupted = true;
-        }
-      }
-    } catch (ExecutionException failed) {
-      if (failed.getCause() instanceof RuntimeException cause) {
-        throw cause;
-      }
-      throw new IOException(failed.getCause());
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
     }
   }
 }

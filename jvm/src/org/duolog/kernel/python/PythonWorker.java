@@ -2,13 +2,9 @@ package org.duolog.kernel.python;
 
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
-import java.io.BufferedReader;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
-import java.io.File;
 import java.io.IOException;
-import java.io.InputStreamReader;
-import java.io.Reader;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -17,10 +13,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
@@ -40,8 +32,7 @@ import org.duolog.kernel.spec.Spec;
  *            answer; of -3: some of its threads hang, so it must be replaced after this reply
  * </pre>
  *
- * <p>Functions print to its standard error, which is copied to {@link PythonOutput}. Threads: one
- * at a time.
+ * <p>Threads: one at a time.
  */
 final class PythonWorker {
   private static final int DEFINE = 1;
@@ -53,7 +44,6 @@ final class PythonWorker {
   private static final int WORN = -3;
   private static final Reply ENDED = new Reply(new byte[0], false);
   private static final Reply PROGRESS = new Reply(new byte[0], false);
-  private static final long LAST_MOMENT_MS = 2_000;
 
   /**
    * A larger reply is refused: its bytes, its text and its rows must fit into memory together, for
@@ -61,17 +51,10 @@ final class PythonWorker {
    */
   private static final int REPLY_BYTES_MAX = 256 << 20;
 
-  private static final ExecutorService STARTER =
-      Executors.newSingleThreadExecutor(
-          work -> {
-            Thread thread = new Thread(work, "duolog-python-starter");
-            thread.setDaemon(true);
-            return thread;
-          });
   private static final Set<PythonWorker> SENDING = ConcurrentHashMap.newKeySet();
   private static final long LOOKS_EVERY_MS = 500;
 
-  private final Process process;
+  private final PythonProcess process;
   private final DataOutputStream requests;
   private final BlockingQueue<Reply> replies = new LinkedBlockingQueue<>();
   private final Map<String, Integer> defined = new HashMap<>();
@@ -97,50 +80,14 @@ final class PythonWorker {
   }
 
   PythonWorker(Spec.WorkerCommand command) {
-    ProcessBuilder builder = new ProcessBuilder(command.line());
-    builder.directory(new File(command.directory()));
-    builder.environment().putAll(command.environment());
-    process = started(builder);
-    requests = new DataOutputStream(new BufferedOutputStream(process.getOutputStream(), 1 << 16));
-    daemon("duolog-python-replies", this::readReplies);
-    daemon("duolog-python-output", this::readOutput);
-  }
-
-  /**
-   * Starts a process in a thread that lives as long as this JVM: the process ends when its parent
-   * thread does.
-   */
-  private static Process started(ProcessBuilder builder) {
-    Future<Process> starting = STARTER.submit(builder::start);
-    boolean isInterrupted = false;
-    try {
-      while (true) {
-        try {
-          return starting.get();
-        } catch (InterruptedException stopping) {
-          isInterrupted = true; // The caller must take the process, or it would never be ended.
-        } catch (ExecutionException e) {
-          String why = e.getCause().getMessage();
-          throw new RecordFailedException(
-              "cannot start Python for functions: " + why, e.getCause());
-        }
-      }
-    } finally {
-      if (isInterrupted) {
-        Thread.currentThread().interrupt();
-      }
-    }
-  }
-
-  private static void daemon(String name, Runnable work) {
-    Thread thread = new Thread(work, name);
-    thread.setDaemon(true);
-    thread.start();
+    process = new PythonProcess(command);
+    requests = new DataOutputStream(new BufferedOutputStream(process.requests(), 1 << 16));
+    PythonProcess.daemon("duolog-python-replies", this::readReplies);
   }
 
   private void readReplies() {
     try (DataInputStream in =
-        new DataInputStream(new BufferedInputStream(process.getInputStream(), 1 << 16))) {
+        new DataInputStream(new BufferedInputStream(process.replies(), 1 << 16))) {
       while (true) {
         int length = in.readInt();
         boolean isQuestion = length == A_QUESTION;
@@ -164,16 +111,6 @@ final class PythonWorker {
       }
     } catch (IOException e) {
       replies.add(ENDED);
-    }
-  }
-
-  private void readOutput() {
-    try (Reader output =
-        new BufferedReader(
-            new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8))) {
-      PythonOutput.addAll(output);
-    } catch (IOException e) {
-      // It has ended.
     }
   }
 
@@ -330,7 +267,7 @@ final class PythonWorker {
   }
 
   static {
-    daemon("duolog-python-sending", PythonWorker::watchSending);
+    PythonProcess.daemon("duolog-python-sending", PythonWorker::watchSending);
   }
 
   /** Returns the next reply, which must arrive within this time after the row before it. */
@@ -367,14 +304,7 @@ final class PythonWorker {
     if (whyEnded != null) {
       return new Lost(whyEnded);
     }
-    try {
-      process.waitFor(LAST_MOMENT_MS, TimeUnit.MILLISECONDS);
-    } catch (InterruptedException stopping) {
-      Thread.currentThread().interrupt();
-    }
-    String how = process.isAlive() ? "closed its output" : "exit status " + process.exitValue();
-    kill();
-    return new Lost("its Python process has ended, " + how);
+    return new Lost("its Python process has ended, " + process.howItEnded());
   }
 
   private static List<PythonWorkers.Answer> answers(byte[] reply, int count) {
@@ -431,26 +361,16 @@ final class PythonWorker {
     } catch (IOException e) {
       // It has ended.
     }
-    Thread last = new Thread(this::awaitEnd, "duolog-python-end");
-    last.setDaemon(true);
-    last.start();
+    PythonProcess.daemon("duolog-python-end", this::awaitEnd);
   }
 
   /** Waits a short time for a process whose input was closed. */
   void awaitEnd() {
-    try {
-      process.waitFor(LAST_MOMENT_MS, TimeUnit.MILLISECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-    kill();
+    process.awaitEnd();
   }
 
   /** Kills the process with all processes that functions have started. */
   void kill() {
-    if (process.isAlive()) {
-      process.descendants().forEach(ProcessHandle::destroyForcibly);
-      process.destroyForcibly();
-    }
+    process.kill();
   }
 }

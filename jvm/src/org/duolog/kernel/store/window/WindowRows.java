@@ -2,7 +2,6 @@ package org.duolog.kernel.store.window;
 
 import java.io.Serializable;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.streaming.MapState;
@@ -41,19 +40,19 @@ public final class WindowRows implements StateRows {
   private static final int EXPIRED_PER_RECORD = 64;
   private static final int READ_PER_RECORD = 10_000;
 
-  private final BucketStore rows;
-  private final WindowKeys keys;
-  private final Closing closing;
-  private final long intervalMs;
-  private final Order order;
+  final BucketStore rows;
+  final WindowKeys keys;
+  final Closing closing;
+  final long intervalMs;
+  final Order order;
   private String applicationId;
   private long idleMs;
   private transient MapState<byte[], byte[]> state;
-  private transient boolean writeThrough;
+  transient boolean writeThrough;
   private transient boolean cached;
-  private transient Runnable write;
+  transient Runnable write;
   private transient Map<Long, WindowTask> tasks;
-  private transient WindowTask task;
+  transient WindowTask task;
   private transient long grouping;
 
   /** @param keyColumns number of columns of a key with its window */
@@ -329,7 +328,8 @@ public final class WindowRows implements StateRows {
     return lastEnd(bucket) <= (stay() ? expiredUntil() : task.over);
   }
 
-  private long lastEnd(long bucket) {
+  /** Returns the latest end of a window whose row is in a bucket. */
+  long lastEnd(long bucket) {
     return closing.lastEnd(Windows.end(bucket * intervalMs, intervalMs) - 1);
   }
 
@@ -383,7 +383,8 @@ public final class WindowRows implements StateRows {
   }
 
   private WindowTask load() {
-    DueOrder due = new DueOrder(new Due(), writeThrough ? READ_PER_RECORD : Integer.MAX_VALUE);
+    DueOrder due =
+        new DueOrder(new DueWindows(this), writeThrough ? READ_PER_RECORD : Integer.MAX_VALUE);
     WindowTask loaded =
         new WindowTask(state, stay(), idleMs > 0, new WindowIndex(state, writeThrough), due);
     if (loaded.streamTime != WindowTask.NO_TIME) {
@@ -398,90 +399,5 @@ public final class WindowRows implements StateRows {
       }
     }
     return loaded;
-  }
-
-  /** The running task's rows as {@link DueOrder} sees them. */
-  private final class Due implements DueOrder.Rows {
-    @Override
-    public Long firstBucket() {
-      return task.buckets.ceiling(task.firstPending);
-    }
-
-    @Override
-    public long bucket(UnsafeRow key) {
-      return keys.bucket(key);
-    }
-
-    @Override
-    public boolean isStored(long bucket) {
-      return task.buckets.contains(bucket);
-    }
-
-    @Override
-    public Iterator<UnsafeRow> keys(long bucket) {
-      return rows.keys(bucket);
-    }
-
-    @Override
-    public DueOrder.Position position(UnsafeRow key) {
-      return new DueOrder.Position(
-          keys.end(key), order.byStart() ? start(key) : 0, keys.orderBytes(key));
-    }
-
-    @Override
-    public long firstEnd(long bucket) {
-      return closing.firstEnd(bucket * intervalMs);
-    }
-
-    @Override
-    public boolean mayBeDue(long bucket) {
-      return WindowRows.this.isClosed(firstEnd(bucket));
-    }
-
-    @Override
-    public boolean isClosed(long end) {
-      return WindowRows.this.isClosed(end);
-    }
-
-    @Override
-    public void write() {
-      write.run();
-    }
-
-    @Override
-    public boolean mayGrow(long bucket) {
-      return stay() && !WindowRows.this.isClosed(lastEnd(bucket));
-    }
-
-    @Override
-    public boolean hasLeft(DueOrder.Position place) {
-      return stay() && (task.emitted.has(place) || task.migrated.has(place));
-    }
-
-    @Override
-    public void leaves(DueOrder.Position place) {
-      if (stay()) {
-        task.emitted.advance(place);
-      }
-    }
-
-    @Override
-    public void noneIsDue() {
-      if (stay()) {
-        task.emitted.advanceTo(task.streamTime - closing.delayMs());
-      }
-    }
-
-    @Override
-    public void emptied(long bucket) {
-      if (stay()) {
-        task.firstPending = bucket + 1;
-      } else if (task.buckets.remove(bucket)) {
-        task.changed = true;
-        if (!writeThrough) {
-          task.emptied.add(bucket);
-        }
-      }
-    }
   }
 }
