@@ -172,10 +172,6 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "unit/engine/query/test_for_each_callbacks.py": Allowed(
         Counts(deadline=1), "the pace at which a loop asks again"
     ),
-    "unit/engine/test_engine.py": Allowed(
-        Counts(sleep=1),
-        "a start that takes long, so that two overlap; without it the test sees less",
-    ),
     "unit/engine/jvm/test_orphan_guard.py": Allowed(
         Counts(sleep=1), "programs that live until they are killed"
     ),
