@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from py4j.protocol import Py4JJavaError
 
 from duolog.core.errors import QueryError
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 from duolog.engine.query.printing import write_of_functions, write_printed
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.failures import causes_of

@@ -38,8 +38,8 @@ from duolog.engine.checkpoint.pending_upgrade import Upgraded
 from duolog.engine.claims import Claimed
 from duolog.engine.engine import Engine
 from duolog.engine.errors import NotRepartitionable
+from duolog.engine.json_object import Json
 from duolog.engine.jvm.versions import versions
-from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.plan_shapes import shape_of_plan
 from duolog.engine.lowering.spec_graph import subtopologies_of
 from duolog.engine.lowering.sql import spark_type, spark_types, text

@@ -11,7 +11,8 @@ its micro-batch.
 from collections.abc import Iterable
 from typing import Final
 
-from duolog.engine.lowering.node_spec import Json, NodeSpec, Operator
+from duolog.engine.json_object import Json
+from duolog.engine.lowering.node_spec import NodeSpec, Operator
 from duolog.engine.lowering.operators import IdleOperator, RouteOperator
 from duolog.engine.lowering.processor_operators import PunctuateOperator
 from duolog.engine.lowering.ticks import TICKS

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.aggregates import lower_aggregate
 from duolog.engine.lowering.foreign_joins import (
     lower_announce,
@@ -30,7 +31,7 @@ from duolog.engine.lowering.keys import (
     lower_select_key,
 )
 from duolog.engine.lowering.metadata import lower_set_headers, lower_set_time
-from duolog.engine.lowering.node_spec import Json, NodeSpec
+from duolog.engine.lowering.node_spec import NodeSpec
 from duolog.engine.lowering.operators import FilterOperator
 from duolog.engine.lowering.processors import lower_process, lower_process_output
 from duolog.engine.lowering.python_functions import collecting

@@ -6,9 +6,9 @@ The kernel's side is `NodeSpec.java`. The kinds are in `operators`, `foreign_ope
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
-Json = dict[str, Any]
+from duolog.engine.json_object import Json
 
 
 @dataclass(frozen=True, slots=True)

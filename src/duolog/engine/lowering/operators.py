@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from duolog.engine.lowering.node_spec import Json, Operator
+from duolog.engine.json_object import Json
+from duolog.engine.lowering.node_spec import Operator
 
 
 @dataclass(frozen=True, slots=True)

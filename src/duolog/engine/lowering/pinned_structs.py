@@ -9,7 +9,7 @@ holds them by position.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.pinned_texts import are_pinned
 from duolog.plan.aggregates.accumulators import Accumulator
 from duolog.plan.expressions import Call, Cast, Expression, Literal, rewrite, walk

@@ -5,8 +5,8 @@ and ADR 0099 Duolog wrote the texts that it ran with: such a checkpoint fits, to
 start rewrites it in pinned texts.
 """
 
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.pinned_texts import pinned_texts, unpinned_texts
 from duolog.engine.lowering.store_layouts import UNPINNED, shape_of
 from duolog.engine.lowering.store_names import Names

@@ -23,7 +23,7 @@ from typing import Final
 from pyspark import cloudpickle
 
 from duolog.core.exception_text import describe_exception
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.sql import quoted, spark_type, text
 from duolog.functions.of_keys import OfKey
 from duolog.plan.errors import InvalidPlan

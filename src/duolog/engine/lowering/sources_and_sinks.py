@@ -4,11 +4,11 @@ A topic that one topology uses as a stream and as a table is read once, because 
 progress at different rates.
 """
 
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.decoded import FALSE, Decoded, Part
 from duolog.engine.lowering.expressions import Names, lower_expression
 from duolog.engine.lowering.formats import decode, decode_key, encode, encode_key, or_nulls_only
 from duolog.engine.lowering.metadata import lower_time
-from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.operators import PrintOperator, SinkOperator
 from duolog.engine.lowering.partitions import lower_partition
 from duolog.engine.lowering.required import needed_values

@@ -2,7 +2,7 @@
 
 from graphlib import TopologicalSorter
 
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 
 
 def children_of(parent: Json, spec: Json) -> list[int]:

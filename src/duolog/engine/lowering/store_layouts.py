@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final
 
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.record_steps import LEAVING, branched
 from duolog.engine.lowering.spec_graph import children_of, parents_first, subtopologies_of
 from duolog.engine.lowering.store_names import Names

@@ -5,8 +5,8 @@ For an aggregate, its results are rendered, and not the accumulators that it sto
 
 from collections.abc import Mapping
 
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.expressions import key_names
-from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.operators import ProjectOperator
 from duolog.engine.lowering.required import required_columns
 from duolog.engine.lowering.rows import Row, Surroundings

@@ -6,7 +6,7 @@ The terms are compared with those in a checkpoint: they must stay as they are.
 from collections.abc import Callable
 from typing import Final
 
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.traced_records import TracedRecord
 
 

@@ -10,10 +10,11 @@ Source: Kafka Streams `KTableValueGetter`.
 
 from dataclasses import dataclass
 
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.buckets import bucket_ms
 from duolog.engine.lowering.expressions import Names, key_names, lower_as_declared
 from duolog.engine.lowering.formats import encode
-from duolog.engine.lowering.node_spec import Json, NodeSpec
+from duolog.engine.lowering.node_spec import NodeSpec
 from duolog.engine.lowering.operators import (
     JoinOperator,
     LookupOperator,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 
 PREFIX: Final = "org.apache.kafka.streams.processor."
 EXTRACTORS: Final = {

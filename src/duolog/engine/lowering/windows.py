@@ -1,6 +1,6 @@
 """Windows in the form of the kernel's spec."""
 
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 from duolog.plan.windows import FixedWindows, TimeWindows, UnlimitedWindows
 from duolog.plan.windows.calendar_windows import CalendarWindows
 

@@ -11,7 +11,7 @@ Errors of py4j are passed to the caller. Thread rule: any thread; one for each k
 import json
 from dataclasses import dataclass
 
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 from duolog.engine.query.metrics_merge import merge_snapshots
 from duolog.engine.query.progress import Counters
 from duolog.engine.spark.session import Session

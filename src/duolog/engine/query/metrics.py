@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 
 if TYPE_CHECKING:
     from duolog.engine.query.query import RunningQuery

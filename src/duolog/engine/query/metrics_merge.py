@@ -7,7 +7,7 @@ one after the other. If two executors had a store one after the other, the later
 
 from typing import Any, Final
 
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 
 _GREATEST: Final = frozenset({"positions", "stream_time", "last_ts", "lateness_max"})
 _LATEST: Final = "stores"

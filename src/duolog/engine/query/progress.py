@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.ticks import TICKS
 from duolog.engine.query.metrics_merge import merge_snapshots
 from duolog.engine.topics.offsets import EndOffsets

@@ -1,6 +1,6 @@
 """The topics of a spec, by what the kernel does with them, and the nodes that this process serves."""
 
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 
 
 def written_topics(spec: Json, dead_letter_topic: str | None) -> list[str]:

@@ -8,13 +8,11 @@ order of sources. So a new topic joins at the next start, from its first record.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from duolog.core.errors import ConfigError
 from duolog.engine.errors import SourceTopicMissing
+from duolog.engine.json_object import Json
 from duolog.plan.nodes import Plan
-
-Json = dict[str, Any]
 
 
 def matched_topics(

@@ -2,11 +2,14 @@
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from duolog.engine.lowering import lower
-from duolog.engine.lowering.node_spec import Json, NodeSpec, Operator
+from duolog.engine.lowering.node_spec import NodeSpec, Operator
 from duolog.engine.lowering.operators import FilterOperator
+
+if TYPE_CHECKING:
+    from duolog.engine.json_object import Json
 
 NODES: Final = Path(__file__).with_name("nodes.jsonl")
 """One line for each kind. The lines are what the kernel reads, so they stay as they are."""

@@ -1,6 +1,6 @@
 from duolog import Topology
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.store_layouts import shape_of
 from duolog.engine.lowering.store_names import Names
 from duolog.plan.cutting.levels import find_levels

@@ -7,7 +7,7 @@ import pytest
 from duolog import Topology, col
 from duolog.dsl.streams import Stream
 from duolog.engine.checkpoint.shape_difference import first_difference
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 from unit.engine.lowering.shapes import shape_of_topology
 
 End = Callable[[Topology, Stream], object]

@@ -6,7 +6,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Final, get_args, get_type_hints
 
-from duolog.engine.lowering.node_spec import Json, NodeSpec
+from duolog.engine.json_object import Json
+from duolog.engine.lowering.node_spec import NodeSpec
 from unit.engine.lowering.nodes import KINDS, NODES, node_of_each_kind
 
 KERNEL: Final = Path(__file__).parents[4] / "jvm/src/org/duolog/kernel/spec"

@@ -20,8 +20,8 @@ from duolog import Topology, col, sum_, top_k, when
 from duolog.dsl.streams import Stream, Table
 from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.checkpoint.shape_difference import bound, first_difference
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.pinned_texts import pinned_texts, unpinned_texts
 from duolog.engine.lowering.plan_shapes import shape_of_plan
 from duolog.engine.lowering.sql_functions.registry import lower_sql_function

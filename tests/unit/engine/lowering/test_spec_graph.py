@@ -1,6 +1,6 @@
 """The graph of a spec."""
 
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.spec_graph import children_of, parents_first, subtopologies_of
 
 SPEC: Json = {

@@ -20,7 +20,7 @@ from duolog import (
 from duolog.dsl.expressions.columns import Expr
 from duolog.dsl.streams import Stream, Table
 from duolog.engine.checkpoint.shape_difference import first_difference
-from duolog.engine.lowering.node_spec import Json
+from duolog.engine.json_object import Json
 from duolog.plan.cutting.levels import Levels
 from duolog.plan.windows import Windows
 from unit.engine.lowering.shapes import shape_of_topology

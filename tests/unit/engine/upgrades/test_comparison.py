@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from duolog import Topology, col, count, sum_, tumbling
 from duolog.dsl.streams import Stream, Table
+from duolog.engine.json_object import Json
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.node_spec import Json
 from duolog.engine.lowering.store_layouts import shape_of
 from duolog.engine.lowering.store_names import Names
 from duolog.engine.upgrades.comparison import Comparison, compare
