@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
-from duolog.functions.processors.stores import in_order
+from duolog.functions.processors.store import in_order
 from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.nodes import (
     AggregateNode,

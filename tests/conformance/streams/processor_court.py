@@ -22,7 +22,7 @@ from duolog import (
     versioned_store,
     window_store,
 )
-from duolog.functions.processors.stores import Windowed
+from duolog.functions.processors.windowed import Windowed
 from duolog.testing import TopologyDriver
 
 _SOURCE: Final = Path(__file__).parent / "java_processors/ProcessorJudge.java"

@@ -11,7 +11,7 @@ from duolog import Processor, Record, Topology, key_value_store
 from duolog.functions.processors import wire
 from duolog.functions.processors.entries import Held
 from duolog.functions.processors.serving import Processors
-from duolog.functions.processors.stores import ROWS
+from duolog.functions.processors.store import ROWS
 from duolog.plan.nodes.process import Process
 from duolog.plan.processors import Definition
 

@@ -2,7 +2,8 @@
 
     records.py            the records of a processor
     contexts.py           its interface to the engine
-    stores.py             its stores, on top of `entries.py`
+    stores.py             the kinds of its stores, on top of `entries.py`: by key (`key_values.py`),
+                          with windows (`windowed.py`), with versions (`versioned.py`)
     schedules.py          calls without a record
     processor_runtime.py  runs one processor
     serving.py            runs them in a worker, over `wire.py`

@@ -31,7 +31,7 @@ from duolog.functions.processors.schedules import (
     Schedules,
     StoredSchedules,
 )
-from duolog.functions.processors.stores import Store
+from duolog.functions.processors.store import Store
 from duolog.plan.awaiting import ensure_awaits_nothing
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.processors import Definition

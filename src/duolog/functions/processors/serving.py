@@ -28,7 +28,8 @@ from duolog.functions.processors.processor_runtime import (
 )
 from duolog.functions.processors.records import RecordMetadata
 from duolog.functions.processors.schedules import PunctuationType
-from duolog.functions.processors.stores import KINDS, Store
+from duolog.functions.processors.store import Store
+from duolog.functions.processors.stores import KINDS
 from duolog.plan.processors import Definition, struct_of
 
 _INT: Final = struct.Struct(">i")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from duolog.functions.processors.codecs import KeyCodec, ValueCodec
-from duolog.functions.processors.stores import parse_rows, time_of
+from duolog.functions.processors.segments import parse_rows, time_of
 from duolog.plan.processors import KeptStore
 
 _GOING: Final = ("window", "session")

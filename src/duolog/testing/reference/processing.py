@@ -19,8 +19,9 @@ from duolog.functions.processors.processor_runtime import (
 )
 from duolog.functions.processors.records import RecordMetadata
 from duolog.functions.processors.schedules import PunctuationType
+from duolog.functions.processors.store import Store
 from duolog.functions.processors.stored import StoreEntry, rows_of
-from duolog.functions.processors.stores import KINDS, Store
+from duolog.functions.processors.stores import KINDS
 from duolog.plan.nodes import Process, ProcessorRows
 from duolog.runtime.store_rows import StoredRow
 from duolog.testing.reference.entries import Entry
@@ -61,7 +62,7 @@ class TaskProcessors:
         clock: Callable[[], int],
     ) -> None:
         self._backend = DictStores()
-        self._stores: dict[str, Store] = {}
+        self._stores = dict[str, Store]()
         self._stream_time = -1
         self._runtimes: dict[Process, ProcessorRuntime] = {}
         self._begun = False
