@@ -33,22 +33,18 @@ if TYPE_CHECKING:
     from duolog.dsl.expressions.columns import (
         acc,
         array,
-        avg,
         coalesce,
         col,
         concat,
-        count,
         greatest,
         least,
         lit,
-        max_,
-        min_,
         other,
         row_time,
-        sum_,
         when,
     )
     from duolog.dsl.expressions.python_functions import call
+    from duolog.dsl.expressions.sums import avg, count, max_, min_, sum_
     from duolog.dsl.expressions.windows import (
         calendar,
         hopping,
@@ -158,6 +154,7 @@ _AGGREGATES = (
 )
 _HOME = {
     **dict.fromkeys(_AGGREGATES, "duolog.dsl.expressions.aggregates"),
+    **dict.fromkeys(("avg", "count", "max_", "min_", "sum_"), "duolog.dsl.expressions.sums"),
     "Application": "duolog.runtime.application",
     "applications": "duolog.runtime.listing",
     "DuologError": "duolog.core.errors",

@@ -11,8 +11,10 @@ Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `TimeWindowedKStrea
 from typing import Self
 
 from duolog.dsl.builder import Builder
-from duolog.dsl.expressions.columns import Columns, Expr, Steps, count, named
+from duolog.dsl.expressions.columns import Expr
 from duolog.dsl.expressions.joined_names import JoinedNames, On, Select, ensure_keys_named_alike
+from duolog.dsl.expressions.names import Columns, Steps, named
+from duolog.dsl.expressions.sums import count
 from duolog.dsl.grouping.cogroup_nodes import Side
 from duolog.dsl.grouping.cogroups import CoGrouped
 from duolog.dsl.grouping.folds import fold_of, results_of

@@ -7,30 +7,25 @@
 A Python value next to a column is a literal. No value is computed here.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from duolog.core.errors import StatementError
 from duolog.dsl.expressions.schemas import type_named
-from duolog.dsl.expressions.texts import BareText, Shown, bare, constant, not_a_column
+from duolog.dsl.expressions.texts import Shown, bare, not_a_column
 from duolog.dsl.handles.foreign_names import OF_COLUMNS
 from duolog.dsl.handles.handles import Handle
 from duolog.dsl.handles.short_tracebacks import short_tracebacks_of
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.expressions import (
     AccumulatorRef,
-    Aggregate,
     Call,
     Cast,
     ColumnRef,
     Expression,
     Item,
-    Named,
     RowTime,
     TableColumnRef,
     literal,
-    rewrite,
-    walk,
 )
 from duolog.plan.literals import PlainValue
 from duolog.plan.types import Type
@@ -351,35 +346,6 @@ def when(condition: Expr, value: Expr | PlainValue) -> Case:
     return Case((_condition(condition), alone(value)))
 
 
-def count(column: Expr | str | None = None) -> Expr:
-    """Count a group's records, or those in which `column` is not null."""
-    return _aggregate("count", column)
-
-
-def sum_(column: Expr | str) -> Expr:
-    """Sum a column over a group's records, ignoring nulls; the sum of no values is null."""
-    return _aggregate("sum", column)
-
-
-def min_(column: Expr | str) -> Expr:
-    """Return the least value of a group, ignoring nulls.
-
-    State: the value. Over a grouped table all values, in a tree: a record rewrites one or two of
-    its pages of up to 4 KiB, even if a group has a million rows.
-    """
-    return _aggregate("min", column)
-
-
-def max_(column: Expr | str) -> Expr:
-    """Return the greatest value of a group, ignoring nulls. State: as `min_`."""
-    return _aggregate("max", column)
-
-
-def avg(column: Expr | str) -> Expr:
-    """Return the mean of a group as a DOUBLE, ignoring nulls; the mean of no values is null."""
-    return _aggregate("avg", column)
-
-
 def to_expression(value: object) -> Expression:
     """Return the expression of a column, or the literal of a Python value."""
     if isinstance(value, Shown):
@@ -401,86 +367,6 @@ def _condition(condition: object) -> Expression:
             hint='Write when(col("dep_delay") > 15, "late").',
         )
     return condition.expression
-
-
-Columns = Mapping[str, Expr | PlainValue]
-"""Columns by name."""
-
-Steps = Columns | Callable[..., Any]
-"""A step of an aggregate: expressions by accumulator name, or a function."""
-
-
-def named(
-    columns: Sequence[str | Expr], by_name: Columns, known: Collection[str]
-) -> tuple[Named, ...]:
-    """Return names and expressions of columns given as `"dest"`, `col(...)` or `name=...`.
-
-    `known` are the names of the existing columns. A field `page.url` gets the name `url`.
-
-    Raises:
-        StatementError: an expression has no name.
-    """
-    return (
-        *(_own_name(column, known) for column in columns),
-        *((name, find_fields(alone(value), known)) for name, value in by_name.items()),
-    )
-
-
-def find_fields(expression: Expression, known: Collection[str]) -> Expression:
-    """Return the expression with `page.url` as a field access if only `page` is a known column.
-
-    Raises:
-        StatementError: a bare text is the name of a column.
-
-    Example:
-        >>> print(find_fields(ColumnRef("page.url"), ["page"]))
-        page['url']
-        >>> print(find_fields(ColumnRef("page.url"), ["page", "page.url"]))
-        `page.url`
-    """
-
-    def change(part: Expression) -> Expression | None:
-        if isinstance(part, BareText):
-            text = str(part.value)
-            return constant(text, is_column=text in known or _field(text, known) is not None)
-        return _field(part.name, known) if isinstance(part, ColumnRef) else None
-
-    return rewrite(expression, change)
-
-
-def _field(name: str, known: Collection[str]) -> Expression | None:
-    """Return the field that the path `name` refers to; None if it is a column itself or unknown."""
-    column, fields = name, list[str]()
-    while column not in known:
-        column, dot, field = column.rpartition(".")
-        if not dot:
-            return None
-        fields.insert(0, field)
-    found: Expression = ColumnRef(column)
-    for field in fields:
-        found = Item(found, literal(field))
-    return found
-
-
-def _own_name(column: str | Expr, known: Collection[str]) -> Named:
-    if isinstance(column, str):
-        column = col(column)
-    if not isinstance(column, Expr):
-        raise not_a_column(column)
-    if column.name is None:
-        raise InvalidPlan(
-            f"{column.expression} has no name",
-            hint='Write name=..., or give it one with .alias("name").',
-        )
-    found = find_fields(column.expression, known)
-    of_field = found != column.expression and ColumnRef(column.name) in walk(column.expression)
-    is_field = of_field and column.name not in known
-    return column.name.rpartition(".")[2] if is_field else column.name, found
-
-
-def _aggregate(function: str, column: Expr | str | None) -> Expr:
-    arg = ColumnRef(column) if isinstance(column, str) else column
-    return Expr(Aggregate(function, arg.expression if isinstance(arg, Expr) else arg))
 
 
 def _call(function: str, values: Sequence[object]) -> Expr:

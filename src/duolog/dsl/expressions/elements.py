@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from duolog.dsl.expressions.columns import Expr, find_fields, named, to_expression
+from duolog.dsl.expressions.columns import Expr, to_expression
+from duolog.dsl.expressions.names import find_fields, named
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import (
     ColumnRef,

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from duolog.dsl.expressions.columns import Columns, Expr, named
+from duolog.dsl.expressions.columns import Expr
+from duolog.dsl.expressions.names import Columns, named
 from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.expressions import ColumnRef, Expression, Named, TableColumnRef, rewrite
 from duolog.plan.nodes import GlobalTableSource, Node

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Final
 
 from duolog.dsl.builder import Builder
-from duolog.dsl.expressions.columns import Columns, named
+from duolog.dsl.expressions.names import Columns, named
 from duolog.dsl.expressions.texts import ensure_not_kept, texts_alone
 from duolog.plan.aggregates import Fold, custom_fold
 from duolog.plan.errors import InvalidPlan, unknown_name

@@ -7,7 +7,8 @@ Source: Kafka Streams `CogroupedKStream`, `TimeWindowedCogroupedKStream`,
 from typing import Generic, Protocol, Self, TypeVar
 
 from duolog.dsl.builder import Builder
-from duolog.dsl.expressions.columns import Columns, Expr, named
+from duolog.dsl.expressions.columns import Expr
+from duolog.dsl.expressions.names import Columns, named
 from duolog.dsl.expressions.texts import ensure_not_kept
 from duolog.dsl.grouping.cogroup_nodes import (
     Side,

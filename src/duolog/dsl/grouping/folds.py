@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from duolog.dsl.expressions.columns import Columns, Expr, Steps, named
+from duolog.dsl.expressions.columns import Expr
+from duolog.dsl.expressions.names import Columns, Steps, named
 from duolog.dsl.expressions.python_functions import is_function
 from duolog.dsl.expressions.texts import ambiguous, ensure_not_kept, texts_alone
 from duolog.dsl.grouping.python_folds import python_fold

@@ -11,7 +11,7 @@ Source: Kafka Streams `KStreamReduce`, `KTableReduce`; a session's merger is its
 from collections.abc import Mapping
 from typing import Final
 
-from duolog.dsl.expressions.columns import Columns, named
+from duolog.dsl.expressions.names import Columns, named
 from duolog.plan.aggregates import Fold, custom_fold
 from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.expressions import (

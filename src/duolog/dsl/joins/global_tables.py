@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Literal as OneOf
 
 from duolog.dsl.builder import Builder
-from duolog.dsl.expressions.columns import Expr, col, find_fields
+from duolog.dsl.expressions.columns import Expr, col
 from duolog.dsl.expressions.joined_names import JoinedNames, On, Select, ensure_keys_named_alike
+from duolog.dsl.expressions.names import find_fields
 from duolog.dsl.handles.handles import Handle
 from duolog.plan.expressions import ColumnRef, Expression
 from duolog.plan.nodes import GlobalTableJoin, GlobalTableSource, Node

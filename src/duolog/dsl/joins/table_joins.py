@@ -3,8 +3,9 @@
 from typing import TypeVar
 
 from duolog.dsl.builder import Builder
-from duolog.dsl.expressions.columns import Expr, col, find_fields
+from duolog.dsl.expressions.columns import Expr, col
 from duolog.dsl.expressions.joined_names import JoinedNames, On, Select, ensure_keys_named_alike
+from duolog.dsl.expressions.names import find_fields
 from duolog.dsl.steps.records import Records
 from duolog.plan.cutting.joining import join_by_foreign_key
 from duolog.plan.cutting.joining import join_tables as plan_join

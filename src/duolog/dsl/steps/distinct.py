@@ -9,9 +9,10 @@ duplicate nor drops it.
 
 from typing import Self
 
-from duolog.dsl.expressions.columns import Expr, named
+from duolog.dsl.expressions.columns import Expr
 from duolog.dsl.expressions.elements import free_name
 from duolog.dsl.expressions.joined_names import On
+from duolog.dsl.expressions.names import named
 from duolog.dsl.steps.records import Records
 from duolog.plan.aggregates.accumulators import Accumulator
 from duolog.plan.durations import Duration, milliseconds

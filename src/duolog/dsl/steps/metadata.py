@@ -12,7 +12,8 @@ Source: Kafka Streams `ProcessorContext.recordMetadata`, `Record.withHeaders`,
 
 from typing import Self
 
-from duolog.dsl.expressions.columns import Columns, Expr, alone, find_fields, to_expression
+from duolog.dsl.expressions.columns import Expr, alone, to_expression
+from duolog.dsl.expressions.names import Columns, find_fields
 from duolog.dsl.expressions.python_functions import Function, call_with_columns, is_function
 from duolog.dsl.steps.records import Records
 from duolog.plan.expressions import ColumnRef, Expression, Metadata, WallClock

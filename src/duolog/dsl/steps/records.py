@@ -5,8 +5,9 @@ from typing import Any, NoReturn, Self
 
 from duolog.core.errors import DuologError
 from duolog.dsl.builder import Builder
-from duolog.dsl.expressions.columns import Expr, find_fields, named
+from duolog.dsl.expressions.columns import Expr
 from duolog.dsl.expressions.elements import free_name
+from duolog.dsl.expressions.names import find_fields, named
 from duolog.dsl.expressions.python_functions import (
     Function,
     bound,

@@ -6,7 +6,7 @@ Source: Kafka Streams `KStream`.
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from duolog.dsl.expressions.columns import Expr, named
+from duolog.dsl.expressions.columns import Expr
 from duolog.dsl.expressions.elements import (
     Elements,
     element_columns,
@@ -16,6 +16,7 @@ from duolog.dsl.expressions.elements import (
     of_element,
 )
 from duolog.dsl.expressions.joined_names import On
+from duolog.dsl.expressions.names import named
 from duolog.dsl.expressions.python_functions import (
     Function,
     bound,
