@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from duolog.dsl.expressions.columns import Expr, to_expression
 from duolog.dsl.handles.short_tracebacks import short_tracebacks_of
-from duolog.plan.aggregates.collecting import own_name
+from duolog.plan.aggregates.arguments import own_name
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import Aggregate, ColumnRef, Expression
 

@@ -6,15 +6,7 @@ from typing import Any
 from duolog.dsl.expressions.columns import Expr, alone, col
 from duolog.dsl.expressions.texts import BareText, constant, not_a_column
 from duolog.plan.errors import InvalidPlan
-from duolog.plan.expressions import (
-    ColumnRef,
-    Expression,
-    Item,
-    Named,
-    literal,
-    rewrite,
-    walk,
-)
+from duolog.plan.expressions import ColumnRef, Expression, Item, Named, literal, rewrite, walk
 from duolog.plan.literals import PlainValue
 
 Columns = Mapping[str, Expr | PlainValue]

@@ -25,7 +25,8 @@ from itertools import starmap
 from typing import Final
 
 from duolog.plan.aggregates.accumulators import Accumulator, Accumulators, added, call, null_of
-from duolog.plan.aggregates.collecting import COLLECTING, extreme
+from duolog.plan.aggregates.collecting import COLLECTING
+from duolog.plan.aggregates.greatest import extreme
 from duolog.plan.aggregates.sql_folds import SQL_FOLDS
 from duolog.plan.aggregates.statistics import STATISTICS
 from duolog.plan.aggregates.user_folds import OF_USER, UserAggregate, user_fold

@@ -29,18 +29,12 @@ from functools import partial
 from typing import Final
 
 from duolog.plan.aggregates.accumulators import Accumulators, call, null_of
-from duolog.plan.aggregates.collecting import (
-    distinct_nearly,
-    distinct_of_all,
-    extreme,
-    list_of,
-    one_by_offset,
-    read_of_all,
-    set_of,
-    some_by_offset,
-    top_of,
-    unless_null,
-)
+from duolog.plan.aggregates.all_values import Reading, distinct_of_all, read_of_all
+from duolog.plan.aggregates.arguments import option, unless_null
+from duolog.plan.aggregates.collecting import list_of, set_of
+from duolog.plan.aggregates.first_last import one_by_offset, some_by_offset
+from duolog.plan.aggregates.greatest import extreme, top_of
+from duolog.plan.aggregates.sketches import distinct_nearly
 from duolog.plan.expressions import (
     AccumulatorRef,
     Aggregate,
@@ -110,7 +104,9 @@ def _attr(kept: Accumulators, aggregate: Aggregate) -> Expression:
 
     arg = _arg(aggregate)
     if kept.undo:
-        return read_of_all(kept, name, value, alone, "VALUES_LEAST", limit=_TWO, distinct=True)
+        return read_of_all(
+            kept, name, value, Reading("VALUES_LEAST", _TWO, distinct=True, part=alone)
+        )
     before = AccumulatorRef(name)
     kept.keep(
         name,
@@ -123,15 +119,13 @@ def _attr(kept: Accumulators, aggregate: Aggregate) -> Expression:
 
 
 def _collect_list(kept: Accumulators, aggregate: Aggregate) -> Expression:
-    return list_of(kept, str(aggregate), _arg(aggregate), _option(aggregate, "limit"), nulls=True)
+    return list_of(kept, str(aggregate), _arg(aggregate), option(aggregate, "limit"), nulls=True)
 
 
 def _collect_set(kept: Accumulators, aggregate: Aggregate) -> Expression:
-    name, arg, limit = str(aggregate), _arg(aggregate), _option(aggregate, "limit")
+    name, arg, limit = str(aggregate), _arg(aggregate), option(aggregate, "limit")
     if kept.undo:
-        return read_of_all(
-            kept, name, arg, lambda found: found, "VALUES_LEAST", limit=limit, distinct=True
-        )
+        return read_of_all(kept, name, arg, Reading("VALUES_LEAST", limit, distinct=True))
     return set_of(kept, name, arg, limit, nulls=True)
 
 
@@ -139,7 +133,7 @@ def _top(kept: Accumulators, aggregate: Aggregate, *, distinct: bool) -> Express
     value = arg = _arg(aggregate)
     if aggregate.others:
         value = unless_null(arg, call("SORTABLE", arg, *aggregate.others))
-    return top_of(kept, str(aggregate), value, _option(aggregate, "k"), distinct=distinct)
+    return top_of(kept, str(aggregate), value, option(aggregate, "k"), distinct=distinct)
 
 
 def _by_offset(kept: Accumulators, aggregate: Aggregate, *, first: bool) -> Expression:
@@ -260,7 +254,7 @@ def _distinct_total(kept: Accumulators, name: str, arg: Expression) -> Accumulat
     def total(found: Expression) -> Expression:
         return call("COALESCE", Cast(call("LIST_SUM", found), of), Cast(literal(0), of))
 
-    return read_of_all(kept, name, arg, total, "VALUES_LEAST", limit=_ALL, distinct=True)
+    return read_of_all(kept, name, arg, Reading("VALUES_LEAST", _ALL, distinct=True, part=total))
 
 
 def _is_distinct(aggregate: Aggregate) -> bool:
@@ -270,10 +264,6 @@ def _is_distinct(aggregate: Aggregate) -> bool:
 def _arg(aggregate: Aggregate) -> Expression:
     assert aggregate.arg is not None, aggregate
     return aggregate.arg
-
-
-def _option(aggregate: Aggregate, name: str) -> Expression:
-    return literal(dict(aggregate.options)[name])  # type: ignore[arg-type]
 
 
 _FOLDS: Final[dict[str, Callable[[Accumulators, Aggregate], Expression]]] = {
