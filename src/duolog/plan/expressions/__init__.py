@@ -17,16 +17,13 @@ from duolog.plan.expressions.expressions import (
     Named,
     PythonCall,
     RowTime,
-    Scope,
     TableColumnRef,
     Variable,
     WallClock,
-    column_names,
     literal,
-    rewrite,
-    type_of,
-    walk,
 )
+from duolog.plan.expressions.scopes import Scope, type_of
+from duolog.plan.expressions.walking import column_names, rewrite, walk
 
 __all__ = [
     "AccumulatorRef",
