@@ -4,12 +4,8 @@ Tests compare the kernel with it. Start with `evaluator`, which evaluates a plan
 which has one row per kind of node.
 """
 
-from duolog.testing.reference.evaluator import (
-    ReferenceEvaluator,
-    SinkRecord,
-    SourceRecord,
-    latest,
-)
+from duolog.testing.reference.evaluator import ReferenceEvaluator
+from duolog.testing.reference.topic_records import SinkRecord, SourceRecord, latest
 
 __all__ = [
     "ReferenceEvaluator",
