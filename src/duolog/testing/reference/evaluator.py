@@ -27,8 +27,8 @@ from duolog.runtime.store_rows import StoredRow
 from duolog.testing.reference.compiled import CompiledPlan
 from duolog.testing.reference.entries import Entry, Stores
 from duolog.testing.reference.evaluation import RecordPosition
+from duolog.testing.reference.kept_rows import kept_by
 from duolog.testing.reference.metadata import SourceClock
-from duolog.testing.reference.operators import kept_by
 from duolog.testing.reference.processing import TaskProcessors
 from duolog.testing.reference.scalars import RecordError
 from duolog.testing.reference.suppressing import waiting_rows

@@ -13,10 +13,10 @@ from duolog.serde.row import Row
 from duolog.testing.reference.compiled import CompiledPlan
 from duolog.testing.reference.entries import Entry, NewRowFailed, Stores, is_null
 from duolog.testing.reference.joining import PairsFailed
-from duolog.testing.reference.operators import without_failed_old
 from duolog.testing.reference.processing import TaskProcessors
 from duolog.testing.reference.record_cache import keep_back
 from duolog.testing.reference.scalars import RecordError
+from duolog.testing.reference.shaping import without_failed_old
 from duolog.testing.reference.topic_records import SinkRecord
 
 _FIRST: Final = -1
