@@ -8,8 +8,6 @@ For windows, call `windowed_by` between `group_by` and the aggregate.
 Source: Kafka Streams `KStream`, `KTable`, `KGroupedStream`, `TimeWindowedKStream`, `KGroupedTable`.
 """
 
-from typing import Self
-
 from duolog.dsl.builder import Builder
 from duolog.dsl.expressions.columns import Expr
 from duolog.dsl.expressions.joined_names import JoinedNames, On, Select, ensure_keys_named_alike
@@ -20,11 +18,11 @@ from duolog.dsl.grouping.cogroups import CoGrouped
 from duolog.dsl.grouping.folds import fold_of, results_of
 from duolog.dsl.grouping.materialization import UNSPECIFIED, Materialization
 from duolog.dsl.grouping.reducing import reducing_fold
-from duolog.dsl.grouping.suppressed import Until, WhenFull, suppressed
+from duolog.dsl.grouping.suppressed import Suppressed
 from duolog.dsl.handles.handles import Groups
 from duolog.dsl.joins.global_tables import GlobalTable, global_join
 from duolog.dsl.joins.stream_joins import Within, join_streams
-from duolog.dsl.joins.table_joins import join_tables
+from duolog.dsl.joins.table_joins import JoinedTables
 from duolog.dsl.steps.distinct import Deduplicated
 from duolog.dsl.steps.metadata import WithMetadata
 from duolog.dsl.steps.present_rows import PresentRows
@@ -230,7 +228,7 @@ class Stream(Reshaped, Rerouted, Deduplicated, WithMetadata):
         )
 
 
-class Table(PresentRows):
+class Table(JoinedTables, Suppressed, PresentRows):
     """A table of rows by key. Each method returns a new table and does not change this one."""
 
     def group_by(self, /, *keys: str | Expr, **named_keys: Expr | PlainValue) -> "Grouped":
@@ -240,97 +238,6 @@ class Table(PresentRows):
         group. A row with a null among the keys is in no group.
         """
         return _grouped(self, named(keys, named_keys, self.schema.names))
-
-    def join(
-        self, other: Self, *, on: On | None = None, prefix: str = "", select: Select | None = None
-    ) -> Self:
-        """Join each row with a row of `other`: a table of both, with the key of this one.
-
-        The join changes whenever either table does. A row without a match is not in it. A join by
-        key stores nothing: a row is computed from both tables when it is looked up. A join by other
-        columns (a foreign key, where many rows can have the same match) stores its own rows, the
-        columns of this table that it reads, by foreign key, and a number for each row. A change of
-        a row that a million rows match causes a million changes of the join.
-
-        Args:
-            other: keyed by the same types as the matched columns; it may be this table.
-            on: the columns of this table, or expressions over its key and value, that match the
-                other table's key columns, in order. A row with a null among them matches nothing.
-                May be omitted if both keys have the same names.
-            prefix: a prefix for the names of the other table's columns.
-            select: the columns of the new value: names or expressions over the columns of both.
-
-        Raises:
-            StatementError: the keys do not fit, have different names without `on`, or columns
-                clash.
-
-        Example:
-            >>> from duolog import Topology
-            >>> topology = Topology("shop")
-            >>> prices = topology.table("prices", key="item STRING", value="price BIGINT")
-            >>> stock = topology.table("stock", key="item STRING", value="pieces BIGINT")
-            >>> print(prices.join(stock).schema)
-            key (item STRING) value (price BIGINT, pieces BIGINT)
-            >>> shelves = topology.table("shelves", key="item STRING", value="shelf STRING")
-            >>> rooms = topology.table("rooms", key="shelf STRING", value="room STRING")
-            >>> print(shelves.join(rooms, on="shelf").schema)
-            key (item STRING) value (shelf STRING, room STRING)
-        """
-        return join_tables(self, other, "inner", on=on, prefix=prefix, select=select)
-
-    def left_join(
-        self, other: Self, *, on: On | None = None, prefix: str = "", select: Select | None = None
-    ) -> Self:
-        """Join as `join` does, with all rows of this table: nulls if the other one has no match."""
-        return join_tables(self, other, "left", on=on, prefix=prefix, select=select)
-
-    def outer_join(
-        self, other: Self, *, on: On | None = None, prefix: str = "", select: Select | None = None
-    ) -> Self:
-        """Join as `join` does, by key, with all rows of both tables: nulls if one has no match."""
-        return join_tables(self, other, "outer", on=on, prefix=prefix, select=select)
-
-    def suppress(
-        self,
-        time_limit: Duration | None = None,
-        *,
-        until: Until | None = None,
-        max_records: int | None = None,
-        max_bytes: int | None = None,
-        when_full: WhenFull | None = None,
-        store: str | None = None,
-    ) -> Self:
-        """Buffer changes, and emit only the last one of each key.
-
-        With `until`, a row of a windowed table is buffered until its window closes; if it has been
-        deleted by then, nothing is emitted. With a time limit, the first change of a key starts the
-        timer, later changes replace it, and the last one is emitted. Time is measured by the
-        records' timestamps: a row is emitted by the first change of any key in its task after that
-        time. The store holds the old and the new row of each buffered change.
-
-        Args:
-            time_limit: how long changes of a key are buffered.
-            until: "window close", instead of a time limit. The windows need a grace period.
-            max_records: the maximum number of buffered records in one task.
-            max_bytes: their maximum size in bytes, including keys and headers.
-            when_full: beyond these limits, "emit" emits the oldest changes early, "shut down" ends
-                the query. The default is "emit" for a time limit, and "shut down" until a window
-                closes.
-            store: the name of the store; by default it is derived from its position.
-
-        Raises:
-            StatementError: there are no windows, or they have no grace period.
-
-        Example:
-            >>> from duolog import Topology, tumbling
-            >>> visits = Topology("v").stream("visits", key="user STRING", value="place STRING")
-            >>> hours = tumbling("1 hour", grace="0 s")
-            >>> hourly = visits.group_by("place").windowed_by(hours).count()
-            >>> print(hourly.suppress(until="window close").node.action)
-            held back until its window closes, 0 ms after its end, kept in suppress-4-store
-        """
-        limits = {"max_records": max_records, "max_bytes": max_bytes}
-        return suppressed(self, time_limit, until=until, **limits, when_full=when_full, store=store)
 
     def _hint(self, name: str) -> str:
         return "Use to_stream() first." if hasattr(Stream, name) else ""
