@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from duolog.dsl.expressions.joined_names import JoinedNames, Select
 from duolog.dsl.steps.records import Records
+from duolog.plan.cutting.joining import StreamJoinOptions
 from duolog.plan.cutting.joining import join_streams as plan_join
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.errors import InvalidPlan
@@ -90,7 +91,5 @@ def join_streams(
     window = time.window(left, right)
     names = JoinedNames(left, right, prefix)
     values = names.all_columns() if select is None else names.select(select)
-    join = plan_join(
-        builder, (left, right), kind, values, window, eager=time.eager, store=time.store
-    )
-    return type(stream)(builder, join)
+    options = StreamJoinOptions(kind, values, window, time.eager, time.store)
+    return type(stream)(builder, plan_join(builder, (left, right), options))

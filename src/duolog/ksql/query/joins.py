@@ -46,7 +46,12 @@ from duolog.ksql.query.projection import FOREIGN_KEY, JOINING
 from duolog.ksql.query.sources import KeyColumn, Relation, SourceReader
 from duolog.ksql.query.steps import Steps, unused
 from duolog.ksql.syntax.nodes import place_of
-from duolog.plan.cutting.joining import join_by_foreign_key, join_streams, join_tables
+from duolog.plan.cutting.joining import (
+    StreamJoinOptions,
+    join_by_foreign_key,
+    join_streams,
+    join_tables,
+)
 from duolog.plan.expressions import ColumnRef, Named, TableColumnRef
 from duolog.plan.nodes import GlobalTableJoin, JoinKind, Node, SelectKey, StreamTableJoin
 from duolog.plan.nodes.global_table import global_source
@@ -182,14 +187,10 @@ class Joiner:
         first, second = left, right
         if side_of(join) == "RIGHT":
             first, second, window = right, left, replace(window, window=window.window.reversed)
-        node = join_streams(
-            self.steps,
-            (first.node, second.node),
-            _KINDS[side_of(join)],
-            _values(first, second),
-            window.window,
-            eager=window.eager,
+        options = StreamJoinOptions(
+            _KINDS[side_of(join)], _values(first, second), window.window, window.eager
         )
+        node = join_streams(self.steps, (first.node, second.node), options)
         return self._result(node, (left, right), join, given)
 
     def _stream_and_table(

@@ -8,6 +8,7 @@ The caller names the nodes. All front ends build their joins here.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from duolog.plan.expressions import Named
@@ -40,26 +41,39 @@ class Adds(Protocol):
         """Return the node that `make` creates from the next name of a kind."""
 
 
-def join_streams(
-    nodes: Adds,
-    streams: tuple[Node, Node],
-    kind: JoinKind,
-    values: tuple[Named, ...],
-    window: JoinWindow,
-    *,
-    eager: bool = False,
-    store: str | None = None,
-) -> StreamJoin:
-    """Add a join of two streams by their keys; the names of its stores begin with `store`."""
+@dataclass(frozen=True, slots=True)
+class StreamJoinOptions:
+    """The kind, the result and the window of a join of two streams."""
+
+    kind: JoinKind
+    values: tuple[Named, ...]
+    window: JoinWindow
+    eager: bool = False
+    store: str | None = None
+    """The prefix of the names of its stores; None: the name of a node."""
+
+
+def join_streams(nodes: Adds, streams: tuple[Node, Node], options: StreamJoinOptions) -> StreamJoin:
+    """Add a join of two streams by their keys."""
     left, right = streams
-    called = "stream" if kind == "inner" else f"stream-{kind}"
+    called = "stream" if options.kind == "inner" else f"stream-{options.kind}"
 
     def side(name: str, stores: str, *, of_left: bool) -> StreamJoinSide:
-        return StreamJoinSide(name, left, right, kind, values, of_left, window, eager, stores)
+        return StreamJoinSide(
+            name,
+            left,
+            right,
+            options.kind,
+            options.values,
+            of_left,
+            options.window,
+            options.eager,
+            stores,
+        )
 
     this = nodes.add(
         f"{called}-join-this",
-        lambda name: side(name, store or name.replace("-this-", "-"), of_left=True),
+        lambda name: side(name, options.store or name.replace("-this-", "-"), of_left=True),
     )
     that = nodes.add(f"{called}-join-other", lambda name: side(name, this.called, of_left=False))
     return nodes.add(f"{called}-join", lambda name: StreamJoin(name, (this, that)))
