@@ -13,7 +13,6 @@ import json
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal as PythonDecimal
-from typing import Any
 
 from duolog.core.errors import DuologError
 from duolog.core.exception_text import describe_exception
@@ -33,8 +32,10 @@ class NullFor(CallError):
     """An SQL function failed for a record. Its result is null, and the message is logged."""
 
 
-Outcome = Any
+Outcome = object
 """The result of a function in row form, or a `CallError`."""
+Arguments = list[object]
+"""The arguments of one call."""
 
 
 class Called:
@@ -94,7 +95,7 @@ class Called:
             return self.encoded(self._by_halves(self.given(rows), error))
         return lines
 
-    def given(self, rows: bytes) -> list[list[Any]]:
+    def given(self, rows: bytes) -> list[Arguments]:
         """Return the arguments of each of `rows`, a JSON array of objects."""
         return [self._arguments(row) for row in self._decoder.decode(rows.decode())]
 
@@ -111,7 +112,7 @@ class Called:
         lines.append("")
         return "\n".join(lines).encode(errors="replace")
 
-    def one(self, given: Sequence[object]) -> Any:
+    def one(self, given: Sequence[object]) -> object:
         """Return the function's result for values of a row.
 
         Raises:
@@ -124,7 +125,7 @@ class Called:
             raise outcome
         return outcome
 
-    def outcomes(self, rows: list[list[Any]], done: Callable[[int], None]) -> list[Outcome]:
+    def outcomes(self, rows: list[Arguments], done: Callable[[int], None]) -> list[Outcome]:
         """Return the function's outcome for each row of arguments."""
         if self._function.lookups is not None:
             return self._looked_up(rows, done)
@@ -142,21 +143,21 @@ class Called:
             done(count)
         return found
 
-    def _arguments(self, row: dict[str, Any]) -> list[Any]:
+    def _arguments(self, row: dict[str, object]) -> Arguments:
         found = [row[name] for name in self._names]
         for number, read in self._readers:
             if found[number] is not None:
                 found[number] = read(found[number])
         return self._shaped(found)
 
-    def _shaped(self, given: list[Any]) -> list[Any]:
+    def _shaped(self, given: Arguments) -> Arguments:
         """Return the arguments grouped by parameters."""
         if not self._function.shape:
             return given
         rest = iter(given)
         return [_gathered(part, rest) for part in self._function.shape]
 
-    def _of_many(self, rows: list[list[Any]]) -> list[Outcome]:
+    def _of_many(self, rows: list[Arguments]) -> list[Outcome]:
         if not rows:
             return []
         try:
@@ -165,7 +166,7 @@ class Called:
             return self._by_halves(rows, error)
         return [self._checked(result) for result in results]
 
-    def _by_halves(self, rows: list[list[Any]], error: BaseException) -> list[Outcome]:
+    def _by_halves(self, rows: list[Arguments], error: BaseException) -> list[Outcome]:
         """Find the rows for which the function fails, after it failed for all of these together."""
         if len(rows) == 1:
             return [self._failed(error)]
@@ -201,16 +202,16 @@ class Called:
         how = self._function.lookups
         return how is not None and self._threads is not None and self._threads.hung >= how.limit
 
-    def _looked_up(self, rows: list[list[Any]], done: Callable[[int], None]) -> list[Outcome]:
+    def _looked_up(self, rows: list[Arguments], done: Callable[[int], None]) -> list[Outcome]:
         return self.loop.run_until_complete(self.all(rows, done))
 
-    async def all(self, rows: list[list[Any]], done: Callable[[int], None]) -> list[Outcome]:
+    async def all(self, rows: list[Arguments], done: Callable[[int], None]) -> list[Outcome]:
         """Return the outcome for each row; other requests count towards the limit of calls."""
         how, at_once = self._function.lookups, self._at_once
         assert how is not None
         count = 0
 
-        async def one(row: list[Any]) -> Outcome:
+        async def one(row: Arguments) -> Outcome:
             nonlocal count
             async with at_once:
                 outcome = await self._tried(row, how)
@@ -220,7 +221,7 @@ class Called:
 
         return list(await asyncio.gather(*(one(row) for row in rows)))
 
-    async def _tried(self, row: list[Any], how: Lookups) -> Outcome:
+    async def _tried(self, row: Arguments, how: Lookups) -> Outcome:
         pause_s = how.pause_ms / 1000
         for tries_left in range(how.retries, -1, -1):
             try:
@@ -242,7 +243,7 @@ class Called:
                 pause_s *= 2
         return CallError(f"{failed}, in the last of {how.retries + 1} tries")
 
-    async def _awaited(self, row: list[Any]) -> object:
+    async def _awaited(self, row: Arguments) -> object:
         if is_coroutine(self._function.function):
             return await self._function.function(*row)
         assert self._threads is not None
@@ -267,9 +268,12 @@ class Called:
         return f"{self._function.called} ({place})" if place else self._function.called
 
 
-def _gathered(part: Gathered | None, rest: Iterator[Any]) -> Any:
+def _gathered(part: Gathered | None, rest: Iterator[object]) -> object:
     if part is None or not part.names:
         value = next(rest)
-        return value if part is None or part.made is None or value is None else part.made(**value)
+        if part is None or part.made is None or value is None:
+            return value
+        assert isinstance(value, dict), value
+        return part.made(**value)
     found = {name: next(rest) for name in part.names}
     return found if part.made is None else part.made(**found)

@@ -11,9 +11,9 @@ import os
 import queue
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from duolog.functions.called import Called
+from duolog.functions.called import Called, Outcome
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -34,7 +34,7 @@ class ConcurrentLookups:
         self._note = note
         self._send = send
         self._mark_worn = mark_worn
-        self._begun: queue.SimpleQueue[Future[list[Any]]] = queue.SimpleQueue()
+        self._begun: queue.SimpleQueue[Future[list[Outcome]]] = queue.SimpleQueue()
         for work in (self._loop.run_forever, self._answer):
             threading.Thread(target=_to_the_end, args=(work,), daemon=True).start()
 

@@ -5,8 +5,6 @@
 Source: the kernel's `KeyFunctions`, `engine.key_functions`.
 """
 
-from typing import Any
-
 from duolog.plan.expressions.key_functions import KeyFunction
 from duolog.serde.json import JsonSerde
 
@@ -23,5 +21,5 @@ class OfKey:
     def __call__(self, key: str) -> int | None:
         return self._function.partition(self._serde.deserialize(key.encode()))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type["OfKey"], tuple[KeyFunction]]:
         return OfKey, (self._function,)

@@ -12,9 +12,10 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
-Work = tuple[asyncio.Future[Any], Callable[..., Any], Sequence[Any]]
+Returned = tuple[object, BaseException | None]
+"""The result of a function, or its error."""
+Work = tuple[asyncio.Future[Returned], Callable[..., object], Sequence[object]]
 
 
 class Threads:
@@ -27,9 +28,9 @@ class Threads:
         self.hung = 0
         """The number of threads that have not returned from a cancelled call."""
 
-    async def call(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    async def call(self, function: Callable[..., object], arguments: Sequence[object]) -> object:
         """Return the result of a function, called in a thread."""
-        done: asyncio.Future[tuple[Any, BaseException | None]] = self._loop.create_future()
+        done: asyncio.Future[Returned] = self._loop.create_future()
         work = self._free.pop() if self._free else self._started()
         work.put((done, function, arguments))
         try:
@@ -49,7 +50,7 @@ class Threads:
     def _serve(self, work: "queue.SimpleQueue[Work]") -> None:
         while True:
             done, function, arguments = work.get()
-            found: tuple[Any, BaseException | None]
+            found: Returned
             try:
                 found = function(*arguments), None
             except BaseException as error:  # noqa: BLE001 - who waits for it raises it
@@ -60,7 +61,7 @@ class Threads:
                 self._loop.call_soon_threadsafe(self._returned, work, done, found)
 
     def _returned(
-        self, work: "queue.SimpleQueue[Work]", done: asyncio.Future[Any], found: Any
+        self, work: "queue.SimpleQueue[Work]", done: asyncio.Future[Returned], found: Returned
     ) -> None:
         if done.cancelled():
             self.hung -= 1

@@ -13,11 +13,11 @@ import datetime as dt
 import inspect
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
 from decimal import Decimal as PythonDecimal
 from decimal import InvalidOperation
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from duolog.plan.types import (
     BIGINT,
@@ -38,6 +38,8 @@ from duolog.plan.types import (
 from duolog.serde.json_writing import WIDE
 
 Change = Callable[[Any], Any]
+"""Converts a value of one type, which the caller knows."""
+ToText = Callable[[Any], str]
 
 _BITS: Final = {INT: 32, TIME: 32, BIGINT: 64}
 _NOT_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -185,7 +187,7 @@ def _double(value: object) -> float:
 
 
 def _kind(kind: type, of: Type) -> Change:
-    def check(value: Any) -> Any:
+    def check(value: object) -> object:
         if value.__class__ is kind:
             return value
         value = _native(value)
@@ -228,19 +230,19 @@ def _decimal(value: object, of: Decimal) -> PythonDecimal:
     return found
 
 
-def _sequence(value: object, of: Type) -> Any:
+def _sequence(value: object, of: Type) -> Iterable[object]:
     if isinstance(value, str | bytes | dict) or not hasattr(value, "__iter__"):
         raise WrongType(value, of)
-    return value
+    return cast("Iterable[object]", value)
 
 
-def _mapping(value: object, of: Type) -> Any:
+def _mapping(value: object, of: Type) -> dict[object, object]:
     if not isinstance(value, dict):
         raise WrongType(value, of)
     return value
 
 
-def _fields(value: Any, checks: list[tuple[str, Change]], of: Type) -> dict[str, Any]:
+def _fields(value: object, checks: list[tuple[str, Change]], of: Type) -> dict[str, object]:
     if isinstance(value, dict):
         unknown = value.keys() - {name for name, _ in checks}
         if unknown:
@@ -282,7 +284,7 @@ def to_json(of: Type) -> Change | None:
             return _WRITERS.get(of)
 
 
-def text(of: Type) -> Callable[[Any], str]:
+def text(of: Type) -> ToText:
     """Return a function that writes a row's value as JSON, except nulls."""
     plain_text = _TEXTS.get(of)
     if plain_text is not None:
@@ -316,7 +318,7 @@ def _double_text(value: float) -> float | str:
 
 
 # For a single value, the json encoder takes ten times as long.
-_TEXTS: Final[dict[Type, Callable[[Any], str]]] = {
+_TEXTS: Final[dict[Type, ToText]] = {
     INT: repr,
     BIGINT: repr,
     DOUBLE: lambda value: repr(value) if math.isfinite(value) else f'"{_double_text(value)}"',

@@ -1,10 +1,10 @@
 """Calls of functions on Arrow arrays and pandas series: the values of many records at once."""
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
-from duolog.functions.values import text
+from duolog.functions.values import ToText, text
 from duolog.plan.expressions.python_functions import PythonFunction
 from duolog.plan.types import (
     BIGINT,
@@ -22,15 +22,13 @@ from duolog.plan.types import (
     Type,
 )
 
-_PLAIN: Final[dict[Type, Callable[[Any], str]]] = {
-    of: text(of) for of in (INT, BIGINT, DOUBLE, STRING, BOOLEAN)
-}
+_PLAIN: Final[dict[Type, ToText]] = {of: text(of) for of in (INT, BIGINT, DOUBLE, STRING, BOOLEAN)}
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def call(function: PythonFunction, rows: list[list[Any]]) -> list[Any]:
+def call(function: PythonFunction, rows: list[list[object]]) -> list[object]:
     """Return the function's results for many rows.
 
     Raises:
@@ -41,7 +39,7 @@ def call(function: PythonFunction, rows: list[list[Any]]) -> list[Any]:
     return results(called(function, columns), len(rows))
 
 
-def called(function: PythonFunction, columns: Sequence[list[Any]]) -> Any:
+def called(function: PythonFunction, columns: Sequence[list[object]]) -> object:
     """Return the function's raw result for columns of values. Its errors are passed on."""
     import pyarrow as pa  # noqa: PLC0415 - an extra, and a third of a second
 
@@ -54,7 +52,7 @@ def called(function: PythonFunction, columns: Sequence[list[Any]]) -> Any:
     return function.function(*given)
 
 
-def lines(function: PythonFunction, found: Any, count: int) -> bytes | None:
+def lines(function: PythonFunction, found: object, count: int) -> bytes | None:
     """Return a line for each of `count` results; None if their type needs a check of each."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
@@ -77,7 +75,7 @@ def lines(function: PythonFunction, found: Any, count: int) -> bytes | None:
     return None if texts is None else ('+{"r":' + '}\n+{"r":'.join(texts) + "}\n").encode()
 
 
-def _texts(found: "pa.Array[Any]", of: Type) -> Iterable[str] | None:
+def _texts(found: "pa.Array", of: Type) -> Iterable[str] | None:
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
     if of == DOUBLE and not pc.all(pc.is_finite(found)).as_py():
@@ -85,7 +83,7 @@ def _texts(found: "pa.Array[Any]", of: Type) -> Iterable[str] | None:
     return map(_PLAIN[of], found.to_pylist())
 
 
-def results(found: Any, count: int) -> list[Any]:
+def results(found: object, count: int) -> list[object]:
     """Return the values in a function's result for `count` rows.
 
     Raises:
@@ -103,7 +101,7 @@ def results(found: Any, count: int) -> list[Any]:
     return [None if _is_missing(value) else value for value in listed]
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     # pandas uses NaT and NA for null; NaN is a DOUBLE.
     return type(value).__name__ in {"NaTType", "NAType"}
 

@@ -2,28 +2,27 @@
 
 import functools
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 from duolog.plan.errors import InvalidPlan
 
 
-def is_coroutine(function: Any) -> bool:
+def is_coroutine(function: object) -> bool:
     """Return True for `async def`, a partial of one, or an object with such a `__call__`."""
     return any(map(inspect.iscoroutinefunction, _forms(function)))
 
 
-def is_generator(function: Any) -> bool:
+def is_generator(function: object) -> bool:
     """Return True if a call returns a generator: the function contains `yield`."""
     return any(map(inspect.isgeneratorfunction, _forms(function)))
 
 
-def is_async_generator(function: Any) -> bool:
+def is_async_generator(function: object) -> bool:
     """Return True if a call returns an asynchronous generator."""
     return any(map(inspect.isasyncgenfunction, _forms(function)))
 
 
-def ensure_awaits_nothing(function: Callable[..., Any], hint: str) -> None:
+def ensure_awaits_nothing(function: object, hint: str) -> None:
     """Check that a call of a function returns its result, and not a coroutine or generator.
 
     Raises:

@@ -9,7 +9,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from duolog.core.units import MINUTE_MS
 from duolog.core.windowed_key import WindowedKey
@@ -89,7 +89,7 @@ class Output:
 class Definition:
     """A processor: the function that creates its instances, its input, outputs and stores."""
 
-    make: Callable[[], Any]
+    make: Callable[[], object]
     input: Schema
     outputs: tuple[Output, ...]
     stores: tuple[KeptStore, ...]
@@ -110,11 +110,11 @@ class Definition:
         return _written_at(self._made)
 
     @property
-    def _made(self) -> Any:
+    def _made(self) -> object:
         return inspect.unwrap(getattr(self.make, "func", self.make))
 
 
-def _written_at(of: Any) -> str:
+def _written_at(of: object) -> str:
     if not isinstance(of, type):
         code = code_of(of)
         return f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}" if code else ""

@@ -320,8 +320,8 @@ class InputTopic:
 
     def pipe_input(
         self,
-        key: Any,
-        value: Any,
+        key: object,
+        value: object,
         timestamp_ms: int | None = None,
         *,
         headers: Headers = (),
@@ -337,7 +337,7 @@ class InputTopic:
         data = self._values.key_bytes(key), self._values.value_bytes(value)
         self.pipe_bytes(*data, timestamp_ms=timestamp_ms, headers=headers, partition=partition)
 
-    def pipe_inputs(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+    def pipe_inputs(self, pairs: Iterable[tuple[object, object]]) -> None:
         """Write records with these keys and values, in order."""
         for key, value in pairs:
             self.pipe_input(key, value)

@@ -1,8 +1,8 @@
 """Names and expressions of columns as users give them: `"dest"`, `col(...)` or `name=...`."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
+from duolog.core.callables import AnyFunction
 from duolog.dsl.expressions.columns import Expr, alone, col
 from duolog.dsl.expressions.texts import BareText, constant, not_a_column
 from duolog.plan.errors import InvalidPlan
@@ -11,7 +11,7 @@ from duolog.plan.literals import PlainValue
 
 Columns = Mapping[str, Expr | PlainValue]
 """Columns by name."""
-Steps = Columns | Callable[..., Any]
+Steps = Columns | AnyFunction
 """A step of an aggregate: expressions by accumulator name, or a function."""
 
 

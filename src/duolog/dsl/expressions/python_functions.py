@@ -17,10 +17,11 @@ float]`, or by `returns=`.
 
 import inspect
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import is_dataclass
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, TypeVar, cast
 
+from duolog.core.callables import AnyFunction
 from duolog.dsl.expressions.columns import Expr, alone
 from duolog.dsl.expressions.schemas import type_named
 from duolog.dsl.handles.short_tracebacks import short_traceback
@@ -39,7 +40,8 @@ from duolog.plan.literals import PlainValue
 from duolog.plan.schema import Schema
 from duolog.plan.types import BOOLEAN, Array, Column, Struct, Type
 
-Function = Callable[..., Any]
+Function = AnyFunction
+GivenT = TypeVar("GivenT")
 
 _VECTORS: Final[dict[tuple[str, str], Takes]] = {
     ("pyarrow.lib", "Array"): "arrow",
@@ -160,7 +162,7 @@ def _parameters(function: Function) -> list[str]:
     return [one.name for one in found if one.default is inspect.Parameter.empty]
 
 
-def _hints(function: Function) -> dict[str, Any]:
+def _hints(function: Function) -> dict[str, object]:
     try:
         of = function if inspect.isroutine(function) else type(function).__call__
         return typing.get_type_hints(of, include_extras=True)
@@ -222,7 +224,7 @@ def _taken(
     return takes, tuple(types), () if plain else tuple(shape)
 
 
-def _without_none(declared: Any) -> Any:
+def _without_none(declared: object) -> object:
     if typing.get_origin(declared) is typing.Annotated:
         declared = typing.get_args(declared)[0]
     args = [one for one in typing.get_args(declared) if one is not type(None)]
@@ -230,7 +232,7 @@ def _without_none(declared: Any) -> Any:
     return args[0] if is_optional else declared
 
 
-def _vector(declared: Any) -> Takes | None:
+def _vector(declared: object) -> Takes | None:
     if not isinstance(declared, type):
         return None
     names = [(base.__module__, base.__name__) for base in declared.__mro__]
@@ -260,10 +262,10 @@ def is_of_columns(function: Function, schema: Schema) -> bool:
     )
 
 
-def bound(given: Any, schema: Schema) -> Any:
+def bound(given: GivenT | Function, schema: Schema) -> GivenT | Expr:
     """Return the call of a function over records of this schema; other values unchanged."""
     if not is_function(given):
-        return given
+        return cast("GivenT", given)
     return Expr(call_with_columns(given, schema), name=getattr(given, "__name__", None))
 
 

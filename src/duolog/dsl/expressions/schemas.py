@@ -36,7 +36,7 @@ from duolog.plan.types import (
     parse_type,
 )
 
-Declared = str | type[Any] | Mapping[str, Any] | types.UnionType
+Declared = str | type | Mapping[str, object] | types.UnionType
 """Columns: a text, a dict of names and types, a dataclass, or a type for a single column."""
 
 PYTHON_TYPES: Final[dict[object, Type]] = {

@@ -10,8 +10,9 @@ or a single type for the column `value`.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final, cast
 
+from duolog.dsl.expressions.names import Steps
 from duolog.dsl.expressions.python_functions import (
     Function,
     call_with_columns,
@@ -30,7 +31,7 @@ KEPT: Final = "aggregate"
 """The name of the accumulator in stores and errors."""
 
 
-def python_fold(group: GroupBy, wanted: tuple[Named, ...], steps: Sequence[Any]) -> Fold:
+def python_fold(group: GroupBy, wanted: tuple[Named, ...], steps: Sequence[Steps | None]) -> Fold:
     """Return the fold of a group by functions: initializer, adder, subtractor and merger.
 
     Raises:
@@ -42,21 +43,21 @@ def python_fold(group: GroupBy, wanted: tuple[Named, ...], steps: Sequence[Any])
             hint="Write all of them as functions. As an expression, a function is call(function, "
             "acc(...), col(...)).",
         )
-    initializer, adder, subtractor, merger = steps
+    initializer, adder, subtractor, merger = (cast("Function | None", step) for step in steps)
+    assert initializer is not None, steps
+    assert adder is not None, steps
     of = result_of(adder)
     kept = AccumulatorRef(KEPT)
     begin = PythonCall(PythonFunction(initializer, (), of), ())
 
-    def step(function: Function | None, schema: Schema, *first: Expression) -> Any:
-        if function is None:
-            return None
+    def step(function: Function, schema: Schema, *first: Expression) -> dict[str, Expression]:
         return {KEPT: call_with_columns(function, schema, first=first)}
 
     own = custom_fold(
         {KEPT: begin},
         step(adder, group.schema, kept),
-        step(subtractor, group.schema, kept),
+        None if subtractor is None else step(subtractor, group.schema, kept),
         scope_of(group),
-        step(merger, Schema((), ()), kept, TableColumnRef(KEPT)),
+        None if merger is None else step(merger, Schema((), ()), kept, TableColumnRef(KEPT)),
     )
     return Fold(own.accumulators, wanted or parts_of(kept, of, "value"))

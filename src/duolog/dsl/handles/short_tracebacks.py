@@ -19,7 +19,7 @@ import sysconfig
 from collections.abc import Callable
 from functools import update_wrapper
 from types import FrameType, FunctionType, TracebackType
-from typing import Any, Final, ParamSpec, TypeVar, cast
+from typing import Final, ParamSpec, TypeVar, cast
 
 from duolog.core.errors import DuologError
 from duolog.dsl.handles.foreign_names import too_many_arguments, unknown_argument
@@ -37,7 +37,7 @@ _AS_THEY_ARE: Final = frozenset({"__init_subclass__", "__repr__", "__exit__", "_
 def short_traceback(function: Callable[P, T]) -> Callable[P, T]:
     """Return the function with short tracebacks for errors that a user can fix."""
 
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
         __tracebackhide__ = True  # for pytest and IPython
         try:
             try:
@@ -66,11 +66,14 @@ def short_tracebacks(cls: ClassT) -> ClassT:
     return cls
 
 
-def short_tracebacks_of(module: dict[str, Any]) -> None:
+def short_tracebacks_of(module: dict[str, object]) -> None:
     """Shorten the tracebacks of a module's public functions; called last, with `globals()`."""
     for name, member in list(module.items()):
-        of_it = isinstance(member, FunctionType) and member.__module__ == module["__name__"]
-        if of_it and not name.startswith("_"):
+        if (
+            isinstance(member, FunctionType)
+            and member.__module__ == module["__name__"]
+            and not name.startswith("_")
+        ):
             module[name] = short_traceback(member)
 
 

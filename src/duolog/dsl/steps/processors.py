@@ -7,7 +7,7 @@ Source: Kafka Streams `KStream.process`, `KStream.processValues` (KIP-820), `Sto
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 from duolog.dsl.expressions.schemas import Declared, declared_schema
 from duolog.dsl.handles.short_tracebacks import short_traceback
@@ -20,7 +20,7 @@ from duolog.plan.nodes import Process, ProcessOutput
 from duolog.plan.processors import Definition, KeptStore, Output
 from duolog.plan.schema import Schema
 
-Makes = Callable[[], Any]
+Makes = Callable[[], object]
 """A processor class, or a function that returns a new processor each time."""
 Columns = tuple[Declared | None, Declared]
 """Key and value columns; a key of None is the stream's key."""
@@ -198,7 +198,7 @@ class Processing(Records):
     def _outputs(
         self,
         processor: Makes,
-        kind: type[Any],
+        kind: type[Processor] | type[FixedKeyProcessor],
         outputs: tuple[Output, ...],
         stores: Sequence[KeptStore],
         name: str | None,
@@ -214,7 +214,7 @@ class Processing(Records):
         return self._then("output", lambda made: ProcessOutput(made, step, number))
 
 
-def _ensure_makes(processor: object, kind: type[Any]) -> None:
+def _ensure_makes(processor: object, kind: type[Processor] | type[FixedKeyProcessor]) -> None:
     """Raise a StatementError unless this creates processors of a kind."""
     for step in ("init", "process", "close"):
         if (of := getattr(processor, step, None)) is not None:

@@ -312,10 +312,16 @@ class Records(Handle):
             hint='Write partitioner=col("region") % 4, or partitioner=function.',
         )
 
-    def _named(self, columns: Sequence[Any], by_name: Mapping[str, Any]) -> tuple[Named, ...]:
+    def _named(
+        self,
+        columns: Sequence[str | Expr | Function],
+        by_name: Mapping[str, Expr | PlainValue | Function],
+    ) -> tuple[Named, ...]:
         """Do the same as `named`, for functions as well."""
-        given = [bound(column, self.schema) for column in columns]
-        named_columns = {name: bound(value, self.schema) for name, value in by_name.items()}
+        given: list[str | Expr] = [bound(column, self.schema) for column in columns]
+        named_columns: dict[str, Expr | PlainValue] = {
+            name: bound(value, self.schema) for name, value in by_name.items()
+        }
         return named(given, named_columns, self.schema.names)
 
     def _mapped(self, call: PythonCall) -> Self:
@@ -342,7 +348,7 @@ class Records(Handle):
         return type(self)(self.builder, self.builder.add(kind, make))
 
 
-def _condition(condition: Any) -> Expr:
+def _condition(condition: object) -> Expr:
     # Python evaluates a comparison of two Python values before the call: filter("a" == "b").
     if not isinstance(condition, Expr):
         raise TypeMismatch(

@@ -4,7 +4,7 @@ Source: Kafka Streams `KStream`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self, cast
 
 from duolog.dsl.expressions.columns import Expr
 from duolog.dsl.expressions.elements import (
@@ -197,8 +197,10 @@ class Reshaped(Processing):
             key (id BIGINT) value (sku STRING, n INT)
         """
         # The result of a function becomes the column `value`.
-        given: list[Any] = [
-            Expr(call_with_columns(column, self.schema), "value") if is_function(column) else column
+        given: list[str | Expr] = [
+            Expr(call_with_columns(column, self.schema), "value")
+            if is_function(column)
+            else cast("str | Expr", column)
             for column in columns
         ]
         exploded = self._flat(given, named_columns, into, outer)
@@ -234,7 +236,7 @@ class Reshaped(Processing):
         """
         if key is None:
             return self._flat_mapped_with_key(columns)
-        given_columns = [bound(column, self.schema) for column in columns]
+        given_columns: list[str | Expr] = [bound(column, self.schema) for column in columns]
         flat = self._flat(given_columns, named_columns, into, outer=False)
         parts = dict(element_columns(flat.node))
         given = named(
@@ -305,7 +307,7 @@ class Reshaped(Processing):
             "map-values", lambda name: Project(name, asked.node, together)
         )
 
-    def _mapped_with_key(self, functions: Sequence[Any]) -> Self:
+    def _mapped_with_key(self, functions: Sequence[object]) -> Self:
         """Return records with the key and the value that a function returns."""
         function = _alone(functions)
         call = call_with_columns(function, self.schema)
@@ -319,7 +321,7 @@ class Reshaped(Processing):
         result = Call("COALESCE", (ColumnRef(whole), call))
         return called._with_pair(whole, pair, result)  # noqa: SLF001 - of this class
 
-    def _flat_mapped_with_key(self, functions: Sequence[Any]) -> Self:
+    def _flat_mapped_with_key(self, functions: Sequence[object]) -> Self:
         function = _alone(functions)
         call = call_with_columns(function, self.schema)
         of = call.function.result
@@ -356,7 +358,7 @@ class Reshaped(Processing):
         return self._then("branch", lambda name: Branch(name, split, number))
 
 
-def _alone(functions: Sequence[Any]) -> Function:
+def _alone(functions: Sequence[object]) -> Function:
     if len(functions) != 1 or not is_function(functions[0]):
         raise InvalidPlan(
             "a map needs a key",

@@ -6,12 +6,12 @@ value   {"n": 1}    ↔  {"n":1}            one column: the value itself, 1  ↔
 
 import json
 from decimal import Decimal as PythonDecimal
-from typing import Any
 
 from duolog.core.errors import StatementError
 from duolog.functions import values
 from duolog.plan.processors import KeptStore, struct_of
 from duolog.plan.types import Column, Type
+from duolog.serde.row import Row
 
 
 class Codec:
@@ -25,7 +25,7 @@ class Codec:
         decoder = json.JSONDecoder(parse_float=PythonDecimal) if exact else json.JSONDecoder()
         self.parse = decoder.decode
 
-    def encode(self, value: Any) -> str:
+    def encode(self, value: object) -> str:
         """Return a value as JSON.
 
         Raises:
@@ -34,7 +34,7 @@ class Codec:
         checked = self.check(value)
         return "null" if checked is None else self.text(checked)
 
-    def decode(self, parsed: Any) -> Any:
+    def decode(self, parsed: object) -> object:
         """Return the value of parsed JSON."""
         return parsed if parsed is None or self.read is None else self.read(parsed)
 
@@ -46,7 +46,7 @@ class ColumnsCodec:
         self._columns = columns
         self._check = values.plain(struct_of(columns))
 
-    def checked(self, value: Any) -> Any:
+    def checked(self, value: object) -> dict[str, object] | None:
         """Return a value by column; None for a null value.
 
         Raises:
@@ -54,11 +54,12 @@ class ColumnsCodec:
             WrongType: it is not of the type.
         """
         try:
-            return self._check(value)
+            checked: dict[str, object] | None = self._check(value)
         except values.WrongType as error:
             if error.of != struct_of(self._columns):
                 raise
             raise self._without_names(value) from None
+        return checked
 
     def _without_names(self, value: object) -> StatementError:
         names = [column.name for column in self._columns]
@@ -84,7 +85,7 @@ class KeyCodec:
             json.JSONDecoder(parse_float=PythonDecimal) if exact else json.JSONDecoder()
         ).decode
 
-    def encode(self, key: Any) -> bytes:
+    def encode(self, key: object) -> bytes:
         """Return the bytes of a key.
 
         Raises:
@@ -107,7 +108,7 @@ class KeyCodec:
         parts = (codec.encode(part) for codec, part in zip(self._columns, key, strict=True))
         return f"[{','.join(parts)}]".encode()
 
-    def decode(self, data: bytes) -> tuple[Any, ...]:
+    def decode(self, data: bytes) -> Row:
         """Return the columns of a key."""
         parsed = self._parse(data.decode())
         return tuple(codec.decode(part) for codec, part in zip(self._columns, parsed, strict=True))
@@ -130,7 +131,7 @@ class ValueCodec:
         self.names = [column.name for column in store.value]
         self.parse = self._codec.parse
 
-    def encode(self, value: Any) -> str:
+    def encode(self, value: object) -> str:
         """Return a value as JSON.
 
         Raises:
@@ -144,7 +145,7 @@ class ValueCodec:
                 raise
             raise self._misnamed(value, error) from None
 
-    def _misnamed(self, value: Any, error: values.WrongType) -> Exception:
+    def _misnamed(self, value: object, error: values.WrongType) -> Exception:
         given = values.shown(value)
         if self._alone and isinstance(value, dict) and list(value) == self.names:
             return StatementError(
@@ -160,24 +161,18 @@ class ValueCodec:
             hint=f"Use {_by_name(self.names)}.",
         )
 
-    def decode(self, parsed: Any) -> Any:
+    def decode(self, parsed: object) -> object:
         return self._codec.decode(parsed)
 
-    def row(self, parsed: Any) -> tuple[Any, ...]:
+    def row(self, parsed: object) -> Row:
         """Return the columns of parsed JSON."""
         value = self.decode(parsed)
         if self._alone:
             return (value,)
+        assert isinstance(value, dict), value
         return tuple(value[name] for name in self.names)
 
 
 def _by_name(names: list[str]) -> str:
     pairs = ", ".join(f'"{name}": …' for name in names)
     return f"{{{pairs}}}"
-
-
-def columns_of(key: Any, columns: tuple[Column, ...]) -> tuple[Any, ...]:
-    """Return the columns of a record's key."""
-    if key is None:
-        return (None,) * len(columns)
-    return key if len(columns) != 1 else (key,)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from duolog.functions.processors.store import ROWS, Store, in_order
+from duolog.serde.row import Row
 
 
 class TimestampedValue(NamedTuple):
@@ -16,6 +17,10 @@ class TimestampedValue(NamedTuple):
     timestamp_ms: int
 
 
+KeyAndValue = tuple[Any, Any]
+"""An entry, with the types of the store's columns."""
+
+
 class KeyValueStore(Store):
     """Values by key. Source: Kafka Streams `KeyValueStore` and `TimestampedKeyValueStore`.
 
@@ -23,47 +28,47 @@ class KeyValueStore(Store):
     is the record's.
     """
 
-    def get(self, key: Any) -> Any:
+    def get(self, key: object) -> Any:
         """Return the value of a key; None if there is none."""
         held = self._entries.get(ROWS, self._keys.encode(key))
         return None if held is None else self._shown(held.data, held.timestamp_ms)
 
-    def put(self, key: Any, value: Any, timestamp_ms: int | None = None) -> None:
+    def put(self, key: object, value: object, timestamp_ms: int | None = None) -> None:
         """Set the value of a key; None deletes it."""
         if timestamp_ms is not None:
             self._ensure_time(timestamp_ms)
         data = None if value is None else self._values.encode(value).encode()
         self._entries.put(ROWS, self._keys.encode(key), data, timestamp_ms)
 
-    def put_if_absent(self, key: Any, value: Any) -> Any:
+    def put_if_absent(self, key: object, value: object) -> Any:
         """Set the value of a key without one; return its previous value."""
         before = self.get(key)
         if before is None:
             self.put(key, value)
         return before
 
-    def delete(self, key: Any) -> Any:
+    def delete(self, key: object) -> Any:
         """Delete a key; return its previous value."""
         before = self.get(key)
         if before is not None:
             self.put(key, None)
         return before
 
-    def all(self) -> Iterator[tuple[Any, Any]]:
+    def all(self) -> Iterator[KeyAndValue]:
         """Yield keys and values in key order, as they are at the time of the call."""
         return self.range(None, None)
 
     def range(
-        self, low: Any = None, high: Any = None, *, reverse: bool = False
-    ) -> Iterator[tuple[Any, Any]]:
+        self, low: object = None, high: object = None, *, reverse: bool = False
+    ) -> Iterator[KeyAndValue]:
         """Yield entries with keys in a range with inclusive bounds; None is unbounded."""
         fits = self._wanted(low, high)
         return self._sorted(fits, reverse=reverse)
 
-    def prefix_scan(self, prefix: str) -> Iterator[tuple[Any, Any]]:
+    def prefix_scan(self, prefix: str) -> Iterator[KeyAndValue]:
         """Yield entries whose key, or its first column, is a text with this prefix."""
 
-        def fits(key: tuple[Any, ...]) -> bool:
+        def fits(key: Row) -> bool:
             return key[0] is not None and str(key[0]).startswith(prefix)
 
         return self._sorted(fits, reverse=False)
@@ -72,9 +77,7 @@ class KeyValueStore(Store):
         """Return the exact number of keys, by counting them."""
         return len(self._entries.scan(ROWS))
 
-    def _sorted(
-        self, fits: Callable[[tuple[Any, ...]], bool], *, reverse: bool
-    ) -> Iterator[tuple[Any, Any]]:
+    def _sorted(self, fits: Callable[[Row], bool], *, reverse: bool) -> Iterator[KeyAndValue]:
         found = ((self._keys.decode(data), held) for data, held in self._entries.scan(ROWS).items())
         rows = sorted(
             ((key, held) for key, held in found if fits(key)),

@@ -11,7 +11,8 @@ Threads: one at a time. Source: Kafka Streams `ProcessorNode`, `StreamTask`.
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple, Protocol, cast
 
 from duolog.core.errors import DuologError, StatementError
 from duolog.core.exception_text import describe_exception
@@ -35,6 +36,8 @@ from duolog.functions.processors.store import Store
 from duolog.plan.awaiting import ensure_awaits_nothing
 from duolog.plan.durations import Duration, milliseconds
 from duolog.plan.processors import Definition
+from duolog.plan.types import Column
+from duolog.serde.row import Row
 
 
 class ProcessorId(NamedTuple):
@@ -48,8 +51,8 @@ class ProcessorId(NamedTuple):
 class Given(NamedTuple):
     """An input record: columns of key and value, None if they are null."""
 
-    key: tuple[Any, ...] | None
-    value: tuple[Any, ...] | None
+    key: Row | None
+    value: Row | None
     timestamp_ms: int
     headers: Headers
     metadata: RecordMetadata
@@ -59,8 +62,8 @@ class Forwarded(NamedTuple):
     """A forwarded record: the number of its output, and columns by name."""
 
     output: int
-    key: dict[str, Any] | None
-    value: dict[str, Any] | None
+    key: dict[str, object] | None
+    value: dict[str, object] | None
     timestamp_ms: int
     headers: Headers
 
@@ -92,7 +95,7 @@ class ProcessorRuntime:
         self._stores = stores
         self._clock = clock
         self._schedules = Schedules()
-        self._instance: Any = None
+        self._instance: _Instance | None = None
         self._begins = False
         self._stream_time = -1
         self._metadata: RecordMetadata | None = None
@@ -133,7 +136,7 @@ class ProcessorRuntime:
             self._schedules.restore(stored)
         return output
 
-    def _made(self) -> Any:
+    def _made(self) -> "_Instance":
         made = self._definition.make()
         if not callable(getattr(made, "process", None)):
             raise StatementError(
@@ -141,7 +144,7 @@ class ProcessorRuntime:
                 "processor",
                 hint="Use a Processor class, or a function that returns a new one each time.",
             )
-        return made
+        return cast("_Instance", made)
 
     def process(self, given: Given, stream_time: int) -> ProcessorOutput:
         """Call it with a record."""
@@ -155,7 +158,9 @@ class ProcessorRuntime:
         record = make(key, columns, given.timestamp_ms, given.headers)
         for store in self._stores.values():
             store.at(given.timestamp_ms)
-        output = self._called("process", lambda: self._instance.process(record))
+        instance = self._instance
+        assert instance is not None, "begin() creates it"
+        output = self._called("process", lambda: instance.process(record))
         self._metadata = None
         return output
 
@@ -166,7 +171,7 @@ class ProcessorRuntime:
         for schedule in self._schedules.pass_due(kind, now):
             for store in self._stores.values():
                 store.at(max(now, 0))
-            one = self._called("punctuation", lambda of=schedule: of.callback(now))  # type: ignore[misc]
+            one = self._called("punctuation", partial(schedule.callback, now))
             output.forwarded += one.forwarded
             output.errors += one.errors
         return output
@@ -312,19 +317,27 @@ class _Cancel:
         self._schedule.cancelled = True
 
 
+class _Instance(Protocol):
+    """A user's processor, as it is called."""
+
+    def init(self, context: ProcessorRuntime, /) -> object: ...
+    def process(self, record: Record, /) -> object: ...
+    def close(self) -> object: ...
+
+
 class _Columns:
     """The columns of a key, converted between records and rows."""
 
-    def __init__(self, columns: tuple[Any, ...]) -> None:
+    def __init__(self, columns: tuple[Column, ...]) -> None:
         self._names = [column.name for column in columns]
         self._codecs = [Codec(column.type) for column in columns]
 
-    def shown(self, key: tuple[Any, ...]) -> Any:
+    def shown(self, key: Row) -> object:
         if all(part is None for part in key):
             return None
         return key[0] if len(key) == 1 else key
 
-    def checked(self, key: Any) -> dict[str, Any] | None:
+    def checked(self, key: object) -> dict[str, object] | None:
         """Return a key by column; None for a null key.
 
         Raises:
@@ -345,7 +358,7 @@ class _Columns:
         }
 
 
-def _file_of(of: Any) -> str | None:
+def _file_of(of: object) -> str | None:
     for code in (getattr(type(of), "process", None), getattr(of, "process", None), of):
         found = getattr(getattr(code, "__code__", None), "co_filename", None)
         if found is not None:

@@ -4,8 +4,9 @@ Source: Kafka Streams `processor.api.Record`, `FixedKeyRecord`, `RecordMetadata`
 """
 
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, NoReturn, Self
+from typing import Any, Final, NamedTuple, NoReturn, Self, SupportsIndex
 
 from duolog.core.errors import StatementError
 
@@ -39,11 +40,11 @@ class Record:
                 detail="It must be milliseconds since 1970, from 0 to 2**63 - 1.",
             )
 
-    def with_key(self, key: Any) -> Self:
+    def with_key(self, key: object) -> Self:
         """Return a copy with another key."""
         return replace(self, key=key)
 
-    def with_value(self, value: Any) -> Self:
+    def with_value(self, value: object) -> Self:
         """Return a copy with another value."""
         return replace(self, value=value)
 
@@ -56,7 +57,7 @@ class Record:
         return replace(self, headers=headers)
 
 
-def _whole(timestamp_ms: Any) -> int:
+def _whole(timestamp_ms: SupportsIndex) -> int:
     try:
         return operator.index(timestamp_ms)
     except TypeError:
@@ -67,24 +68,26 @@ def _whole(timestamp_ms: Any) -> int:
         ) from None
 
 
-def checked_headers(headers: Any) -> Headers:
+def checked_headers(headers: Iterable[tuple[object, object]]) -> Headers:
     """Return headers that can be written.
 
     Raises:
         StatementError: they are not pairs of a name and bytes.
     """
+    found = list[tuple[str, bytes | None]]()
     try:
-        found = tuple((name, value) for name, value in headers)
+        pairs = tuple((name, value) for name, value in headers)
     except (TypeError, ValueError):
-        found = ((None, None),)
-    for name, value in found:
+        pairs = ((None, None),)
+    for name, value in pairs:
         if not isinstance(name, str) or not (value is None or isinstance(value, bytes)):
             raise StatementError(
                 f"{headers!r:.100} are not headers",
                 detail="They must be pairs of a name and bytes, or None.",
                 hint='Use (("trace", b"7"),).',
             )
-    return found
+        found.append((name, value))
+    return tuple(found)
 
 
 _MADE_HERE = object()
@@ -109,7 +112,7 @@ class FixedKeyRecord(Record):
             )
         Record.__post_init__(self)
 
-    def with_key(self, key: Any) -> NoReturn:
+    def with_key(self, key: object) -> NoReturn:
         """Refuse: the key is fixed."""
         raise StatementError(
             f"the key of a record of process_values() cannot be changed to {key!r}",
@@ -117,7 +120,7 @@ class FixedKeyRecord(Record):
         )
 
 
-def fixed(key: Any, value: Any, timestamp_ms: int, headers: Headers) -> FixedKeyRecord:
+def fixed(key: object, value: object, timestamp_ms: int, headers: Headers) -> FixedKeyRecord:
     """Return an input record of a processor with fixed keys."""
     return FixedKeyRecord(key, value, timestamp_ms, headers, _MADE_HERE)
 

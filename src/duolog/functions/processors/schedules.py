@@ -12,7 +12,7 @@ import enum
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 NEVER: Final = 2**63 - 1
 
@@ -46,7 +46,7 @@ class Schedule:
         self.at = following
 
 
-StoredSchedules = list[Any]
+StoredSchedules = list[list[str | int] | None]
 """Stored schedules: kind, interval and time of each; None if cancelled."""
 
 
@@ -58,7 +58,13 @@ class Schedules:
         self._due: dict[PunctuationType, list[Schedule]] = {kind: [] for kind in PunctuationType}
 
     def add(
-        self, kind: PunctuationType, interval: int, now: int, callback: Any, *, kept: bool
+        self,
+        kind: PunctuationType,
+        interval: int,
+        now: int,
+        callback: Callable[[int], object],
+        *,
+        kept: bool,
     ) -> Schedule:
         """Schedule a callback; by stream time it is due after the next record."""
         at = 0 if kind is PunctuationType.STREAM_TIME else now + interval
@@ -101,6 +107,6 @@ class Schedules:
             if known is None:
                 schedule.cancelled = True
             elif known[:2] == [schedule.kind.value, schedule.interval]:
-                schedule.at = known[2]
+                schedule.at = int(known[2])
         for due in self._due.values():
             heapq.heapify(due)

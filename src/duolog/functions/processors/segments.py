@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from duolog.functions.processors.store import Store, in_order
+from duolog.serde.row import Row
 
 ABOUT: Final = 0
 """The bucket of a store's metadata."""
@@ -46,7 +47,7 @@ SegmentRow = list[Any]
 class SegmentedStore(ExpiringStore):
     """Rows by key and time, in segments."""
 
-    def _put(self, key: Any, at: int, beside: int, value: Any) -> None:
+    def _put(self, key: object, at: int, beside: int, value: object) -> None:
         """Put or delete a row; an expired one is dropped, as in Kafka Streams."""
         data = self._keys.encode(key)
         text = None if value is None else self._values.encode(value)
@@ -85,7 +86,7 @@ class SegmentedStore(ExpiringStore):
     def _write(self, segment: int, key: bytes, rows: list[SegmentRow]) -> None:
         self._entries.put(SEGMENTS + segment, key, write_rows(rows) if rows else None)
 
-    def _of_key(self, key: Any, first: int, last: int) -> Iterator[SegmentRow]:
+    def _of_key(self, key: object, first: int, last: int) -> Iterator[SegmentRow]:
         """Yield the rows of a key with times from `first` to `last`, earliest first."""
         data = self._keys.encode(key)
         time, segments = self._known()
@@ -96,8 +97,8 @@ class SegmentedStore(ExpiringStore):
                     yield [row[0], row[1], self._value(row[2])]
 
     def _of_all(
-        self, low: Any, high: Any, first: int, last: int
-    ) -> Iterator[tuple[tuple[Any, ...], SegmentRow]]:
+        self, low: object, high: object, first: int, last: int
+    ) -> Iterator[tuple[Row, SegmentRow]]:
         """Yield the rows of keys in a range, ordered by key and time."""
         fits = self._wanted(low, high)
         time, segments = self._known()
@@ -115,7 +116,7 @@ class SegmentedStore(ExpiringStore):
         length = self._spec.segment_ms
         return [one for one in segments if first // length <= one <= last // length]
 
-    def _value(self, text: str) -> Any:
+    def _value(self, text: str) -> object:
         return self._values.decode(self._values.parse(text))
 
 

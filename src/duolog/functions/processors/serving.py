@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal as PythonDecimal
-from typing import Any, Final
+from typing import Final
 
 from duolog.functions import values
 from duolog.functions.processors import wire
@@ -177,7 +177,7 @@ class _Defined:
         ]
 
     def given(self, item: wire.Item) -> Given:
-        row: dict[str, Any] = self._decode(item.data.decode())
+        row: dict[str, object] = self._decode(item.data.decode())
         found = [row.get(name) for name in self._names]
         for number, read in self._readers:
             if found[number] is not None:

@@ -8,9 +8,12 @@ from duolog.core.errors import StatementError
 from duolog.functions.processors.codecs import KeyCodec, ValueCodec
 from duolog.functions.processors.entries import Entries
 from duolog.plan.processors import KeptStore
+from duolog.serde.row import Row
 
 ROWS: Final = 1
 """The bucket of rows without windows."""
+SortKey = tuple[tuple[int, Any], ...]
+"""Sorts keys: each column has the order of its kind, and is comparable to others of it."""
 
 
 class Store:
@@ -54,19 +57,19 @@ class Store:
                 detail="Times are milliseconds since 1970, and must not be negative.",
             )
 
-    def _wanted(self, low: Any, high: Any) -> Callable[[tuple[Any, ...]], bool]:
+    def _wanted(self, low: object, high: object) -> Callable[[Row], bool]:
         """Return a predicate for keys in a range with inclusive bounds; None is unbounded."""
         first = None if low is None else in_order(self._keys.decode(self._keys.encode(low)))
         last = None if high is None else in_order(self._keys.decode(self._keys.encode(high)))
 
-        def fits(key: tuple[Any, ...]) -> bool:
+        def fits(key: Row) -> bool:
             at = in_order(key)
             return (first is None or first <= at) and (last is None or at <= last)
 
         return fits
 
 
-def in_order(key: tuple[Any, ...]) -> tuple[Any, ...]:
+def in_order(key: Row) -> SortKey:
     """Return a key's sort key: NaN after numbers, nulls last, values without an order by text."""
     return tuple(
         (2, 0) if value is None else (1, 0) if value != value else (0, _ordered(value))  # noqa: PLR0124 - NaN alone is not what it is
@@ -74,5 +77,5 @@ def in_order(key: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def _ordered(value: Any) -> Any:
+def _ordered(value: object) -> object:
     return str(value) if isinstance(value, dict | list | tuple) else value

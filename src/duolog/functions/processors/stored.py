@@ -1,17 +1,18 @@
 """Rows of a processor's store for readers outside of it: interactive queries and tests."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from duolog.functions.processors.codecs import KeyCodec, ValueCodec
 from duolog.functions.processors.segments import parse_rows, time_of
 from duolog.plan.processors import KeptStore
+from duolog.serde.row import Row
 
 _GOING: Final = ("window", "session")
 """The kinds whose rows expire; the latest version of a versioned store does not."""
 _ABOUT: Final = b""
 """The key of a store's metadata, shorter than any key of a row."""
-Shown = tuple[tuple[Any, ...], tuple[Any, ...], int]
+Shown = tuple[Row, Row, int]
 """Key and value columns, and the timestamp."""
 
 

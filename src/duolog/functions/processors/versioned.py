@@ -26,7 +26,7 @@ class VersionedStore(ExpiringStore):
     Versions can be read for as long as the retention, counted from the greatest time put.
     """
 
-    def put(self, key: Any, value: Any, timestamp_ms: int) -> None:
+    def put(self, key: object, value: object, timestamp_ms: int) -> None:
         """Set the value from a time until the next version, or delete it. Ignore expired times."""
         self._ensure_time(timestamp_ms)
         data = self._keys.encode(key)
@@ -43,7 +43,7 @@ class VersionedStore(ExpiringStore):
         versions.sort(key=lambda one: one[0])
         self._entries.put(ROWS, data, write_rows(self._still_known(versions, time)), timestamp_ms)
 
-    def delete(self, key: Any, timestamp_ms: int) -> Versioned | None:
+    def delete(self, key: object, timestamp_ms: int) -> Versioned | None:
         """Delete a value from a time on; return the version valid then. Ignore an expired time."""
         if timestamp_ms < self._gone_by(self._known()[0]):
             return None
@@ -51,7 +51,7 @@ class VersionedStore(ExpiringStore):
         self.put(key, None, timestamp_ms)
         return before
 
-    def get(self, key: Any, as_of_ms: int | None = None) -> Versioned | None:
+    def get(self, key: object, as_of_ms: int | None = None) -> Versioned | None:
         """Return the latest version, or the one at a time; None if missing or expired."""
         versions = self._versions(self._keys.encode(key))
         if as_of_ms is not None and as_of_ms < self._gone_by(self._known()[0]):

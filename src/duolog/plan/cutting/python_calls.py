@@ -9,7 +9,7 @@ Pure: the lowering and `explain` use the same functions.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from duolog.plan.cutting.levels import Edge, Levels
 from duolog.plan.expressions import Call, Cast, Expression, Item, PythonCall
@@ -219,7 +219,7 @@ def _why(node: Node) -> str:
     return "its step asks for it as for any expression"
 
 
-def _within(part: Any) -> Iterator[PythonCall | KeyFunction]:
+def _within(part: object) -> Iterator[PythonCall | KeyFunction]:
     """Yield all calls in the parts of a node, without those of other nodes."""
     if isinstance(part, KeyFunction):
         yield part

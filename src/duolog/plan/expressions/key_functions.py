@@ -16,6 +16,9 @@ from duolog.plan.types import Column
 
 PARTITIONS_MAX = 2**31 - 1
 
+OfKey = Callable[[Any], int | None]
+"""A function of a key: the value of a single column, or a tuple."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeyFunction(Expression):
@@ -24,7 +27,7 @@ class KeyFunction(Expression):
     Allowed only as a partitioner.
     """
 
-    function: Callable[[Any], int | None]
+    function: OfKey
     key: tuple[Column, ...]
 
     def __str__(self) -> str:
@@ -41,7 +44,7 @@ class KeyFunction(Expression):
         Raises:
             ValueError: the result is not a partition. Errors of the function are passed on.
         """
-        key: Any = None
+        key: object = None
         if row is not None and any(value is not None for value in row):
             key = row[0] if len(row) == 1 else tuple(row)
         found = self.function(key)
@@ -57,7 +60,7 @@ class KeyFunction(Expression):
         return partition
 
 
-def key_function(function: Callable[[Any], int | None], schema: Schema) -> KeyFunction:
+def key_function(function: OfKey, schema: Schema) -> KeyFunction:
     """Return a partitioner that calls `function` with the key of records of this schema.
 
     Raises:

@@ -13,11 +13,11 @@ after a failure.
 
 import functools
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any, Literal
 
+from duolog.core.callables import AnyFunction
 from duolog.plan.awaiting import is_async_generator, is_coroutine, is_generator
 from duolog.plan.errors import InvalidPlan, TypeMismatch
 from duolog.plan.types import BIGINT, DOUBLE, INT, NULL, Array, Type
@@ -62,7 +62,7 @@ class Gathered:
 class PythonFunction:
     """A function, the types of its arguments, and the type of its result."""
 
-    function: Callable[..., Any]
+    function: AnyFunction
     parameters: tuple[Type | None, ...]
     """None accepts an argument of any type."""
     result: Type

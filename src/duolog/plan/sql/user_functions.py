@@ -14,10 +14,11 @@ then null, and an aggregate ignores the value. Source: ksqlDB's documentation of
 functions, which treats parameters of primitive types like this.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Final, Literal, TypeVar
 
+from duolog.core.callables import AnyFunction
 from duolog.core.errors import StatementError
 from duolog.core.exception_text import describe_exception
 from duolog.plan.sql.signatures import Signature, SqlFunction, Types
@@ -26,6 +27,7 @@ from duolog.plan.types import Type
 
 Kind = Literal["scalar", "aggregate", "table"]
 Step = Literal["call", "initialize", "aggregate", "undo", "merge", "map"]
+PartT = TypeVar("PartT")
 
 FAMILIES: Final[dict[Kind, str]] = {"scalar": "OTHER", "aggregate": "AGGREGATE", "table": "TABLE"}
 """The family that SHOW FUNCTIONS reports for a function without one."""
@@ -55,11 +57,11 @@ class Overload:
 class Body:
     """The Python code of an overload; loading a module again creates a new one."""
 
-    called: Callable[..., Any]
+    called: AnyFunction
     """The function, or the class of an aggregate."""
-    annotations: tuple[Any, ...]
+    annotations: tuple[object, ...]
     """The annotations of the parameters, in order: arguments become annotated dataclasses."""
-    state_annotation: Any = None
+    state_annotation: object = None
     place: str = ""
     """The source line of its definition: `scoring.py:12`."""
 
@@ -91,7 +93,7 @@ class Code:
         if later is not self._now:
             self._now._later = later  # noqa: SLF001 - as above
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # Another process receives the current code.
         return Code, (self._now._bodies, self._now._missing)  # noqa: SLF001 - as above
 
@@ -155,7 +157,7 @@ class Routine:
     )
     """The latest binding and its code. A search that compares routines costs more than a call."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         said = (self.function, self.number, self.step, self.arguments, self.result, self.constants)
         return Routine, said
 
@@ -177,7 +179,7 @@ class Routine:
         given = f"({', '.join(map(repr, self.constants))})" if self.constants else ""
         return f"{self.name}{given}"
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: object) -> object:
         """Return the result for row values, as `bound` does, but null if a step of a row fails.
 
         The result is therefore the same whether it is called alone or for many records, and in any
@@ -198,7 +200,7 @@ class Routine:
         """True if it is a step of a row: the row continues with null if it fails."""
         return self.step in _NULL_WHERE_IT_FAILS
 
-    def called_with(self, values: Sequence[Any]) -> Any:
+    def called_with(self, values: Sequence[object]) -> object:
         """Return the result for values in row form.
 
         Raises:
@@ -209,7 +211,7 @@ class Routine:
             self._kept[:] = [(body, self.bound())]
         return self._kept[0][1](values)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> str:
         # Plans and errors ask every function for its name.
         if name == "__qualname__":
             return self.name
@@ -233,7 +235,7 @@ class Routine:
 class Bound:
     """A routine with conversions of arguments and result, and its arguments that are not null."""
 
-    def __init__(self, routine: Routine, body: Body, called: Callable[..., Any]) -> None:
+    def __init__(self, routine: Routine, body: Body, called: AnyFunction) -> None:
         self._routine = routine
         self._body = body
         self._called = called
@@ -246,7 +248,7 @@ class Bound:
         # The state of an aggregate is unchanged if a value is ignored.
         self._passed_over = routine.step in {"aggregate", "undo"}
 
-    def __call__(self, values: Sequence[Any]) -> Any:
+    def __call__(self, values: Sequence[object]) -> object:
         for at in self._strict:
             if values[at] is None:
                 return values[0] if self._passed_over else None
@@ -259,13 +261,13 @@ class Bound:
         except Exception as error:
             raise FunctionFailed(self._described(error)) from error
 
-    def _converted(self, values: Sequence[Any]) -> list[Any]:
+    def _converted(self, values: Sequence[object]) -> list[object]:
         return [
             value if take is None or value is None else take(value)
             for take, value in zip(self._taken, values, strict=True)
         ]
 
-    def _annotations(self) -> tuple[Any, ...]:
+    def _annotations(self) -> tuple[object, ...]:
         """Return the annotation of each argument of the step."""
         routine, overload = self._routine, self._routine.overload
         kept, columns = self._body.state_annotation, self._body.annotations
@@ -308,7 +310,7 @@ def missing_function(function: UserFunction) -> StatementError:
     )
 
 
-def _spread(of: tuple[Any, ...], signature: Signature, count: int) -> tuple[Any, ...]:
+def _spread(of: tuple[PartT, ...], signature: Signature, count: int) -> tuple[PartT, ...]:
     """Return one item of `of` per argument, for `count`; a variadic parameter may take several."""
     if not signature.variadic:
         return of[:count]
@@ -317,7 +319,7 @@ def _spread(of: tuple[Any, ...], signature: Signature, count: int) -> tuple[Any,
     return of[:at] + of[at : at + 1] * times + of[at + 1 :]
 
 
-def _line_in(error: Exception, body: Callable[..., Any]) -> str:
+def _line_in(error: Exception, body: object) -> str:
     """Return the last line of the function's own module in a traceback; empty if there is none."""
     module = getattr(body, "__module__", None)
     found = ""

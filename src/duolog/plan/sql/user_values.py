@@ -44,7 +44,7 @@ _BITS: Final = {INT: 32, BIGINT: 64}
 _WIDE: Final = Context(prec=100)
 
 
-def to_python(of: Type, annotation: Any = None) -> Convert | None:
+def to_python(of: Type, annotation: object = None) -> Convert | None:
     """Return the conversion of a row's value to a function's argument; None if identity."""
     annotation = without_none(annotation)
     if not any(part == TIME or isinstance(part, Struct) for part in parts_of(of)):
@@ -91,7 +91,7 @@ def field_name(name: str) -> str:
     return name.upper()
 
 
-def without_none(annotation: Any) -> Any:
+def without_none(annotation: object) -> Any:
     """Return an annotation without `| None` and without `Annotated`."""
     if get_origin(annotation) is Annotated:
         return without_none(get_args(annotation)[0])
@@ -101,7 +101,7 @@ def without_none(annotation: Any) -> Any:
     return annotation
 
 
-def _part(annotation: Any, at: int) -> Any:
+def _part(annotation: object, at: int) -> object:
     args = get_args(annotation)
     return args[at] if len(args) > at else None
 
@@ -117,10 +117,10 @@ def _entries(key: Convert | None, value: Convert | None) -> Convert:
     return lambda entries: {of_key(k): of_value(v) for k, v in entries.items()}
 
 
-def _struct_to_python(of: Struct, annotation: Any) -> Convert:
-    hints: Mapping[str, Any] = {}
+def _struct_to_python(of: Struct, annotation: object) -> Convert:
+    hints: Mapping[str, object] = {}
     names = {column.name: column.name for column in of.fields}
-    made: Callable[..., Any] = dict
+    made: Callable[..., object] = dict
     if is_dataclass(annotation) and isinstance(annotation, type):
         hints = get_type_hints(annotation, include_extras=True)
         names = {field_name(one.name): one.name for one in fields(annotation)}
@@ -131,7 +131,7 @@ def _struct_to_python(of: Struct, annotation: Any) -> Convert:
         for column in of.fields
     ]
 
-    def convert(value: Mapping[str, Any]) -> Any:
+    def convert(value: Mapping[str, object]) -> object:
         given = {}
         for name, to, change in parts:
             part = value.get(name)
@@ -145,7 +145,7 @@ def _struct_from_python(of: Struct) -> Convert:
     parts = [(column.name, _or_null(from_python(column.type))) for column in of.fields]
     known = {name for name, _ in parts}
 
-    def convert(value: Any) -> dict[str, Any]:
+    def convert(value: object) -> dict[str, object]:
         if is_dataclass(value) and not isinstance(value, type):
             given = {field_name(one.name): getattr(value, one.name) for one in fields(value)}
         else:
@@ -158,13 +158,13 @@ def _struct_from_python(of: Struct) -> Convert:
     return convert
 
 
-def _known(value: Any, of: Type, *kinds: type) -> Any:
+def _known(value: object, of: Type, *kinds: type) -> Any:
     if not isinstance(value, kinds):
         raise TypeError(f"it returned {_shown(value)}, not {of}")
     return value
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = repr(value)
     text = text if len(text) <= 80 else f"{text[:77]}..."
     return f"{text} ({type(value).__name__})"
@@ -185,7 +185,7 @@ def _double(value: Any) -> float:
     return float(value)
 
 
-def _decimal(value: Any, of: Decimal) -> PythonDecimal:
+def _decimal(value: object, of: Decimal) -> PythonDecimal:
     if isinstance(value, bool) or not isinstance(value, PythonDecimal | int):
         raise TypeError(f"it returned {_shown(value)}, not {of}")
     exact = PythonDecimal(value)
@@ -197,20 +197,20 @@ def _decimal(value: Any, of: Decimal) -> PythonDecimal:
     return found
 
 
-def _timestamp(value: Any) -> dt.datetime:
+def _timestamp(value: object) -> dt.datetime:
     found: dt.datetime = _known(value, TIMESTAMP, dt.datetime)
     found = found.replace(tzinfo=dt.UTC) if found.tzinfo is None else found.astimezone(dt.UTC)
     return found.replace(microsecond=found.microsecond // 1000 * 1000)
 
 
-def _date(value: Any) -> dt.date:
+def _date(value: object) -> dt.date:
     if isinstance(value, dt.datetime):
         raise TypeError(f"it returned {_shown(value)}, not DATE")
     found: dt.date = _known(value, DATE, dt.date)
     return found
 
 
-def _time(value: Any) -> int:
+def _time(value: object) -> int:
     found: dt.time = _known(value, TIME, dt.time)
     seconds = found.hour * 3600 + found.minute * 60 + found.second
     return seconds * 1000 + found.microsecond // 1000
@@ -227,7 +227,7 @@ def _or_null(convert: Convert) -> Convert:
     return lambda value: None if value is None else convert(value)
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> object:
     return value
 
 

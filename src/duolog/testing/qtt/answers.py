@@ -35,6 +35,7 @@ from duolog.runtime.store_rows import hashable
 from duolog.runtime.topic_values import TopicValues
 from duolog.serde.row import Row
 from duolog.testing.kernel_evaluator import KernelEvaluator
+from duolog.testing.qtt.cases import JsonObject
 from duolog.testing.qtt.comparison import same_value
 from duolog.testing.qtt.conditions import Mismatch
 from duolog.testing.qtt.topics import Topics
@@ -167,7 +168,7 @@ def _most(select: exp.Query) -> int | None:
 def _present(source: SourceInfo, records: Sequence[SourceRecord]) -> list[Row]:
     reader = SourceRows(source)
     placed: list[Row] = []
-    by_key: dict[Any, Row] = {}
+    by_key: dict[object, Row] = {}
     for record in records:
         message: Any = _Read(record)
         try:
@@ -184,7 +185,7 @@ def _present(source: SourceInfo, records: Sequence[SourceRecord]) -> list[Row]:
     return list(by_key.values()) if source.is_table else placed
 
 
-def ensure_answer(answer: Answer, wanted: Sequence[dict[str, Any]], *, in_order: bool) -> None:
+def ensure_answer(answer: Answer, wanted: Sequence[JsonObject], *, in_order: bool) -> None:
     """Compare the answer of a SELECT with the expected parts.
 
     Raises:
@@ -222,7 +223,7 @@ def ensure_answer(answer: Answer, wanted: Sequence[dict[str, Any]], *, in_order:
         left.remove(same)
 
 
-def _ensure_header(answer: Answer, told: dict[str, Any]) -> None:
+def _ensure_header(answer: Answer, told: JsonObject) -> None:
     columns = [f"`{column.name}` {sql_name(column.type)}" for column in answer.columns]
     if "schema" in told:
         with_headers = _HEADER.sub("", told["schema"])

@@ -11,9 +11,10 @@ import json
 import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from duolog.ksql.catalog.catalog import SourceWindow, SqlColumn, SqlFormat
+from duolog.testing.qtt.cases import JsonObject
 
 _PACKED: Final = {"INT": ">i", "BIGINT": ">q", "DOUBLE": ">d"}
 
@@ -97,7 +98,7 @@ _CODECS: Final[dict[str, tuple[_Encode, _Decode]]] = {
 }
 
 
-def windowed(key: bytes | None, window: dict[str, Any] | None) -> bytes | None:
+def windowed(key: bytes | None, window: JsonObject | None) -> bytes | None:
     """Append the bounds of a window to a key."""
     if key is None or window is None:
         return key

@@ -7,6 +7,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+JsonObject = dict[str, Any]
+"""A parsed object of JSON."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -16,22 +19,22 @@ class Case:
     category: str
     name: str
     statements: tuple[str, ...]
-    spec: dict[str, Any]
+    spec: JsonObject
 
     @property
     def title(self) -> str:
         return f"{self.file} - {self.name}"
 
     @property
-    def inputs(self) -> list[dict[str, Any]]:
+    def inputs(self) -> list[JsonObject]:
         return list(self.spec.get("inputs", ()))
 
     @property
-    def outputs(self) -> list[dict[str, Any]]:
+    def outputs(self) -> list[JsonObject]:
         return list(self.spec.get("outputs", ()))
 
     @property
-    def expected_error(self) -> dict[str, Any] | None:
+    def expected_error(self) -> JsonObject | None:
         """The expected error of the last statement; tests of the REST server call it otherwise."""
         return self.spec.get("expectedException") or self.spec.get("expectedError")
 

@@ -4,14 +4,14 @@ Source: ksqlDB's own runner, as described next to the cases: lists are checked a
 """
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.catalog.format_support import Part, features_of
 from duolog.ksql.session import parse
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.types import type_from
-from duolog.testing.qtt.cases import Case
+from duolog.testing.qtt.cases import Case, JsonObject
 
 DEFAULT_PARTITIONS: Final = 4
 """The partitions of a topic that is only declared by a statement."""
@@ -54,7 +54,7 @@ def skipped_topics(case: Case) -> list[str]:
     return [topic["name"] for topic in wanted if topic["name"].endswith(_INTERNAL)]
 
 
-def _ensure_source(wanted: dict[str, Any], catalog: Catalog) -> None:
+def _ensure_source(wanted: JsonObject, catalog: Catalog) -> None:
     name = wanted["name"]
     source = catalog.sources.get(name)
     if source is None:
@@ -95,9 +95,7 @@ def _ensure_columns(name: str, source: SourceInfo, schema: str, catalog: Catalog
     _ensure(f"{name}: columns", [str(c) for c in found], [str(c) for c in ordered])
 
 
-def _ensure_format(
-    name: str, part: Part, source: SourceInfo, wanted: dict[str, Any] | None
-) -> None:
+def _ensure_format(name: str, part: Part, source: SourceInfo, wanted: JsonObject | None) -> None:
     if wanted is None:
         return
     of: SqlFormat = source.key_format if part == "Key" else source.value_format
@@ -112,7 +110,7 @@ def _ensure_format(
             _ensure(f"{name}: size of windows", source.window.size_ms, int(size))
 
 
-def _ensure_topic(wanted: dict[str, Any], catalog: Catalog) -> None:
+def _ensure_topic(wanted: JsonObject, catalog: Catalog) -> None:
     name = wanted["name"]
     source = next((one for one in catalog.sources.values() if one.topic == name), None)
     if source is None:

@@ -5,7 +5,6 @@ Source: ksqlDB's own runner, as described next to the cases.
 
 import base64
 from collections.abc import Iterator
-from typing import Any
 
 from sqlglot import exp
 
@@ -15,7 +14,7 @@ from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.ksql.statements.state import Done, InsertedRow
 from duolog.testing.qtt.answers import Answering, ensure_answer
 from duolog.testing.qtt.bytes import decode, encode, unwindowed, windowed
-from duolog.testing.qtt.cases import Case
+from duolog.testing.qtt.cases import Case, JsonObject
 from duolog.testing.qtt.comparison import same
 from duolog.testing.qtt.conditions import Mismatch, declared_partitions, ensure_conditions
 from duolog.testing.qtt.plan_runs import PlanRun, in_memory
@@ -98,7 +97,7 @@ class CaseRun:
                 return source
         raise Mismatch(f"no stream or table is over topic {topic}")
 
-    def _input(self, record: dict[str, Any]) -> SourceRecord:
+    def _input(self, record: JsonObject) -> SourceRecord:
         source = self._source(record["topic"])
         key = encode(source.key_format, source.key, record.get("key"))
         value = encode(source.value_format, source.value, record.get("value"))
@@ -130,7 +129,7 @@ class CaseRun:
             self._topics.take(out)
 
     def _compare(self) -> None:
-        wanted: dict[str, list[dict[str, Any]]] = {}
+        wanted: dict[str, list[JsonObject]] = {}
         for record in self._case.outputs:
             wanted.setdefault(record["topic"], []).append(record)
         for topic, records in wanted.items():
@@ -153,7 +152,7 @@ class CaseRun:
         )
 
     def _compare_record(
-        self, source: SourceInfo, what: str, found: SourceRecord, wanted: dict[str, Any]
+        self, source: SourceInfo, what: str, found: SourceRecord, wanted: JsonObject
     ) -> None:
         data, bounds = unwindowed(found.key, source.window)
         key = decode(source.key_format, source.key, data)
@@ -173,7 +172,7 @@ class CaseRun:
             raise Mismatch(f"{what}: headers are {found.headers}, expected {_headers(wanted)}")
 
 
-def _headers(record: dict[str, Any]) -> tuple[tuple[str, bytes | None], ...]:
+def _headers(record: JsonObject) -> tuple[tuple[str, bytes | None], ...]:
     return tuple(
         (header["KEY"], None if header.get("VALUE") is None else base64.b64decode(header["VALUE"]))
         for header in record.get("headers") or ()

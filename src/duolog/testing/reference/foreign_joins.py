@@ -207,7 +207,7 @@ def foreign_table(node: ForeignTable) -> Run:
     return run
 
 
-def _nulls_first(key: Row) -> list[Any]:
+def _nulls_first(key: Row) -> list[tuple[bool, object]]:
     """Return the sort key of a key: some of its columns may be null."""
     return [(part is not None, part) for part in key]
 

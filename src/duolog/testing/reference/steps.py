@@ -6,22 +6,22 @@ Nothing is changed in place, because an accumulator may be read again.
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from duolog.plan.types import Map, Struct, Type
 from duolog.testing.reference.casts import BITS, wrap
 from duolog.testing.reference.scalars import Scalar, Value, order_key
 
-_Values = dict[Any, tuple[Value, int]]
+_Values = dict[Value, tuple[Value, int]]
 _FACTOR: Final = 1.01 / 0.99
 _MIDDLE: Final = 40_000
 _NAN: Final = 2**31 - 1
 
 
-def _frozen(value: Value) -> Any:
+def _frozen(value: Value) -> Value:
     """Return the sort key of a value, as a dict key."""
 
-    def freeze(part: Any) -> Any:
+    def freeze(part: object) -> object:
         return tuple(map(freeze, part)) if isinstance(part, list | tuple) else part
 
     return freeze(order_key(value))
@@ -50,7 +50,7 @@ def _same(one: Value, other: Value) -> bool:
     return bool(_identity(one) == _identity(other))
 
 
-def _identity(value: Value) -> Any:
+def _identity(value: Value) -> object:
     """Return an object that is equal for equal values; for maps, in any order of keys."""
     match value:
         case list():
