@@ -20,6 +20,7 @@ from duolog.testing.reference.entries import (
     Stores,
     TimestampedRow,
     after,
+    bounds_of,
     is_null,
     made,
     named,
@@ -76,9 +77,8 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
         for session in touched:
             row = merge(row, store[session].row)
         row = add(entry.key, entry.value, row, at, entry)
-        start = min([at, *(session[-2] for session in touched)])  # type: ignore[type-var]
-        end = max([at, *(session[-1] for session in touched)])  # type: ignore[type-var]
-        assert isinstance(end, int)
+        start = min([at, *(bounds_of(session)[0] for session in touched)])
+        end = max([at, *(bounds_of(session)[1] for session in touched)])
         return (*entry.key, start, end), TimestampedRow(row, end)
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
@@ -87,12 +87,12 @@ def _in_sessions(node: AggregateNode, windows: SessionWindows) -> Run:
         store, at, gap = stores[node.store], entry.timestamp_ms, windows.gap_ms
         stream_time = _stream_time(node, entry, stores)
         closed, over = stream_time - windows.closes_after_ms, node.let_go_until(stream_time)
+        earliest, latest = max(over + 1, at - gap), at + gap
+        sessions = ((key, bounds_of(key)) for key in store if key[:-2] == entry.key)
         touched = sorted(
-            key
-            for key in store
-            if key[:-2] == entry.key and key[-1] >= max(over + 1, at - gap) and key[-2] <= at + gap  # type: ignore[operator]
+            key for key, (start, end) in sessions if end >= earliest and start <= latest
         )
-        if max([at, *(key[-1] for key in touched)]) <= closed:  # type: ignore[type-var, operator]
+        if max([at, *(bounds_of(key)[1] for key in touched)]) <= closed:
             return []
         key, now = joined(entry, touched, stores)
         result = replace(entry, key=key, value=results(key, now), timestamp_ms=now.timestamp_ms)
@@ -138,12 +138,12 @@ def _told_on_close(node: AggregateNode, update: Run) -> Run:
         assert node.windows is not None
         closed = _stream_time(node, entry, stores) - node.windows.closes_after_ms
         stores[_emitted(node)] = {(): TimestampedRow((emitted,), max(emitted, closed))}
-        leaving = sorted((key for key in store if emitted < key[-1] <= closed), key=place)  # type: ignore[operator]
+        leaving = sorted((key for key in store if emitted < bounds_of(key)[1] <= closed), key=place)
         since = _emitted_since(node, entry, stores)
         return [
             made(entry, results(key, store[key]), store[key].timestamp_ms, key)
             for key in leaving
-            if since is None or key[-2] >= since  # type: ignore[operator]
+            if since is None or bounds_of(key)[0] >= since
         ]
 
     return _OnClose(node, run, emit)

@@ -57,6 +57,14 @@ def is_null(key: Row) -> bool:
     return all(column is None for column in key)
 
 
+def bounds_of(key: Row) -> tuple[int, int]:
+    """Return the start and the end of the window in a key."""
+    start, end = key[-2:]
+    assert isinstance(start, int), key
+    assert isinstance(end, int), key
+    return start, end
+
+
 class NewRowFailed(RecordError):
     """The new row of a change could not be computed; `left` is the rest of the change."""
 

@@ -7,7 +7,7 @@ Source: Kafka Streams `KStreamKStreamJoin`, `KStreamJoinWindow`, `InMemoryWindow
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, cast
 
 from duolog.plan.expressions import Scope
 from duolog.plan.formats import internal_key_format
@@ -169,7 +169,7 @@ class _Side:
 
 def _next(store: Store, place: int) -> int:
     """Return a number greater than those at this index of a store's keys."""
-    return 1 + max((at[place] for at in store), default=0)  # type: ignore[type-var, operator]
+    return 1 + max((cast("int", at[place]) for at in store), default=0)
 
 
 def _observe(store: str, entry: Entry, stores: Stores) -> int:

@@ -5,13 +5,23 @@ Source: Kafka Streams `KTableSuppressProcessor`, `InMemoryTimeOrderedKeyValueCha
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import Suppress
 from duolog.runtime.store_rows import StoredRow
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde
-from duolog.testing.reference.entries import Entry, Run, Store, Stores, TimestampedRow, after, made
+from duolog.testing.reference.entries import (
+    Entry,
+    Run,
+    Store,
+    Stores,
+    TimestampedRow,
+    after,
+    bounds_of,
+    made,
+)
 
 
 class Full(Exception):
@@ -39,7 +49,7 @@ def suppress(node: Suppress) -> Run:
         return item[1].since_ms, keys.serialize(item[0]) or b""
 
     def run(entry: Entry, stores: Stores) -> Sequence[Entry]:
-        waiting: dict[Row, Waiting] = stores[node.store]  # type: ignore[assignment]
+        waiting = cast("dict[Row, Waiting]", stores[node.store])
         _keep(node, entry, waiting)
         due = _seen(node, entry, stores) - node.delay_ms
         leaving = []
@@ -60,8 +70,8 @@ def _keep(node: Suppress, entry: Entry, waiting: dict[Row, Waiting]) -> None:
     if known is not None:
         since, prior = known.since_ms, known.prior
     else:
-        end = entry.key[-1]
-        since = entry.timestamp_ms if node.time_limit_ms is not None else end  # type: ignore[assignment]
+        limited = node.time_limit_ms is not None
+        since = entry.timestamp_ms if limited else bounds_of(entry.key)[1]
         prior = None if entry.old is None else TimestampedRow(entry.old, entry.old_timestamp_ms)
     waiting[entry.key] = Waiting(entry.value or (), entry.timestamp_ms, entry, since, prior)
 

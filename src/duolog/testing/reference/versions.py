@@ -7,6 +7,7 @@ Source: Kafka Streams `RocksDBVersionedStore`, `KTableSource`.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 from duolog.serde.row import Row
 from duolog.testing.reference.entries import Entry, Run, Stores, TimestampedRow, after, is_null
@@ -56,7 +57,7 @@ def _beside(store: str) -> str:
 
 def _versions(store: str, key: Row, stores: Stores) -> tuple[Version, ...]:
     kept = stores.setdefault(_beside(store), {}).get(key)
-    return kept.row if kept else ()  # type: ignore[return-value]
+    return cast("tuple[Version, ...]", kept.row) if kept else ()
 
 
 def _times(store: str, stores: Stores) -> dict[Row, TimestampedRow]:

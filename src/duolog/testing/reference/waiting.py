@@ -7,6 +7,7 @@ Source: Kafka Streams `KStreamKTableJoinProcessor`, `RocksDBTimeOrderedKeyValueB
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import StreamTableJoin
@@ -30,7 +31,7 @@ def waiting(node: StreamTableJoin, grace_ms: int, join: Run) -> Run:
         if is_null(entry.key) or entry.timestamp_ms < kept.timestamp_ms - grace_ms:
             return join(entry, stores)
         now = max(entry.timestamp_ms, kept.timestamp_ms)
-        held: list[Entry] = sorted([*kept.row, entry], key=in_order)  # type: ignore[list-item]
+        held = sorted([*cast("tuple[Entry, ...]", kept.row), entry], key=in_order)
         due = [entry for entry in held if entry.timestamp_ms <= now - grace_ms]
         stores[buffer][()] = TimestampedRow(tuple(held[len(due) :]), now)
         return [result for waited in due for result in join(waited, stores)]
