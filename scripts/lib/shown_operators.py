@@ -84,7 +84,7 @@ SHOWN: Final = (
     Shown(
         "`process`, `process_values`",
         "Stream.process Stream.process_values",
-        "unit/functions/test_processors.py::test_records_forwarded_with_another_key_are_shuffled_if_needed",
+        "unit/functions/processors/test_processors.py::test_records_forwarded_with_another_key_are_shuffled_if_needed",
         f"{_S}"
         "test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
         differs="see `process_to`",

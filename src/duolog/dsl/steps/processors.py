@@ -198,7 +198,7 @@ class Processing(Records):
     def _outputs(
         self,
         processor: Makes,
-        kind: type[Processor] | type[FixedKeyProcessor],
+        kind: type,
         outputs: tuple[Output, ...],
         stores: Sequence[KeptStore],
         name: str | None,
@@ -214,7 +214,7 @@ class Processing(Records):
         return self._then("output", lambda made: ProcessOutput(made, step, number))
 
 
-def _ensure_makes(processor: object, kind: type[Processor] | type[FixedKeyProcessor]) -> None:
+def _ensure_makes(processor: object, kind: type) -> None:
     """Raise a StatementError unless this creates processors of a kind."""
     for step in ("init", "process", "close"):
         if (of := getattr(processor, step, None)) is not None:

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from duolog.core.errors import QueryError
 from duolog.engine import Engine, EngineConfig
@@ -108,7 +108,7 @@ def apart(plan: Plan, prefix: str) -> Plan:
     """Return the same plan over topics whose names start with `prefix`."""
     made: dict[Node, Node] = {}
 
-    def changed(value: object) -> object:
+    def changed(value: Any) -> Any:
         match value:
             case Node():
                 if value not in made:
