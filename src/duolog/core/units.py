@@ -1,4 +1,4 @@
-"""Constants for sizes in bytes and durations in milliseconds."""
+"""Constants for sizes in bytes, durations in milliseconds, and bounds of integers."""
 
 from typing import Final
 
@@ -10,3 +10,6 @@ SECOND_MS: Final = 1000
 MINUTE_MS: Final = 60 * SECOND_MS
 HOUR_MS: Final = 60 * MINUTE_MS
 DAY_MS: Final = 24 * HOUR_MS
+
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1

@@ -20,6 +20,7 @@ from crc32c import crc32c
 from duolog.log.compactable_log import CompactableLog, LogLocation
 from duolog.log.config import LogConfig
 from duolog.log.health import DirHealth
+from duolog.log.index import RELATIVE_OFFSET_MAX
 from duolog.log.index_builder import NO_TIMESTAMP
 from duolog.log.producer_state import kept_batch
 from duolog.log.recovery import Recovered
@@ -40,7 +41,6 @@ from duolog.record.errors import CorruptBatch
 if TYPE_CHECKING:
     from duolog.log.disk import Buffer
 
-RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 _ROLL_NOW: Final = -(2**63) - 1
 
 _unpack_header: Final = HEADER.unpack_from

@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from duolog.core.settings import Value
-from duolog.core.units import DAY_MS, GIB, HOUR_MS, MIB
+from duolog.core.units import DAY_MS, GIB, HOUR_MS, INT64_MAX, MIB
 from duolog.log.settings import BROKER_NAMES, TOPIC_SETTINGS
-
-_INT64_MAX: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +26,7 @@ class LogConfig:
     delete_retention_ms: int = DAY_MS
     min_cleanable_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
-    max_compaction_lag_ms: int = _INT64_MAX
+    max_compaction_lag_ms: int = INT64_MAX
 
     @classmethod
     def of_topic(

@@ -24,6 +24,8 @@ _I64: Final = "q"
 _LITTLE_ENDIAN: Final = sys.byteorder == "little"
 
 OFFSET_ENTRY_BYTES: Final = 8
+RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+"""An offset in an index is relative to the base offset of its segment, and has 31 bits."""
 TIME_ENTRY_BYTES: Final = _TIME_ENTRY.size
 
 assert array(_U32).itemsize == 4

@@ -17,10 +17,7 @@ from duolog.core.settings import (
     between,
     one_of,
 )
-from duolog.core.units import DAY_MS, GIB, HOUR_MS, MIB
-
-_INT32_MAX: Final = 2**31 - 1
-_INT64_MAX: Final = 2**63 - 1
+from duolog.core.units import DAY_MS, GIB, HOUR_MS, INT32_MAX, INT64_MAX, MIB
 
 
 class _Row(NamedTuple):
@@ -80,7 +77,7 @@ _ROWS: Final = (
         GIB,
         Kind.INT,
         "The size at which a segment is rolled.",
-        between(1024, _INT32_MAX),
+        between(1024, INT32_MAX),
     ),
     _Row(
         "segment.ms",
@@ -175,7 +172,7 @@ _ROWS: Final = (
     _Row(
         "message.timestamp.before.max.ms",
         "log.message.timestamp.before.max.ms",
-        _INT64_MAX,
+        INT64_MAX,
         Kind.LONG,
         "How far a record's timestamp may be before the broker's time.",
         at_least(0),
@@ -200,7 +197,7 @@ _ROWS: Final = (
     _Row(
         "max.compaction.lag.ms",
         "log.cleaner.max.compaction.lag.ms",
-        _INT64_MAX,
+        INT64_MAX,
         Kind.LONG,
         "The maximum time that a record remains uncompacted.",
         at_least(1),
@@ -232,7 +229,7 @@ _ROWS: Final = (
     _Row(
         "flush.messages",
         "log.flush.interval.messages",
-        _INT64_MAX,
+        INT64_MAX,
         Kind.LONG,
         "Kept, no effect: durability says when a log is synced.",
         at_least(1),
@@ -240,7 +237,7 @@ _ROWS: Final = (
     _Row(
         "flush.ms",
         "log.flush.interval.ms",
-        _INT64_MAX,
+        INT64_MAX,
         Kind.LONG,
         "Kept, no effect: durability says when a log is synced.",
         at_least(0),

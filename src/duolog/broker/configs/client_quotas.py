@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duolog.broker.controller import Change
 from duolog.core.errors import KafkaError
+from duolog.core.units import INT32_MAX, INT64_MAX
 from duolog.log.errors import CorruptLog
 from duolog.protocol.error_codes import ErrorCode
 
@@ -32,16 +33,14 @@ USER, CLIENT_ID, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, ANY = 0, 1, 2
 """The way in which a filter component matches an entity name."""
 
-_INT64_MAX: Final = 2**63 - 1
-_INT32_MAX: Final = 2**31 - 1
 _FRACTION_MAX: Final = 1e-6
 _OF_CLIENTS: Final[Mapping[str, int | None]] = {
-    "producer_byte_rate": _INT64_MAX,
-    "consumer_byte_rate": _INT64_MAX,
+    "producer_byte_rate": INT64_MAX,
+    "consumer_byte_rate": INT64_MAX,
     "request_percentage": None,
     "controller_mutation_rate": None,
 }
-_OF_ADDRESSES: Final[Mapping[str, int | None]] = {"connection_creation_rate": _INT32_MAX}
+_OF_ADDRESSES: Final[Mapping[str, int | None]] = {"connection_creation_rate": INT32_MAX}
 """The largest whole number of each quota; None where it may have a fraction."""
 
 Entity = tuple[tuple[str, str | None], ...]

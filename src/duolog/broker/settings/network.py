@@ -3,9 +3,7 @@
 from typing import Final
 
 from duolog.core.settings import Importance, Kind, Setting, at_least, one_of
-from duolog.core.units import KIB, MIB, MINUTE_MS
-
-_INT_MAX: Final = 2**31 - 1
+from duolog.core.units import INT32_MAX, KIB, MIB, MINUTE_MS
 
 LISTENER_ROWS: Final = (
     Setting(
@@ -103,7 +101,7 @@ CONNECTION_ROWS: Final = (
     ),
     Setting(
         "max.connections.per.ip",
-        default=_INT_MAX,
+        default=INT32_MAX,
         kind=Kind.INT,
         doc="The maximum number of connections from one IP address. Further connections are "
         "closed immediately.",

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from duolog.log.config import LogConfig
+from duolog.log.index import RELATIVE_OFFSET_MAX
 
-RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 GROUP_SEGMENTS_MAX: Final = 32
 """A swap renames and removes the files of so many segments at most: it must not take long."""
 NEVER_MS: Final = 2**63 - 1
