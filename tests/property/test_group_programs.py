@@ -1,6 +1,7 @@
 """Random programs of members, time, slow disks and restarts against the group coordinator."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
@@ -170,7 +171,7 @@ class World:
             member_id_required=self.random.random() < 0.5,
             skip_assignment_known=self.random.random() < 0.5,
         )
-        self.ask(client, "join", request)
+        self.ask(client, self.coordinator.join, request)
 
     def sync(self, client: Client) -> None:
         members = list(client.members)
@@ -185,7 +186,7 @@ class World:
             instance_id=client.instance_id,
             assignments={member: bytes(share) for member, share in shares.items()},
         )
-        self.ask(client, "sync", request)
+        self.ask(client, self.coordinator.sync, request)
 
     def heartbeat(self, client: Client) -> None:
         request = HeartbeatRequest(
@@ -218,7 +219,7 @@ class World:
             member_id="" if simple else client.member_id,
             offsets={T0: CommittedOffset(self.committed)},
         )
-        self.ask(client, "commit", request, offset=self.committed)
+        self.ask(client, self.coordinator.offsets.commit, request, offset=self.committed)
 
     def commit_in_transaction(self, client: Client) -> None:
         self.committed += 1
@@ -231,7 +232,7 @@ class World:
             offsets={T0: CommittedOffset(self.committed)},
             producer=Producer(self.random.choice([7, 8]), 0),
         )
-        self.ask(client, "commit", request, offset=0)
+        self.ask(client, self.coordinator.offsets.commit, request, offset=0)
 
     def delete_group(self, client: Client) -> None:
         self.delete(client, self.coordinator.delete)
@@ -298,14 +299,14 @@ class World:
 
     # The broker's part
 
-    def ask(self, client: Client, what: str, request: Any, **about: Any) -> None:
+    def ask(self, client: Client, call: Callable[..., Outcome], request: Any, **about: Any) -> None:
         if client.busy:
             return
         client.busy = True
         client.asked += 1
         to = (client, client.asked, about.get("offset"))
         try:
-            outcome = getattr(self.coordinator, what)(request, to, self.now)
+            outcome = call(request, to, self.now)
         except GroupError as error:
             client.busy = False
             self.told_off(client, error.code)

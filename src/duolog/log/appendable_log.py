@@ -28,7 +28,6 @@ from duolog.log.segment import Segment
 from duolog.log.validation import LARGEST_CODEC, checked_attributes, ensure_appendable
 from duolog.record.batch import (
     CRC_START,
-    HEADER,
     HEADER_BYTES,
     LENGTH_END,
     MAGIC,
@@ -43,7 +42,10 @@ if TYPE_CHECKING:
 
 _ROLL_NOW: Final = -(2**63) - 1
 
-_unpack_header: Final = HEADER.unpack_from
+_CHECKED: Final = Struct(">8xi4xbIhi8xqqhii")
+"""The batch header without the fields that `append` does not look at."""
+assert _CHECKED.size == HEADER_BYTES
+_unpack_checked: Final = _CHECKED.unpack_from
 _patch: Final = Struct(">qii").pack_into
 """Base offset, length (unchanged) and leader epoch in one go."""
 
@@ -119,29 +121,26 @@ class AppendableLog(CompactableLog):
     def append(self, batch: memoryview | bytearray) -> Appended:
         """Check `batch`, assign its offset in place and stage it for `write_staged`.
 
-        The caller keeps the buffer as it is until `write_staged` has returned. An
-        acknowledgement of a duplicate waits for a group commit, too: the first copy may still
-        be on its way to the disk.
+        The caller keeps the buffer as it is until `write_staged` has returned. An acknowledgement
+        of a duplicate waits for a group commit, too: the first copy may still be on its way to the
+        disk.
 
         Raises:
             KafkaError: the batch is refused, with the code for the client; nothing is staged.
         """
         try:
             (
-                _,
                 length,
-                _,
                 magic,
                 crc,
                 attributes,
                 last_delta,
-                _,
                 max_timestamp,
                 producer_id,
                 producer_epoch,
                 sequence,
                 count,
-            ) = _unpack_header(batch)
+            ) = _unpack_checked(batch)
         except struct_error:
             raise CorruptBatch("record batch is cut off", detail=f"{len(batch)} bytes") from None
         size = len(batch)
@@ -155,10 +154,7 @@ class AppendableLog(CompactableLog):
             or count * RECORD_BYTES_MIN > size - HEADER_BYTES
             or attributes & self._checked_attributes > LARGEST_CODEC
         ):
-            config = self.config
-            ensure_appendable(
-                batch, config.message_bytes_max, log_append_time=config.log_append_time
-            )
+            self._ensure_appendable(batch)
 
         base_offset = self.log_end_offset
         last_offset = base_offset + last_delta
@@ -191,6 +187,10 @@ class AppendableLog(CompactableLog):
         if position >= self._next_index_position:
             self._add_index_entry(last_offset, position)
         return _appended((base_offset, last_offset, max_timestamp, False))
+
+    def _ensure_appendable(self, batch: memoryview | bytearray) -> None:
+        config = self.config
+        ensure_appendable(batch, config.message_bytes_max, log_append_time=config.log_append_time)
 
     def _stage(self, batch: bytearray, last_delta: int, max_timestamp: int) -> Appended:
         """Stage a batch that needs no check. `append` has the same in line: a call is 6 % of it."""
