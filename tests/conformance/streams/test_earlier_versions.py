@@ -1,10 +1,11 @@
-"""Data directories, checkpoints and a command topic of an earlier version start today, and their results go on.
+"""Data directories, checkpoints and a command topic of earlier versions start today, and continue.
 
-`earlier/b506ee0.tar.xz` was made by `earlier/make.py` in the tree of b506ee0. It stays as it is:
-add a file for another version.
+`earlier/VERSION.tar.xz` was made by `earlier/make.py` in the tree of that commit. It stays as it
+is: add a file for another version.
 """
 
 import json
+import shutil
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,9 +21,11 @@ from conformance.streams.earlier.programs import (
     EARLIER,
     KINDS,
     LATER,
+    LOGGED,
     RECORDS,
     SERVICE,
     SETTINGS,
+    logged,
     topology,
 )
 from duolog.engine import Engine, EngineConfig
@@ -33,14 +36,17 @@ from duolog.testing.client import Client
 
 pytestmark = pytest.mark.timeout(400)
 
-KEPT: Final = Path(__file__).with_name("earlier") / "b506ee0.tar.xz"
+KEPT: Final = Path(__file__).with_name("earlier")
+VERSIONS: Final = ("b506ee0", "9e67505")
+WITH_SQL: Final = "b506ee0"
+WITH_CHANGELOGS: Final = "9e67505"
 WAIT_S: Final = 120
 ALL: Final = range(LATER.stop)
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    with tarfile.open(KEPT) as packed:
+@pytest.fixture(params=VERSIONS)
+def data(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    with tarfile.open(KEPT / f"{request.param}.tar.xz") as packed:
         packed.extractall(tmp_path, filter="data")
     return tmp_path
 
@@ -156,12 +162,41 @@ def test_an_application_goes_on(spark: SparkSession, data: Path, cluster: Embedd
     engine.close()
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("data", [WITH_CHANGELOGS], indirect=True)
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_an_application_with_exactly_once_results_and_changelogs_goes_on(
+    spark: SparkSession, data: Path, cluster: EmbeddedCluster, *, is_lost: bool
+) -> None:
+    """From its checkpoint, and from its changelogs."""
+    assert spark is not None, "the engine finds the session of this run"
+    directory = data / "logged-checkpoints"
+    if is_lost:
+        shutil.rmtree(directory)
+    go_on(cluster, "readings")
+    servers = cluster.bootstrap_servers
+    engine = Engine(
+        EngineConfig(servers, directory, epoch_ms=1000, exactly_once=True, changelog="on")
+    )
+
+    query = engine.start(logged().build(), LOGGED, "micro-batch")
+    assert query.wait_until_caught_up(WAIT_S)
+    query.stop()
+
+    assert query.exception() is None
+    assert last(cluster, "kinds") == {
+        kind: {"count": count} for kind, count in by_kind(len).items()
+    }
+    engine.close()
+
+
 def top(values: list[dict[str, Any]]) -> list[list[Any]]:
     """Return values without the names of their fields, which are the columns' today."""
     return [list(value.values()) for value in values]
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("data", [WITH_SQL], indirect=True)
 def test_a_service_goes_on(spark: SparkSession, data: Path, cluster: EmbeddedCluster) -> None:
     assert spark is not None, "the engine finds the session of this run"
     settings = {"class.archive": "false"}

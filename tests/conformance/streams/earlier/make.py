@@ -1,10 +1,11 @@
 """Makes the data that are kept here: run it in the tree of the version that is to be kept.
 
     PYTHONPATH=…/tests python make.py b506ee0.tar.xz
+    PYTHONPATH=…/tests python make.py 9e67505.tar.xz --without-sql    as it refuses some statements
 
 A broker with topics, a group's offsets, a transaction that was committed, one that was aborted and
-a compacted topic; the checkpoint of an application; a service of SQL with its command topic and the
-checkpoints of its queries.
+a compacted topic; the checkpoint of an application, and that of one with exactly-once results and
+changelogs; a service of SQL with its command topic and the checkpoints of its queries.
 """
 
 import sys
@@ -23,29 +24,45 @@ from conformance.streams.earlier.programs import (
     SERVICE,
     SETTINGS,
     STATEMENTS,
+    logged,
     topology,
 )
+from duolog import Topology
 from duolog.engine import Engine, EngineConfig
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.testing import EmbeddedCluster
 from waiting import wait_until
 
 
-def make(folder: Path) -> None:
+def make(folder: Path, *, with_sql: bool) -> None:
     with EmbeddedCluster(folder / "broker", settings=SETTINGS) as cluster:
         servers = cluster.bootstrap_servers
         _write(servers)
         engine = Engine(EngineConfig(servers, folder / "checkpoints", epoch_ms=1000))
-        query = engine.start(topology().build(), topology().name, "micro-batch")
-        assert query.wait_until_caught_up(120)
-        query.stop()
-        assert query.exception() is None
-        with SqlEngine(servers, data=folder / "sql", service_id=SERVICE) as service:
-            for _ in service.execute(STATEMENTS):
-                pass
-            assert service.wait_settled(120)
-            _wait_for_commits(folder / "sql")
+        _run(engine, topology())
+        directory = folder / "logged-checkpoints"
+        config = EngineConfig(servers, directory, epoch_ms=1000, exactly_once=True, changelog="on")
+        with_changelogs = Engine(config)
+        _run(with_changelogs, logged())
+        if with_sql:
+            _serve(servers, folder / "sql")
+        with_changelogs.close()
         engine.close()
+
+
+def _run(engine: Engine, app: Topology) -> None:
+    query = engine.start(app.build(), app.name, "micro-batch")
+    assert query.wait_until_caught_up(120)
+    query.stop()
+    assert query.exception() is None
+
+
+def _serve(servers: str, folder: Path) -> None:
+    with SqlEngine(servers, data=folder, service_id=SERVICE) as service:
+        for _ in service.execute(STATEMENTS):
+            pass
+        assert service.wait_settled(120)
+        _wait_for_commits(folder)
 
 
 def _write(servers: str) -> None:
@@ -102,7 +119,7 @@ def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
         made = Path(temporary) / "data"
-        make(made)
+        make(made, with_sql="--without-sql" not in sys.argv)
         for log in (made / "broker.log", *made.rglob("engine.log")):
             log.unlink()
         with tarfile.open(sys.argv[1], "w:xz") as packed:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from duolog import Topology, col, count, sum_, top_k, when
 
 APPLICATION: Final = "earlier"
+LOGGED: Final = "logged"
 SERVICE: Final = "earlier_"
 NEVER: Final = {"retention.ms": "-1"}
 SETTINGS: Final = {
@@ -48,6 +49,14 @@ def topology() -> Topology:
     readings.select_key(upper).group_by_key().count().to("upper")
     things = app.table("things", key="id STRING", value=columns)
     things.filter(col("d").between(5, 99)).group_by("kind").count().to("warm")
+    return app
+
+
+def logged() -> Topology:
+    """Return the program that runs exactly once and with changelogs."""
+    app = Topology(LOGGED)
+    readings = app.stream("readings", key="id STRING", value="kind STRING")
+    readings.group_by("kind").count().to("kinds")
     return app
 
 
