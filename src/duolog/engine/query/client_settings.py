@@ -1,4 +1,4 @@
-"""The settings of Kafka's clients in the JVM: our defaults, the user's, and what a trigger needs."""
+"""The settings of Kafka's clients in the JVM: our defaults, the user's, and those of a trigger."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The topics of a spec, by what the kernel does with them, and the nodes that this process serves."""
+"""The topics of a spec by their use, and whether its nodes print or call Python functions."""
 
 from duolog.engine.json_object import Json
 

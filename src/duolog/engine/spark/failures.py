@@ -250,7 +250,7 @@ def _written_at(message: str, places: Mapping[str, str]) -> str:
 
 
 def taken_over(failed: QueryFailed, by: str) -> QueryFailed:
-    """Return the failure, without a restart, of a query whose checkpoint another process claimed."""
+    """Return the final failure of a query whose checkpoint another process has claimed."""
     return QueryFailed(
         f'application "{failed.query_id}" failed: another process writes to its checkpoint',
         query_id=failed.query_id,
