@@ -21,3 +21,9 @@ def test_a_route_leads_over_its_edge() -> None:
 
 def test_nodes_before_the_first_edge_are_in_no_sub_topology() -> None:
     assert subtopologies_of(SPEC) == {2: 0, 3: 0}
+
+
+def test_a_node_that_two_edges_reach_is_in_the_sub_topology_of_the_first() -> None:
+    second = {"id": 1, "node": 3, "subtopology": 1}
+
+    assert subtopologies_of(SPEC | {"edges": [*SPEC["edges"], second]}) == {2: 0, 3: 0}
