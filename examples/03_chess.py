@@ -15,7 +15,8 @@ from tempfile import TemporaryDirectory
 from duolog import Application, Topology, array, col, concat
 from duolog.testing import Client, EmbeddedCluster, TopologyDriver
 
-# Morphy against two allies, Paris 1858. White is in capitals; each word is a move, castling has two steps.
+# Morphy against two allies, Paris 1858. White is in capitals; each word is a move, castling has two
+# steps.
 GAME = """
     Pe2e4 pe7e5  Ng1f3 pd7d6  Pd2d4 bc8g4  Pd4e5 bg4f3  Qd1f3 pd6e5  Bf1c4 ng8f6
     Qf3b3 qd8e7  Nb1c3 pc7c6  Bc1g5 pb7b5  Nc3b5 pc6b5  Bc4b5 nb8d7  Ke1c1+Ra1d1 ra8d8
@@ -122,7 +123,8 @@ def main() -> None:
     ]
     last = number_of(moves[-1].timestamp_ms)
     print(
-        f"{len(moves)} records in the stream: 32 for the initial position, then {last} half-moves.\n"
+        f"{len(moves)} records in the stream: 32 for the initial position, "
+        f"then {last} half-moves.\n"
     )
     show({f"after half-move {n}": board_at(changes, n) for n in (0, 19, last)})
 

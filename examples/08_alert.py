@@ -31,7 +31,8 @@ def topology() -> Topology:
     topology = Topology("alerts")
     readings = topology.stream("readings", key="truck STRING", value="celsius BIGINT")
     celsius = col("celsius")
-    # Between the limits the state is unchanged: a truck that fluctuates around one limit is one alert.
+    # Between the limits the state is unchanged: a truck that fluctuates around one limit is one
+    # alert.
     state = when(celsius > TOO_WARM, "warm").when(celsius < COOL_AGAIN, "cool")
     trucks = readings.group_by_key().aggregate(
         initializer={"celsius": lit(0), "state": lit("cool"), "before": lit("cool")},
@@ -59,7 +60,8 @@ def main() -> None:
             bootstrap_servers=cluster.bootstrap_servers,
             data_dir=Path(directory),
             mode="micro-batch",
-            # The example needs every change of the table; a record cache would emit only the last one.
+            # The example needs every change of the table; a record cache would emit only the last
+            # one.
             settings={"statestore.cache.max.bytes": "0"},
         )
         with application:

@@ -185,8 +185,10 @@ def main() -> None:
         a_partitioner_of_ones_own(cluster.bootstrap_servers)
         work_is_shared(cluster.bootstrap_servers)
     print(
-        "\nNote: the records of a key stay in order as long as the number of partitions is constant."
-        "\nA number with many divisors, such as 30, can be shared evenly by 1, 2, 3, 5, 6, 10, 15 or 30."
+        "\nNote: the records of a key stay in order "
+        "as long as the number of partitions is constant."
+        "\nA number with many divisors, such as 30, "
+        "can be shared evenly by 1, 2, 3, 5, 6, 10, 15 or 30."
     )
 
 

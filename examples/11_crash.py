@@ -119,7 +119,8 @@ def main() -> None:
             totals.wait_for(PAYMENTS, worker=worker)
             check(totals, PAYMENTS)
 
-            # Results may be visible before their state is committed. Write more payments to wait for the commit.
+            # Results may be visible before their state is committed. Write more payments to wait
+            # for the commit.
             pay(servers, range(PAYMENTS, PAYMENTS + PAYMENTS_LATER))
             totals.wait_for(PAYMENTS + PAYMENTS_LATER, worker=worker)
             worker.terminate()

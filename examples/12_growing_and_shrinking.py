@@ -42,8 +42,8 @@ class Task:
 
     def __init__(self, servers: str, number: int) -> None:
         self._number = number
-        # The transactional id belongs to the task, not to the worker: this aborts a transaction that the
-        # previous worker left open, and fences that worker if it is still alive.
+        # The transactional id belongs to the task, not to the worker: this aborts a transaction
+        # that the previous worker left open, and fences that worker if it is still alive.
         client = {"bootstrap.servers": servers, "log_level": 0, "linger.ms": 0}
         self._producer = Producer(client | {"transactional.id": f"task-{number}"})
         self._producer.init_transactions(WAIT_S)

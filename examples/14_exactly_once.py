@@ -46,7 +46,8 @@ def order(number: int) -> tuple[str, int]:
 
 def copy(servers: str, kill: str) -> None:
     """Copy all orders, converting euros to cents, unless killed in the second transaction."""
-    # The transactional id identifies the successor: the broker aborts the predecessor's open transaction.
+    # The transactional id identifies the successor: the broker aborts the predecessor's open
+    # transaction.
     client = {"bootstrap.servers": servers, "log_level": 0}
     producer = Producer(client | {"transactional.id": "copier"})
     producer.init_transactions(10)
@@ -149,7 +150,8 @@ def main() -> None:
         recount[customer] += euro * 100
     orders = sum(orders for orders, _ in totals.values())
     print(
-        f"  the query, started again, counts {orders} orders, {sum(recount.values()) / 100:.2f} euro"
+        f"  the query, started again, counts {orders} orders, "
+        f"{sum(recount.values()) / 100:.2f} euro"
     )
     assert committed == orders == ORDERS < everything
     assert {customer: cents for customer, (_, cents) in totals.items()} == recount

@@ -1,8 +1,8 @@
-"""A processor with punctuators: report silent sensors by stream time, and their number by wall clock.
+"""A processor with punctuators: silent sensors by stream time, their number by wall clock.
 
 The processor stores the time of each sensor's last reading. Every ten seconds of stream time it
-reports the sensors without a reading for a minute. By wall-clock time it reports the number of known
-sensors, even if no records arrive. After a restart it continues with its store.
+reports the sensors without a reading for a minute. By wall-clock time it reports the number of
+known sensors, even if no records arrive. After a restart it continues with its store.
 """
 
 import datetime as dt
@@ -70,7 +70,7 @@ def values(client: Client, topic: str) -> list[tuple[str, dict[str, int]]]:
 
 
 def run(client: Client, cluster: EmbeddedCluster, directory: Path, seconds: range) -> None:
-    """Run the application for some readings of the roof, until the wall-clock report includes them."""
+    """Run the application for some readings of the roof, until the report includes them."""
     application = Application(
         topology(),
         bootstrap_servers=cluster.bootstrap_servers,
@@ -96,14 +96,16 @@ def main() -> None:
         run(client, cluster, Path(directory), range(0, 50, 10))
         print(f"after 40 s of readings       quiet: {values(client, 'quiet')}")
         print(
-            f"by wall clock                known: {max(row['sensors'] for _, row in values(client, 'known'))}"
+            f"by wall clock                known: "
+            f"{max(row['sensors'] for _, row in values(client, 'known'))}"
         )
         run(client, cluster, Path(directory), range(50, 100, 10))
         quiet = values(client, "quiet")
         print(f"after a restart, and 50 more quiet: {quiet}")
     assert quiet == [("cellar", {"quiet_s": 60})], quiet
     print(
-        "Note: the cellar was reported when the roof's readings were a minute past its last one, although"
+        "Note: the cellar was reported when the roof's readings were a minute past "
+        "its last one, although"
     )
     print(
         "that one was stored by an earlier run. The wall-clock report arrived without new records."

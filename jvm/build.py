@@ -45,7 +45,8 @@ def build(out: Path, connector_dir: Path) -> Path:
     """Compile the kernel and write its jar to `out`, unless that jar is up to date.
 
     Raises:
-        BuildError: the JDK, pyspark or the connector jars are missing, or the sources do not compile.
+        BuildError: the JDK, pyspark or the connector jars are missing, or the sources do not
+            compile.
     """
     javac = find_javac()
     against = [pyspark_jars(), connector_jars(connector_dir)]

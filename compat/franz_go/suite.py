@@ -1,4 +1,4 @@
-"""franz-go's own tests of its client, kgo: groups of both protocols, transactions, large records."""
+"""franz-go's tests of its client, kgo: groups of both protocols, transactions, large records."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Checks of our own with KafkaJS: its tests need a cluster of three; `checks.js` needs one broker."""
+"""Our own checks with KafkaJS, in `checks.js`: KafkaJS's tests need a cluster of three brokers."""
 
 import os
 import re

@@ -1,8 +1,8 @@
 """Sphinx configuration of the documentation site (`scripts/docs --site`).
 
-Sources are the Markdown pages below `docs/`. A link from a page to a file outside `docs/`, such as a test or a
-program, is shown as the path of that file, because the site does not contain it. A link to a file that does not
-exist is an error, as is a link to a heading that does not exist.
+Sources are the Markdown pages below `docs/`. A link from a page to a file outside `docs/`, such as
+a test or a program, is shown as the path of that file, because the site does not contain it. A link
+to a file that does not exist is an error, as is a link to a heading that does not exist.
 """
 
 import re

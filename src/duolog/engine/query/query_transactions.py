@@ -8,10 +8,11 @@ import contextlib
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from duolog.engine.changelog.marker_topic import ensure_is_marker
 from duolog.engine.exactly_once.epochs import ensure_goes_on, marker_topic
-from duolog.engine.exactly_once.transactions import Transactions
+from duolog.engine.exactly_once.transactions import Kernel, Transactions
 from duolog.engine.jvm.masters import is_one_jvm
 from duolog.engine.query.launch_context import LaunchContext
 from duolog.engine.query.triggers import Trigger
@@ -94,5 +95,6 @@ class QueryTransactions:
     def _with(self, settings: Mapping[str, str]) -> Transactions:
         """Return the transactions, with these settings for Kafka's clients."""
         context = self.context
-        kernel, client = context.session.kernel("Transactions"), context.java_map(settings)
+        kernel = cast("Kernel", context.session.kernel("Transactions"))
+        client = context.java_map(settings)
         return Transactions(kernel, client, context.checkpoint, context.name_in_kafka)

@@ -20,7 +20,7 @@ hangs does not slow them down, and delays the exit of the process by at most thr
 
 import atexit
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from duolog.core.errors import QueryError
@@ -148,7 +148,7 @@ def _has_ended(query: "RunningQuery") -> bool:
         return True
 
 
-def _counted(query: "RunningQuery") -> Mapping[str, Any]:
+def _counted(query: "RunningQuery") -> dict[str, Any]:
     from duolog.engine.spark.failures import JVM_IS_GONE  # noqa: PLC0415 - loaded with the query
 
     try:
