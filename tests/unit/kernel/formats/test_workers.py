@@ -80,17 +80,17 @@ def test_the_kernel_sends_the_golden_requests(name: str, kernel: tuple[Path, lis
 
 def test_the_kernel_reads_the_golden_replies(kernel: tuple[Path, list[str]]) -> None:
     expected = [
-        'forwarded 0 1000 {"id":"a"} {"said":"None [\'a\']"}',
+        'forwarded 0 1767225601000 {"id":"a"} {"said":"None [\'a\']"}',
         "header h v",
         "header n null",
         "end",
-        'forwarded 0 900 {"id":"a"} {"said":"now [\'a\', \'last\']"}',
+        'forwarded 0 1767225600900 {"id":"a"} {"said":"now [\'a\', \'last\']"}',
         "end",
-        "error Remembering.punctuation (format_processor.py:31): ValueError: 1010",
+        "error Remembering.punctuation (format_processor.py:31): ValueError: 1767225601010",
         "end",
         "end",
-        "next 1020 true",
-        'row ["a"] 900 "now"',
+        "next 1767225601020 true",
+        'row ["a"] 1767225600900 "now"',
         'result {"r":3}',
         "error abs: TypeError: bad operand type for abs(): 'NoneType'",
         "error abs: TypeError: bad operand type for abs(): 'str'",

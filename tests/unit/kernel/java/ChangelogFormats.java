@@ -6,8 +6,8 @@ import org.duolog.kernel.record.Grouping;
 import org.duolog.kernel.record.Headers;
 
 /**
- * Prints keys and headers of changelogs as hexadecimal digits, then what it reads from the keys in its arguments: the
- * number under which Spark keeps the entry, and the entry's key.
+ * Prints keys and headers of changelogs as hexadecimal digits, then what it reads from the keys in
+ * its arguments: the number under which Spark keeps the entry, and the entry's key.
  */
 public final class ChangelogFormats {
   private static final Grouping GROUPING = new Grouping(1, 2, 1);
@@ -32,7 +32,8 @@ public final class ChangelogFormats {
       var key = Changelog.StateKey.of(hex.parseHex(logged), GROUPING, task);
       boolean isOfTask = key.number() == task;
       boolean isOfBucket = key.number() == GROUPING.bucket(task, BUCKET);
-      System.out.println((isOfTask ? "task" : isOfBucket ? "bucket" : "?") + " " + hex.formatHex(key.key()));
+      String place = isOfTask ? "task" : isOfBucket ? "bucket" : "?";
+      System.out.println(place + " " + hex.formatHex(key.key()));
     }
   }
 }

@@ -17,9 +17,9 @@ import org.duolog.kernel.commit.TransactionFinisher.Part;
 /**
  * Writes and reads the files and records of commits.
  *
- * <p>Arguments: a directory with {@code offsets/17} and {@code metadata} of Spark, the input {@code entry}, {@code
- * parts}, {@code marker} and {@code owner.json}; and a directory for what is written. Both are local, and no broker is
- * contacted.
+ * <p>Arguments: a directory with {@code offsets/17} and {@code metadata} of Spark, and the input in
+ * {@code entry}, {@code parts}, {@code marker} and {@code owner.json}; and a directory for what is
+ * written. Both are local, and no broker is contacted.
  */
 public final class CommitFormats {
   private static final String CLAIM = "0a1b2c3d-4e5f-6789-abcd-ef0123456789";
@@ -40,7 +40,8 @@ public final class CommitFormats {
   public static void main(String[] arguments) throws Exception {
     var formats = new CommitFormats(Path.of(arguments[0]), Path.of(arguments[1]));
     formats.commitTopic();
-    String digest = PreparedEntry.write(formats.in.resolve("entry"), formats.out.resolve("prepared_entry"));
+    Path entry = formats.in.resolve("entry");
+    String digest = PreparedEntry.write(entry, formats.out.resolve("prepared_entry"));
     formats.markers(digest);
     formats.parts();
     formats.owner();
@@ -49,21 +50,28 @@ public final class CommitFormats {
   }
 
   private void commitTopic() throws Exception {
-    CommitTopic.open(in.toString(), "app-commits", "{\"generation\": 3, \"state\": \"spark\"}", CLIENT);
+    String head = "{\"generation\": 3, \"state\": \"spark\"}";
+    CommitTopic.open(in.toString(), "app-commits", head, CLIENT);
     write("commit topic", CommitTopic.inTransaction(in, EPOCH));
   }
 
   private void markers(String digest) throws Exception {
     List<Part> parts = EpochMarkers.parts(Files.readString(in.resolve("parts")));
-    parts.forEach(part -> System.out.println("part " + part.id() + " " + part.producerId() + " " + part.epoch()));
-    write("settled", markers.record(EpochMarkers.EPOCH, EpochMarkers.epoch(QUERY, EPOCH)));
-    write("one JVM", markers.record(EpochMarkers.EPOCH, EpochMarkers.epoch(QUERY, EPOCH, digest, null)));
-    write("cluster", markers.record(EpochMarkers.EPOCH, EpochMarkers.epoch(QUERY, EPOCH, digest, parts)));
+    for (Part part : parts) {
+      System.out.println("part " + part.id() + " " + part.producerId() + " " + part.epoch());
+    }
+    writeEpoch("settled", EpochMarkers.epoch(QUERY, EPOCH));
+    writeEpoch("one JVM", EpochMarkers.epoch(QUERY, EPOCH, digest, null));
+    writeEpoch("cluster", EpochMarkers.epoch(QUERY, EPOCH, digest, parts));
     OwnerProcess.set(4711);
     var owner = new OwnerMarker(markers, CLAIM, Path.of("/data/checkpoints/app"));
     write("owner", markers.record(EpochMarkers.OWNER, owner.marker("alpha")));
     byte[] marker = Files.readAllBytes(in.resolve("marker"));
     write("read", EpochMarkers.render(Map.of(EpochMarkers.EPOCH, markers.parse(marker))));
+  }
+
+  private void writeEpoch(String name, Map<String, Object> marker) throws Exception {
+    write(name, markers.record(EpochMarkers.EPOCH, marker));
   }
 
   private void parts() throws Exception {
@@ -77,8 +85,10 @@ public final class CommitFormats {
     write("states", EpochParts.render(found));
   }
 
-  private static TransactionDescription description(TransactionState state, long producer, int epoch) {
-    return new TransactionDescription(1, state, producer, epoch, 60_000, OptionalLong.empty(), Set.of());
+  private static TransactionDescription description(
+      TransactionState state, long producer, int epoch) {
+    return new TransactionDescription(
+        1, state, producer, epoch, 60_000, OptionalLong.empty(), Set.of());
   }
 
   private void owner() throws Exception {
@@ -86,7 +96,8 @@ public final class CommitFormats {
     String owner = Files.readString(in.resolve("owner.json"));
     Files.writeString(directory.resolve("owner.json"), owner);
     System.out.println("lock " + Checkpoint.lock(directory.toString()));
-    Checkpoint.own(directory.toString(), owner, new ObjectMapper().readTree(owner).path("number").asLong());
+    long number = new ObjectMapper().readTree(owner).path("number").asLong();
+    Checkpoint.own(directory.toString(), owner, number);
     System.out.println("owned " + (Checkpoint.of(directory) != null));
     Files.writeString(directory.resolve("owner.json"), owner.replace("4711", "4712"));
     try {
@@ -98,7 +109,8 @@ public final class CommitFormats {
   }
 
   private void write(String name, ProducerRecord<byte[], byte[]> record) throws Exception {
-    System.out.println("record " + record.topic() + " " + new String(record.key(), StandardCharsets.UTF_8));
+    String key = new String(record.key(), StandardCharsets.UTF_8);
+    System.out.println("record " + record.topic() + " " + key);
     write(name, new String(record.value(), StandardCharsets.UTF_8));
   }
 
