@@ -29,14 +29,14 @@ def test_each_ride_changes_what_its_rider_has_spent(driver: TopologyDriver) -> N
     assert driver.store("spent")["ann"]["total"] == 40.0
 
 
-def test_a_ride_that_costs_nothing_is_no_ride(driver: TopologyDriver) -> None:
+def test_free_ride_is_ignored(driver: TopologyDriver) -> None:
     driver.input_topic("rides").pipe_input("r1", {"rider": "ann", "fare": 0})
 
     assert len(driver.output_topic("spent-by-rider")) == 0
     assert driver.store("spent") == {}
 
 
-def test_a_ride_is_dear_beside_the_mean_that_it_is_part_of(driver: TopologyDriver) -> None:
+def test_expensive_ride_is_compared_with_a_mean_that_includes_it(driver: TopologyDriver) -> None:
     rides = driver.input_topic("rides", timestamp_ms=1_000, advance_ms=60_000)
 
     rides.pipe_inputs((f"r{n}", {"rider": "ann", "fare": 10}) for n in range(4))
@@ -47,13 +47,13 @@ def test_a_ride_is_dear_beside_the_mean_that_it_is_part_of(driver: TopologyDrive
     assert dear.timestamp_ms == 241_000
 
 
-def test_a_record_that_is_no_json_is_passed_over(driver: TopologyDriver) -> None:
+def test_record_that_is_not_json_is_skipped(driver: TopologyDriver) -> None:
     driver.input_topic("rides").pipe_bytes(b"r1", b"{")
 
     assert driver.skipped == 1
 
 
-def test_the_same_on_a_broker_and_in_the_engine(tmp_path: Path) -> None:
+def test_engine_and_driver_have_the_same_results(tmp_path: Path) -> None:
     """Verify on a cluster what the driver cannot test; takes some seconds to start a JVM."""
     from duolog import Application  # noqa: PLC0415 - the tests above need none
 

@@ -7,38 +7,40 @@ from operator_evidence import Shown
 _S: Final = "conformance/streams/"
 _JUDGED: Final = f"{_S}test_kafka_streams.py::test_kafka_streams_writes_the_same"
 _KERNEL: Final = (
-    f"{_S}test_engine_semantics.py::test_the_kernel_writes_what_the_reference_evaluator_writes"
+    f"{_S}test_engine_semantics.py::test_kernel_writes_the_same_as_the_reference_evaluator"
 )
 _BESIDE: Final = (
-    f"{_S}test_engine_metadata.py::test_two_starts_know_what_stands_beside_and_forget_what_is_old"
+    f"{_S}test_engine_metadata.py::test_restart_keeps_record_metadata_and_expires_old_rows"
 )
-_SHAPES: Final = (
-    f"{_S}test_engine_shapes.py::test_streams_that_come_together_say_what_all_records_say"
+_SHAPES: Final = f"{_S}test_engine_shapes.py::test_merged_streams_equal_the_result_of_all_records"
+_TABLES: Final = (
+    f"{_S}test_engine_table_joins.py::test_table_joins_equal_a_join_of_the_final_tables"
 )
-_TABLES: Final = f"{_S}test_engine_table_joins.py::test_joins_of_tables_say_what_the_tables_say"
 _SOURCES: Final = (
     f"{_S}test_engine_sources.py::"
-    "test_an_application_begins_where_it_was_told_and_calls_each_record"
+    "test_application_starts_at_the_given_offsets_and_calls_each_record"
 )
-_RANDOM: Final = f"{_S}test_random_topologies.py::test_all_say_the_same_of_random_topologies"
+_RANDOM: Final = (
+    f"{_S}test_random_topologies.py::test_random_topologies_agree_in_all_implementations"
+)
 _CLOSED_ROWS: Final = (
-    f"{_S}test_closed_windows.py::test_kafka_streams_does_the_same_with_windows_that_have_closed"
+    f"{_S}test_closed_windows.py::test_kafka_streams_handles_closed_windows_the_same"
 )
-_METADATA: Final = f"{_S}test_judged_metadata.py::test_kafka_streams_says_the_same"
-_PRINTS: Final = (
-    f"{_S}test_engine_prints.py::test_a_topology_that_only_prints_runs_and_prints_while_it_runs"
+_METADATA: Final = (
+    f"{_S}test_judged_metadata.py::test_kafka_streams_reads_and_writes_the_same_metadata"
 )
+_PRINTS: Final = f"{_S}test_engine_prints.py::test_topology_that_only_prints_runs_and_prints"
 _UNDONE: Final = (
-    f"{_S}test_engine_aggregates_streaming.py::test_values_are_taken_back_over_two_starts"
+    f"{_S}test_engine_aggregates_streaming.py::test_aggregates_retract_values_after_a_restart"
 )
 _WINDOWS: Final = (
-    f"{_S}test_engine_window_kinds.py::test_all_kinds_of_windows_say_what_the_reference_says"
+    f"{_S}test_engine_window_kinds.py::test_all_kinds_of_windows_equal_the_reference_evaluator"
 )
 _CLOSED: Final = (
-    f"{_S}test_engine_on_close.py::test_each_window_leaves_when_it_closes_over_two_starts"
+    f"{_S}test_engine_on_close.py::test_each_window_is_emitted_on_close_across_a_restart"
 )
 
-_TEXT: Final = f"{_S}test_streams_text.py::test_kafka_streams_describes_the_same"
+_TEXT: Final = f"{_S}test_streams_text.py::test_kafka_streams_prints_the_same_description"
 
 SHOWN: Final = (
     Shown(
@@ -75,9 +77,8 @@ SHOWN: Final = (
     Shown(
         "`process_to`",
         "Stream.process_to",
-        f"{_S}test_processors.py::test_punctuation_comes_when_that_of_kafka_streams_does",
-        f"{_S}"
-        "test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
+        f"{_S}test_processors.py::test_punctuation_runs_when_kafka_streams_punctuates",
+        f"{_S}test_engine_processors.py::test_processors_run_in_each_mode_and_after_a_restart",
         differs="records are first moved to the tasks of their keys; children get forwarded "
         "records when the call returns",
     ),
@@ -85,23 +86,22 @@ SHOWN: Final = (
         "`process`, `process_values`",
         "Stream.process Stream.process_values",
         "unit/functions/processors/test_processors.py::test_records_forwarded_with_another_key_are_shuffled_if_needed",
-        f"{_S}"
-        "test_engine_processors.py::test_processors_are_called_in_each_mode_and_after_a_second_start",
+        f"{_S}test_engine_processors.py::test_processors_run_in_each_mode_and_after_a_restart",
         differs="see `process_to`",
     ),
     Shown(
         "`map_async`",
         "Stream.map_async",
         "unit/dsl/expressions/test_python_functions.py::test_look_ups_are_concurrent_and_keep_the_order",
-        "conformance/streams/test_engine_python_functions.py::test_functions_are_called_in_each_mode_and_after_a_second_start",
+        "conformance/streams/test_engine_python_functions.py::test_functions_run_in_each_mode_and_after_a_restart",
         differs="many records wait concurrently",
     ),
     Shown(
         "`distinct`",
         "Stream.distinct",
-        f"{_S}test_distinct.py::test_the_first_record_of_each_key_goes_on_as_it_was",
+        f"{_S}test_distinct.py::test_first_record_of_each_key_is_forwarded_unchanged",
         f"{_S}"
-        "test_engine_distinct.py::test_duplicates_are_dropped_in_each_mode_and_after_a_second_start",
+        "test_engine_distinct.py::test_duplicates_are_dropped_in_each_mode_and_after_a_restart",
         differs="keys are stored for twice `within`",
     ),
     Shown(
@@ -130,7 +130,7 @@ SHOWN: Final = (
     Shown(
         "`repartition(partitions=…, partitioner=…)`",
         "Stream.repartition",
-        f"{_S}test_engine_sources.py::test_records_go_to_the_tasks_that_are_chosen",
+        f"{_S}test_engine_sources.py::test_records_reach_the_chosen_tasks",
         _SOURCES,
         differs="changes tasks, not partitions; joins and split keys after it are refused",
     ),
@@ -198,7 +198,7 @@ SHOWN: Final = (
         "Topology.global_table Stream.join Stream.left_join",
         f"{_S}test_kafka_streams.py::test_kafka_streams_finds_the_same_rows_of_global_tables",
         f"{_S}test_engine_global_tables.py::"
-        "test_every_task_finds_the_rows_that_were_there_at_a_start_and_those_that_came_since",
+        "test_every_task_finds_initial_and_later_rows_of_a_global_table",
         differs="its rows are in the checkpoint, once per task",
     ),
     Shown(
@@ -206,7 +206,7 @@ SHOWN: Final = (
         "Stream.left_join",
         f"{_S}test_kafka_streams.py::test_kafka_streams_finds_the_same_versions",
         f"{_S}test_engine_versioned_tables.py::"
-        "test_orders_wait_over_a_stop_and_find_the_price_of_their_time",
+        "test_buffered_orders_find_the_price_of_their_time_after_a_restart",
         differs="only tables read from topics",
     ),
     Shown(
@@ -214,7 +214,7 @@ SHOWN: Final = (
         "Stream.join Stream.left_join Stream.outer_join",
         f"{_S}test_stream_joins.py::test_kafka_streams_joins_the_same",
         f"{_S}test_engine_stream_joins.py::"
-        "test_joins_of_streams_find_each_partner_and_tell_who_has_none",
+        "test_stream_joins_emit_each_pair_and_each_unmatched_record",
         ("operators_stream-stream",),
         "unmatched records are emitted with the next record, not once per second",
     ),
@@ -231,7 +231,7 @@ SHOWN: Final = (
         "`join`, `left_join` of tables by a foreign key",
         "Table.join Table.left_join",
         f"{_S}test_foreign_joins.py::test_kafka_streams_writes_the_same",
-        f"{_S}test_engine_foreign_joins.py::test_joins_by_a_foreign_key_say_what_the_tables_say",
+        f"{_S}test_engine_foreign_joins.py::test_foreign_key_joins_equal_a_join_of_the_final_tables",
         ("operators_foreign-key",),
         "responses are matched by a number, not by a hash",
     ),
@@ -260,16 +260,16 @@ SHOWN: Final = (
     Shown(
         "`windowed_by(tumbling(…))`, `hopping`",
         "Grouped.windowed_by",
-        f"{_S}test_kafka_streams.py::test_kafka_streams_leaves_out_the_same_late_records",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_drops_the_same_late_records",
         f"{_S}test_engine_streaming.py::"
-        "test_windows_stay_closed_over_a_start_and_those_of_a_key_are_in_one_partition",
+        "test_windows_stay_closed_after_a_restart_and_share_a_partition_per_key",
         ("operators_tumbling", "operators_hopping"),
         "stream time survives a restart; a record without a value is dropped",
     ),
     Shown(
         "`windowed_by(session(…))`",
         "Grouped.windowed_by",
-        f"{_S}test_kafka_streams.py::test_kafka_streams_makes_the_same_sessions",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_creates_the_same_sessions",
         _WINDOWS,
         ("operators_session",),
         "closed sessions are not reopened; results keep headers",
@@ -277,14 +277,14 @@ SHOWN: Final = (
     Shown(
         "`windowed_by(sliding(…))`",
         "Grouped.windowed_by",
-        f"{_S}test_window_kinds.py::test_kafka_streams_makes_the_same_sliding_windows",
+        f"{_S}test_window_kinds.py::test_kafka_streams_creates_the_same_sliding_windows",
         _WINDOWS,
         differs="the first result has no old value",
     ),
     Shown(
         "`windowed_by(calendar(…))`",
         "Grouped.windowed_by",
-        f"{_S}test_window_kinds.py::test_kafka_streams_fills_the_same_windows_of_the_calendar",
+        f"{_S}test_window_kinds.py::test_kafka_streams_fills_the_same_calendar_windows",
         _WINDOWS,
         differs="Kafka Streams needs a custom class",
     ),
@@ -297,14 +297,14 @@ SHOWN: Final = (
     Shown(
         "`cogroup(…).windowed_by`",
         "CoGrouped.windowed_by",
-        f"{_S}test_kafka_streams.py::test_kafka_streams_makes_the_same_windows_of_several_streams",
+        f"{_S}test_kafka_streams.py::test_kafka_streams_cogroups_the_same_windows",
         _WINDOWS,
         differs="all its streams share one stream time",
     ),
     Shown(
         '`windowed_by(…, emit="on close")`',
         "Grouped.windowed_by",
-        f"{_S}test_on_close.py::test_kafka_streams_lets_the_same_results_go",
+        f"{_S}test_on_close.py::test_kafka_streams_emits_the_same_final_results",
         _CLOSED,
         ("operators_tumbling-on-close", "operators_session-on-close"),
         "no result is lost when time jumps",
@@ -318,7 +318,7 @@ SHOWN: Final = (
     Shown(
         "`suppress`",
         "Table.suppress",
-        f"{_S}test_on_close.py::test_kafka_streams_holds_the_same_changes_back",
+        f"{_S}test_on_close.py::test_kafka_streams_suppresses_the_same_changes",
         _CLOSED,
         differs="retractions downstream match the emitted results",
     ),
@@ -328,7 +328,7 @@ SHOWN: Final = (
         "Table.to_dicts Table.to_pandas Table.to_arrow Table.to_polars Table.live Stream.live",
         "conformance/test_present_rows.py::test_the_last_record_of_each_key_is_its_row",
         "conformance/test_present_rows.py::"
-        "test_a_table_of_a_running_application_has_the_rows_that_it_has_written",
+        "test_table_of_a_running_application_returns_its_written_rows",
         differs="read from the table's topic, not from the store",
     ),
 )

@@ -136,7 +136,7 @@ def test_the_jvm_is_started_last_after_all_checks(
     assert topics_at_jvm_start == [{"visits", "counts", "counts is compacted"}]
 
 
-def test_a_missing_topic_is_named_with_the_one_that_is_much_like_it(
+def test_missing_topic_is_named_with_a_similar_one(
     cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
     with (
@@ -199,7 +199,7 @@ def test_a_second_process_of_the_application_is_refused(
     assert topics_at_jvm_start == []
 
 
-def test_a_second_process_is_refused_while_the_first_one_still_starts_its_jvm(
+def test_second_process_is_refused_while_the_first_starts_its_jvm(
     cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
     """It started a JVM of its own, and was refused 15 seconds later."""
@@ -214,9 +214,7 @@ def test_a_second_process_is_refused_while_the_first_one_still_starts_its_jvm(
     assert topics_at_jvm_start == []
 
 
-def test_a_start_that_failed_leaves_the_application_to_others(
-    cluster: EmbeddedCluster, tmp_path: Path
-) -> None:
+def test_failed_start_releases_the_application(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     starting = application(tmp_path, cluster.bootstrap_servers)
     with starting, pytest.raises(JvmStarted):
         starting.start()
@@ -225,7 +223,7 @@ def test_a_start_that_failed_leaves_the_application_to_others(
         pass
 
 
-def test_an_engine_that_closes_leaves_the_application_to_the_next_one(
+def test_closing_engine_leaves_the_application_to_the_next_one(
     cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As behind a change of the file that `duolog run --watch` runs: the next one starts, then the last one closes."""
@@ -301,7 +299,7 @@ def test_a_fresh_start_deletes_state_internal_topics_and_results(
     assert not (checkpoint.directory / "application.json").exists()
 
 
-def test_a_fresh_start_keeps_state_that_fits(
+def test_fresh_start_keeps_compatible_state(
     cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
     checkpoint = checkpoint_of(tmp_path)
@@ -326,7 +324,7 @@ def duolog_run(where: Path, *words: str) -> Result:
 
 
 @pytest.mark.usefixtures("_signals")
-def test_a_run_alone_makes_its_topics_on_its_own_broker(
+def test_run_with_its_own_broker_creates_topics(
     tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
     """It could not succeed the first time: its broker was new, and so without the topics."""
@@ -355,7 +353,7 @@ def test_a_run_on_another_cluster_creates_topics_only_on_request(
 
 
 @pytest.mark.usefixtures("_signals")
-def test_a_run_next_to_a_broker_explains_how_to_use_that_one(
+def test_run_next_to_a_broker_explains_how_to_use_it(
     cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
     told = duolog_run(tmp_path, "--listen", cluster.bootstrap_servers)

@@ -50,7 +50,7 @@ def damage(data: Path, topic: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["option", "file"])
-def test_a_relative_data_directory_is_kept_from_start_to_start(tmp_path: Path, form: str) -> None:
+def test_relative_data_directory_survives_restarts(tmp_path: Path, form: str) -> None:
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere" / "deep"
     here.mkdir()
     elsewhere.mkdir(parents=True)
@@ -74,7 +74,7 @@ def test_a_relative_data_directory_is_kept_from_start_to_start(tmp_path: Path, f
     assert list(elsewhere.iterdir()) == []
 
 
-def test_a_damaged_partition_has_no_leader_and_the_others_are_used(tmp_path: Path) -> None:
+def test_only_the_damaged_partition_has_no_leader(tmp_path: Path) -> None:
     with broker(tmp_path, "--data", "data") as servers:
         duolog(servers, "topics", "create", "orders", "-p", "2")
         for partition in ("0", "1"):
@@ -91,7 +91,7 @@ def test_a_damaged_partition_has_no_leader_and_the_others_are_used(tmp_path: Pat
     assert [(row["leader"], row.get("high_watermark")) for row in rows] == [(0, 2), (-1, None)]
 
 
-def test_settings_of_kafka_without_effect_are_told_once_at_the_start(tmp_path: Path) -> None:
+def test_ignored_kafka_settings_are_logged_once_at_startup(tmp_path: Path) -> None:
     (tmp_path / "server.properties").write_text(
         "process.roles=broker,controller\nzookeeper.connect=localhost:2181\n"
         "num.network.threads=3\nnum.partitions=5\nlog.dirs=data\n"

@@ -36,7 +36,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
     someone.kill()
 
 
-def test_every_command_of_duolog_on_the_page_runs(reader: Reader) -> None:
+def test_every_duolog_command_on_the_page_runs(reader: Reader) -> None:
     printed = {command: reader.type(command) for command in commands() if command.startswith(OURS)}
     reader.stop()
 
@@ -46,7 +46,7 @@ def test_every_command_of_duolog_on_the_page_runs(reader: Reader) -> None:
     assert "offset=0" in printed["duolog dump-log data/broker/topics/*/0 --records"]
 
 
-def test_every_line_on_the_page_is_one_that_is_tried() -> None:
+def test_every_line_on_the_page_is_tested() -> None:
     assert [line for line in commands() if not line.startswith((*OURS, *TOOLS))] == []
 
 

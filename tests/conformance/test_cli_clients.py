@@ -91,7 +91,7 @@ def test_the_oldest_records_of_a_topic_are_deleted(duolog: Duolog) -> None:
     assert (row["log_start_offset"], row["high_watermark"]) == (2, 3)
 
 
-def test_a_topic_that_is_there_is_a_conflict_unless_that_is_fine(duolog: Duolog) -> None:
+def test_existing_topic_is_a_conflict_unless_allowed(duolog: Duolog) -> None:
     duolog("topics", "create", "twice")
 
     assert duolog("topics", "create", "twice").returncode == 6
@@ -147,7 +147,7 @@ def test_a_topic_is_copied_byte_for_byte_through_json_lines(duolog: Duolog) -> N
     assert client.read("copy") == client.read("binary")
 
 
-def test_reading_ends_after_as_many_records_as_were_asked_for(duolog: Duolog) -> None:
+def test_reading_stops_after_the_requested_number_of_records(duolog: Duolog) -> None:
     duolog("topics", "create", "many")
     duolog("produce", "many", stdin="".join(f"{n}\n" for n in range(50)))
 
@@ -225,7 +225,7 @@ def test_a_property_that_the_client_does_not_know_is_wrong_usage(
     assert "Traceback" not in done.stderr
 
 
-def test_json_lines_with_a_field_that_no_record_has_end_there(duolog: Duolog) -> None:
+def test_json_lines_with_an_unknown_field_are_refused(duolog: Duolog) -> None:
     lines = '{"key": "a", "value": "1"}\n{"name": "bob"}\n{"key": "c", "value": "3"}\n'
 
     done = duolog("produce", "fields", "-i", "jsonl", stdin=lines)
@@ -250,7 +250,7 @@ def test_a_group_reads_to_the_end_and_resumes_there(duolog: Duolog) -> None:
     assert "resumes at its committed offsets" in second.stderr
 
 
-def test_what_a_group_did_not_get_to_write_is_read_again(duolog: Duolog) -> None:
+def test_records_a_group_did_not_write_are_read_again(duolog: Duolog) -> None:
     duolog("produce", "torn", stdin="".join(f"{n} {'x' * 2000}\n" for n in range(500)))
     read = ("consume", "torn", "-g", "torn-readers", "--from-beginning")
     command = [sys.executable, "-m", "duolog", *read, "-f", r"%v\n"]
@@ -296,7 +296,7 @@ def test_the_last_records_are_read_by_a_negative_offset(duolog: Duolog) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["commit", "abort", "open"])
-def test_a_transaction_is_an_end_over_or_not(duolog: Duolog, outcome: str) -> None:
+def test_transactions_do_not_affect_reading_to_the_end(duolog: Duolog, outcome: str) -> None:
     """A marker takes an offset and is not a record; open transactions are not read and block no reader."""
     topic = f"settled-by-{outcome}"
     duolog("topics", "create", topic)
@@ -329,7 +329,7 @@ def test_without_a_confirmation_nothing_is_deleted(duolog: Duolog) -> None:
     assert "dear" in duolog("topics", "list").stdout
 
 
-def test_a_lost_connection_and_its_return_are_reported(tmp_path: Path) -> None:
+def test_lost_connection_and_reconnect_are_reported(tmp_path: Path) -> None:
     with BrokerProcess(tmp_path) as broker:
         servers = broker.bootstrap_servers
         assert Duolog(servers)("produce", "lost", stdin="1\n").returncode == 0
@@ -390,7 +390,7 @@ def test_reading_continues_until_a_signal(
         assert process.wait(60) == status
 
 
-def test_a_reader_that_went_away_ends_it_quietly(duolog: Duolog) -> None:
+def test_closed_pipe_ends_the_command_quietly(duolog: Duolog) -> None:
     duolog("topics", "create", "pipe")
     duolog("produce", "pipe", stdin="".join(f"{n} {'x' * 200}\n" for n in range(5000)))
     command = [sys.executable, "-m", "duolog", "consume", "pipe", "--from-beginning", "-e"]
@@ -405,7 +405,7 @@ def test_a_reader_that_went_away_ends_it_quietly(duolog: Duolog) -> None:
         assert process.stderr.read() == b""
 
 
-def test_keys_that_are_numbers_are_written_and_read_as_kafkas_own_serializers_do(
+def test_numeric_keys_use_the_format_of_kafkas_serializers(
     cluster: EmbeddedCluster, duolog: Duolog
 ) -> None:
     client = Client(cluster.bootstrap_servers)
@@ -433,7 +433,7 @@ def test_keys_that_are_numbers_are_written_and_read_as_kafkas_own_serializers_do
     assert keys == [n.to_bytes(8, "big") for n in (1001, 1001, 7, 1001, 1001, 7)]
 
 
-def test_csv_tells_a_null_value_from_an_empty_one(duolog: Duolog) -> None:
+def test_csv_distinguishes_null_from_an_empty_value(duolog: Duolog) -> None:
     duolog("topics", "create", "gone", "-p", "1")
     duolog(
         "produce", "gone", "-i", "jsonl", stdin='{"key":"a","value":null}\n{"key":"","value":""}\n'

@@ -66,7 +66,9 @@ def test_a_group_is_listed_and_described_with_its_lag(duolog: Duolog, readers: s
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_members_are_shown_with_what_they_read(duolog: Duolog, readers: str, protocol: str) -> None:
+def test_members_are_shown_with_their_partitions(
+    duolog: Duolog, readers: str, protocol: str
+) -> None:
     with member(duolog, readers, "-X", f"group.protocol={protocol}"):
         (row,) = json.loads(duolog("groups", "describe", readers, "-o", "json").stdout)
         members = json.loads(
@@ -123,7 +125,7 @@ def test_a_group_with_members_is_neither_reset_nor_deleted(duolog: Duolog, reade
     assert row["committed_offset"] == 10
 
 
-def test_a_group_may_be_given_offsets_before_it_first_reads(duolog: Duolog, readers: str) -> None:
+def test_offsets_can_be_set_before_a_group_first_reads(duolog: Duolog, readers: str) -> None:
     group = f"{readers}-new"
 
     told = duolog("groups", "reset", group, "--topic", readers, "--to-offset", "8")

@@ -47,7 +47,7 @@ def topics(servers: str, of: Collection[str]) -> list[str]:
     return sorted(row["topic"] for row in json.loads(listed) if row["topic"] in of)
 
 
-def test_reset_deletes_what_an_application_keeps_and_nothing_of_another(
+def test_reset_deletes_only_the_state_of_its_application(
     broker: BrokerProcess, tmp_path: Path
 ) -> None:
     servers = broker.bootstrap_servers
@@ -87,7 +87,7 @@ def test_reset_deletes_what_an_application_keeps_and_nothing_of_another(
     assert duolog(*reset, "--yes").returncode == 0, "what is not there is no error"
 
 
-def test_reset_works_without_a_checkpoint_from_the_topics(
+def test_reset_works_from_topics_without_a_checkpoint(
     broker: BrokerProcess, tmp_path: Path
 ) -> None:
     """A changed program was refused with the changelogs of a lost checkpoint, and so was the reset that the refusal named."""
@@ -132,7 +132,7 @@ def test_reset_works_without_a_checkpoint_from_the_topics(
     assert f'"people" has no checkpoint in {data} and no internal topics' in of_people.stderr
 
 
-def test_reset_finds_the_changelogs_of_a_checkpoint_whose_file_is_damaged(
+def test_reset_finds_the_changelogs_of_a_damaged_checkpoint(
     broker: BrokerProcess, tmp_path: Path
 ) -> None:
     servers = broker.bootstrap_servers
@@ -164,7 +164,7 @@ def keep_in_kafka(servers: str, data: Path, name: str, upgraded: str = "") -> No
 
 @pytest.mark.deep
 @pytest.mark.timeout(900)
-def test_state_is_dumped_and_restored_and_one_that_runs_is_left_alone(
+def test_state_is_dumped_and_restored_unless_the_application_runs(
     broker: BrokerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a relative data directory; each command with a JVM has minutes, as many may start at once here."""

@@ -48,7 +48,7 @@ def duolog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Duolog]:
 
 
 @pytest.mark.parametrize(("status", "words", "stdin"), CASES, ids=lambda value: str(value)[:60])
-def test_a_command_ends_with_the_status_that_help_promises(
+def test_command_exits_with_the_status_that_help_documents(
     duolog: Duolog, status: int, words: tuple[str, ...], stdin: str
 ) -> None:
     done = duolog(*words, stdin=stdin)
@@ -68,7 +68,7 @@ def test_a_closed_standard_output_is_not_an_error(duolog: Duolog, words: str) ->
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_full_disk_of_standard_output_is_reported(duolog: Duolog) -> None:
+def test_write_error_on_standard_output_is_reported(duolog: Duolog) -> None:
     command = f"{sys.executable} -m duolog topics list -b {duolog.bootstrap_servers} > /dev/full"
 
     done = subprocess.run(
@@ -84,7 +84,7 @@ def test_an_unreachable_broker_is_unavailable(duolog: Duolog) -> None:
     assert duolog("topics", "list", servers="127.0.0.1:1").returncode == 5
 
 
-def test_what_another_broker_has_is_a_conflict(duolog: Duolog, tmp_path: Path) -> None:
+def test_used_data_directory_or_address_is_a_conflict(duolog: Duolog, tmp_path: Path) -> None:
     address = duolog.bootstrap_servers
     data = str(tmp_path / "data")
     with BrokerProcess(tmp_path / "data"):
@@ -97,7 +97,7 @@ def test_what_another_broker_has_is_a_conflict(duolog: Duolog, tmp_path: Path) -
     assert "Address already in use" in same_address.stderr
 
 
-def test_help_lists_all_of_them() -> None:
+def test_help_lists_all_statuses() -> None:
     told = CliRunner().invoke(cli, ["--help"]).output.partition("Exit status:")[2]
 
     listed = {int(number) for number in re.findall(r"(?:^ +|· )(\d+) ", told, re.MULTILINE)}

@@ -80,11 +80,11 @@ def _wait_for(directory: Path, name: str) -> None:
     waiting.wait_until(lambda: any(directory.rglob(name)), lambda: f"no {name}", TIMEOUT_S)
 
 
-def test_each_file_of_a_broker_stands_on_the_page(data: Path) -> None:
+def test_page_lists_each_file_of_a_broker(data: Path) -> None:
     assert undescribed(data, "Broker files") == []
 
 
-def test_a_broker_starts_without_the_files_that_may_be_removed(data: Path) -> None:
+def test_broker_starts_without_the_removable_files(data: Path) -> None:
     removable = [
         pattern(name) for name, told in rows("Broker files").items() if told.startswith("yes")
     ]

@@ -72,7 +72,7 @@ def commits_in(data_dir: Path) -> int:
 
 
 @pytest.mark.timeout(600)
-def test_its_tables_equal_the_batch_also_behind_a_stop_and_a_kill_in_mid_stream(
+def test_tables_equal_the_batch_after_a_stop_and_a_kill(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One data directory, relative as users write it, in both modes: each start takes long."""
@@ -100,7 +100,7 @@ def test_its_tables_equal_the_batch_also_behind_a_stop_and_a_kill_in_mid_stream(
 
 @pytest.mark.deep
 @pytest.mark.parametrize("mode", ["auto", "real-time", "micro-batch"])
-def test_the_tables_equal_the_batch_and_a_second_run_goes_on(
+def test_tables_equal_the_batch_and_a_second_run_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -119,7 +119,7 @@ def test_the_tables_equal_the_batch_and_a_second_run_goes_on(
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -9), (signal.SIGTERM, 143)]
 )
-def test_a_signal_in_a_first_run_leaves_nothing_running_and_the_next_run_goes_on(
+def test_signal_stops_all_processes_and_the_next_run_continues(
     tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
     end_by_signal(tmp_path, number, status)

@@ -9,7 +9,7 @@ from duolog.runtime.errors import BrokerUnavailable
 from duolog.testing import Client, EmbeddedCluster
 
 
-def test_a_killed_cluster_comes_back_with_what_was_acknowledged() -> None:
+def test_killed_cluster_keeps_acknowledged_records() -> None:
     with EmbeddedCluster() as cluster:
         address = cluster.bootstrap_servers
         client = Client(address)
@@ -26,7 +26,7 @@ def test_a_killed_cluster_comes_back_with_what_was_acknowledged() -> None:
 
 
 @pytest.mark.parametrize("end", [EmbeddedCluster.kill, EmbeddedCluster.stop])
-def test_nobody_else_gets_the_port_of_a_cluster_that_is_away(
+def test_port_of_a_stopped_cluster_stays_reserved(
     end: Callable[[EmbeddedCluster], None],
 ) -> None:
     with EmbeddedCluster() as cluster:
@@ -40,7 +40,7 @@ def test_nobody_else_gets_the_port_of_a_cluster_that_is_away(
             other.bind((host, int(port)))
 
 
-def test_nothing_of_a_cluster_is_left() -> None:
+def test_stopped_cluster_leaves_nothing_behind() -> None:
     with EmbeddedCluster() as cluster:
         pid, data_dir = cluster.pid, cluster.data_dir
 
@@ -49,7 +49,7 @@ def test_nothing_of_a_cluster_is_left() -> None:
         os.kill(pid, 0)
 
 
-def test_a_data_directory_that_was_given_is_kept(tmp_path: Path) -> None:
+def test_given_data_directory_is_kept(tmp_path: Path) -> None:
     with EmbeddedCluster(tmp_path / "broker") as cluster:
         Client(cluster.bootstrap_servers).create_topic("orders")
 
@@ -57,7 +57,7 @@ def test_a_data_directory_that_was_given_is_kept(tmp_path: Path) -> None:
         assert Client(cluster.bootstrap_servers).read("orders") == []
 
 
-def test_a_setting_that_does_not_exist_is_an_error_with_the_brokers_words() -> None:
+def test_unknown_setting_raises_the_error_of_the_broker() -> None:
     with (
         pytest.raises(BrokerUnavailable, match="did not start") as caught,
         EmbeddedCluster(settings={"durabilty": "os"}),

@@ -37,7 +37,7 @@ LONG: Final = ("11_crash.py",)
         for name in PROGRAMS
     ],
 )
-def test_an_example_runs_by_itself(name: str) -> None:
+def test_example_runs_by_itself(name: str) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / name)],
         capture_output=True,

@@ -58,7 +58,7 @@ def sources_of(text: str) -> dict[str, SourceInfo]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", FILES)
-def test_an_example_in_sql_passes_and_writes_what_the_one_in_python_writes(
+def test_sql_example_passes_and_writes_the_same_as_the_python_example(
     spark: SparkSession, name: str
 ) -> None:
     path = EXAMPLES / name
@@ -101,7 +101,7 @@ def test_the_command_runs_an_example(spark: SparkSession) -> None:
     ), done.output
 
 
-def test_every_file_of_sql_is_laid_out_and_listed_in_the_readme() -> None:
+def test_every_sql_file_is_formatted_and_listed_in_the_readme() -> None:
     readme = (EXAMPLES / "README.md").read_text()
 
     for path in sorted(EXAMPLES.glob("*.sql")):

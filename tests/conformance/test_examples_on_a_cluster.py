@@ -48,7 +48,7 @@ def executors(cluster: SparkCluster) -> set[Path]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_an_example_runs_on_a_cluster_that_only_the_environment_names(
+def test_example_runs_on_a_cluster_named_only_in_the_environment(
     cluster: SparkCluster, name: str
 ) -> None:
     before = executors(cluster)

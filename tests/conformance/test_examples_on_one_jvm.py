@@ -10,7 +10,7 @@ from conformance.test_examples import EXAMPLES, ON_ONE_JVM
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ON_ONE_JVM)
-def test_an_example_ends_well_and_says_what_to_notice(
+def test_example_succeeds_and_prints_what_to_notice(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

@@ -29,7 +29,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_does_what_it_says(reader: Reader, name: str) -> None:
+def test_page_runs_as_written(reader: Reader, name: str) -> None:
     reader.follow(GUIDE / name)
 
     assert reader.jvms_started() <= JVMS_MAX
@@ -37,7 +37,7 @@ def test_a_page_does_what_it_says(reader: Reader, name: str) -> None:
         assert undescribed(reader.home / "data", "Topology files") == []
 
 
-def test_every_block_of_a_page_is_of_a_kind_that_is_tried() -> None:
+def test_every_block_of_a_page_is_of_a_tested_kind() -> None:
     known = {"bash", "console", "python", "sql", "text"}
     found = {block.language for page in GUIDE.glob("*.md") for block in blocks_of(page)}
     fences = [
@@ -50,7 +50,7 @@ def test_every_block_of_a_page_is_of_a_kind_that_is_tried() -> None:
     assert {line for line in fences if line != "```"} == {f"```{kind}" for kind in known}
 
 
-def test_every_console_begins_with_a_command() -> None:
+def test_every_console_block_starts_with_a_command() -> None:
     without = [
         f"{page.name}: {block.text}"
         for page in GUIDE.glob("*.md")
@@ -61,7 +61,7 @@ def test_every_console_begins_with_a_command() -> None:
     assert without == []
 
 
-def test_the_five_programs_for_a_newcomer_are_short() -> None:
+def test_the_five_introductory_programs_are_short() -> None:
     programs = {block.file: block.text for block in blocks_of(FROM_ZERO) if block.file}
 
     for name in ("words.py", "orders.py", "fraud.py", "mean.py", "clicks.py"):
@@ -69,7 +69,7 @@ def test_the_five_programs_for_a_newcomer_are_short() -> None:
         assert len(lines) <= LINES_MAX, name
 
 
-def test_a_page_that_prints_something_else_is_found_out(reader: Reader, tmp_path: Path) -> None:
+def test_page_with_wrong_output_fails(reader: Reader, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```console\n$ echo one\none\n$ echo two; echo three\n…\nthree\n```\n")
     wrong = tmp_path / "wrong.md"

@@ -39,7 +39,7 @@ def consume_until(newcomer: Reader, command: str, text: str) -> None:
         assert time.monotonic() < deadline, printed
 
 
-def test_the_tests_and_the_plan_of_the_project(newcomer: Reader) -> None:
+def test_tests_and_plan_of_the_project_run(newcomer: Reader) -> None:
     assert "2 passed" in newcomer.type("python -m pytest")
     assert 'application "shop"' in newcomer.type("duolog run app.py --explain")
     others = [line for line in commands(newcomer) if not line.startswith("duolog produce ")]

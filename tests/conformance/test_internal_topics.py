@@ -47,7 +47,7 @@ def commit(state: LoggedState) -> None:
         (state.checkpoint.spark_dir / log / "0").write_text("v1\n{}")
 
 
-def test_a_changelog_that_was_deleted_behind_a_commit_is_missed_and_not_made_anew(
+def test_changelog_deleted_after_a_commit_is_reported_and_not_recreated(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     state = state_of(cluster, tmp_path, "gone")
@@ -67,7 +67,7 @@ def test_a_changelog_that_was_deleted_behind_a_commit_is_missed_and_not_made_ane
     assert not state.topics.existing_partition_counts(["gone-totals-changelog"])
 
 
-def test_a_changelog_that_somebody_made_with_retention_is_refused_until_it_is_compacted(
+def test_changelog_with_retention_is_refused_until_it_is_compacted(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     client = Client(cluster.bootstrap_servers)
@@ -82,7 +82,7 @@ def test_a_changelog_that_somebody_made_with_retention_is_refused_until_it_is_co
     begin(state_of(cluster, tmp_path, "kept"))
 
 
-def test_what_a_hundred_thousand_starts_have_left_is_written_and_read(
+def test_state_of_a_hundred_thousand_starts_is_written_and_read(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     """Their list has more than a client's message.max.bytes, which is a million where it is left alone."""
@@ -98,7 +98,7 @@ def test_what_a_hundred_thousand_starts_have_left_is_written_and_read(
     assert kept.committed == last
 
 
-def test_before_state_comes_back_whoever_writes_is_shut_out_and_what_is_kept_is_read_behind_that(
+def test_restore_fences_writers_before_it_reads_stored_positions(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     state = state_of(cluster, tmp_path, "once")
@@ -125,7 +125,7 @@ def test_before_state_comes_back_whoever_writes_is_shut_out_and_what_is_kept_is_
         writing.commit_transaction(60)
 
 
-def test_what_is_committed_as_the_start_looks_is_what_comes_back(
+def test_restore_uses_offsets_committed_during_the_start(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     state = state_of(cluster, tmp_path, "last")
@@ -141,7 +141,7 @@ def test_what_is_committed_as_the_start_looks_is_what_comes_back(
     assert found.committed.offsets == "v2"
 
 
-def test_who_writes_at_least_once_has_no_transactions_to_wait_for(
+def test_at_least_once_waits_for_no_transactions(
     cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = state_of(cluster, tmp_path, "least")

@@ -85,7 +85,7 @@ def check(objects: list[dict[str, Any]]) -> None:
         assert one["level"] in {"DEBUG", "INFO", "WARN", "WARNING", "ERROR"}, one
 
 
-def test_each_line_of_a_broker_is_an_object(tmp_path: Path) -> None:
+def test_each_log_line_of_a_broker_is_an_object(tmp_path: Path) -> None:
     words = ("broker", "--listen", "127.0.0.1:0", "--data", "data")
     with running(tmp_path, *words) as broker:
         broker.wait_for("message")
@@ -106,7 +106,7 @@ def test_each_line_of_a_broker_is_an_object(tmp_path: Path) -> None:
         ("broker", "--data", "/proc/none"),
     ],
 )
-def test_each_line_of_a_command_that_fails_is_an_object(
+def test_each_log_line_of_a_failing_command_is_an_object(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     (tmp_path / "apart.py").write_text(TOPOLOGY)
@@ -124,7 +124,7 @@ def test_each_line_of_a_command_that_fails_is_an_object(
 @pytest.mark.spark
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("command", ["run", "sql"])
-def test_each_line_of_what_runs_is_an_object(tmp_path: Path, command: str) -> None:
+def test_each_log_line_of_a_running_application_is_an_object(tmp_path: Path, command: str) -> None:
     """A JVM that starts, records that fail, and an end; what functions print goes to standard output."""
     (tmp_path / "app.py").write_text(TOPOLOGY)
     (tmp_path / "app.sql").write_text(SQL)
@@ -149,9 +149,7 @@ def test_each_line_of_what_runs_is_an_object(tmp_path: Path, command: str) -> No
 @pytest.mark.spark
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("command", ["run", pytest.param("sql", marks=pytest.mark.deep)])
-def test_a_ctrl_c_in_the_middle_of_a_call_of_the_jvm_tells_no_traceback(
-    tmp_path: Path, command: str
-) -> None:
+def test_ctrl_c_during_a_jvm_call_logs_no_traceback(tmp_path: Path, command: str) -> None:
     """py4j logged `KeyboardInterrupt while sending command.` as an error, with its own lines of code."""
     (tmp_path / "app.py").write_text(TOPOLOGY)
     (tmp_path / "app.sql").write_text(SQL)

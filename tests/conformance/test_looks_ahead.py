@@ -10,7 +10,7 @@ from duolog.testing import Client, EmbeddedCluster
 BEGIN_MS: Final = 1_700_000_000_000
 
 
-def test_a_partition_is_seen_by_each_look_and_not_only_by_the_first() -> None:
+def test_every_peek_sees_a_partition_not_only_the_first() -> None:
     """The second look waited for all its time, ten seconds at each start of a query, and saw nothing."""
     with EmbeddedCluster(settings={"durability": "os"}) as cluster:
         client = Client(cluster.bootstrap_servers)
@@ -26,7 +26,7 @@ def test_a_partition_is_seen_by_each_look_and_not_only_by_the_first() -> None:
     assert [sum(ahead.records for ahead in look.values()) for look in looks] == [1, 1, 1]
 
 
-def test_the_event_time_that_is_left_goes_from_the_first_unread_record_to_the_last_of_all() -> None:
+def test_remaining_event_time_spans_first_unread_to_last_record() -> None:
     with EmbeddedCluster(settings={"durability": "os"}) as cluster:
         client = Client(cluster.bootstrap_servers)
         for topic in ("a", "b"):

@@ -41,7 +41,7 @@ def open_transactions(cluster: EmbeddedCluster, directory: Path, name: str) -> M
     return kernel
 
 
-def test_a_topic_of_people_that_is_called_like_the_marker_is_not_written(
+def test_user_topic_with_the_name_of_the_marker_is_not_written(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     client = Client(cluster.bootstrap_servers)
@@ -63,7 +63,7 @@ def test_a_topic_of_people_that_is_called_like_the_marker_is_not_written(
     assert len(client.read("shop-epochs")) == 1
 
 
-def test_a_marker_that_would_be_forgotten_by_its_age_is_refused(
+def test_marker_topic_with_time_retention_is_refused(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     client = Client(cluster.bootstrap_servers)
@@ -74,7 +74,7 @@ def test_a_marker_that_would_be_forgotten_by_its_age_is_refused(
         open_transactions(cluster, tmp_path, "rests")
 
 
-def test_a_marker_is_taken_for_one_and_none_is_in_the_way_of_the_first(
+def test_existing_and_missing_marker_topics_are_accepted(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     client = Client(cluster.bootstrap_servers)
@@ -89,9 +89,7 @@ def test_a_marker_is_taken_for_one_and_none_is_in_the_way_of_the_first(
 
 
 @pytest.mark.parametrize("owners", [0, 49, 60, 6000])
-def test_a_marker_is_found_however_many_starts_came_after_it(
-    cluster: EmbeddedCluster, owners: int
-) -> None:
+def test_marker_is_found_after_many_later_starts(cluster: EmbeddedCluster, owners: int) -> None:
     """Each start writes its owner: an application that has started often and committed nothing has its marker far back."""
     topic = f"often{owners}-epochs"
     client = Client(cluster.bootstrap_servers)

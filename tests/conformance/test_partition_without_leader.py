@@ -45,7 +45,9 @@ def consume(cluster: EmbeddedCluster, *options: str) -> "subprocess.CompletedPro
 
 
 @pytest.mark.parametrize("options", [["--from-beginning"], ["-g", "g1", "--from-beginning"]])
-def test_the_others_are_read_and_it_is_named(cluster: EmbeddedCluster, options: list[str]) -> None:
+def test_other_partitions_are_read_and_the_leaderless_one_is_named(
+    cluster: EmbeddedCluster, options: list[str]
+) -> None:
     """It ended with "_UNKNOWN_PARTITION: Local: Unknown partition"."""
     done = consume(cluster, *options)
 
@@ -54,7 +56,7 @@ def test_the_others_are_read_and_it_is_named(cluster: EmbeddedCluster, options: 
     assert 0 < len(done.stdout.splitlines()) < 30
 
 
-def test_who_asks_for_it_is_told_where_to_look(cluster: EmbeddedCluster) -> None:
+def test_reading_the_leaderless_partition_explains_where_to_look(cluster: EmbeddedCluster) -> None:
     done = consume(cluster, "--partition", "1")
 
     assert done.returncode == 5
@@ -62,7 +64,7 @@ def test_who_asks_for_it_is_told_where_to_look(cluster: EmbeddedCluster) -> None
     assert "Read the broker's log" in done.stderr
 
 
-def test_an_application_says_so_before_its_jvm_starts(
+def test_application_reports_a_leaderless_partition_before_its_jvm_starts(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     """It ended after 77 s: it "finds no broker"."""

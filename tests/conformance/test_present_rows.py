@@ -76,7 +76,7 @@ def test_the_last_record_of_each_key_is_its_row(
     assert "2 rows, 1 could not be read" in of_users.table("people").to_html()
 
 
-def test_what_is_not_committed_is_no_row(
+def test_uncommitted_records_are_not_rows(
     cluster: EmbeddedCluster, client: Client, tmp_path: Path
 ) -> None:
     """The end of a topic with an open transaction is before it, and the reader does not wait for more."""
@@ -103,7 +103,7 @@ def test_what_is_not_committed_is_no_row(
     producer.abort_transaction(60)
 
 
-def test_a_topic_whose_first_records_have_gone_is_read_from_where_it_begins(
+def test_topic_with_deleted_records_is_read_from_its_first_offset(
     cluster: EmbeddedCluster, client: Client, tmp_path: Path
 ) -> None:
     from confluent_kafka import TopicPartition  # noqa: PLC0415
@@ -238,7 +238,7 @@ def test_a_library_that_is_not_installed_is_named(
     assert "pip install 'duolog[" in caught.value.hint
 
 
-def test_a_table_that_no_application_runs_says_how_to_run_it() -> None:
+def test_table_without_a_running_application_explains_how_to_run_it() -> None:
     _, table = users("nowhere")
 
     with pytest.raises(StatementError, match="no application runs") as caught:
@@ -247,7 +247,9 @@ def test_a_table_that_no_application_runs_says_how_to_run_it() -> None:
     assert "Application(topology, …).start()" in caught.value.hint
 
 
-def test_a_table_without_a_topic_says_what_to_do(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+def test_table_without_a_topic_raises_an_error_with_a_hint(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
     topology = Topology("visits")
     visits = topology.stream("visits", key="name STRING", value="place STRING")
     counted = visits.group_by_key().materialized("counts").count("visits")
@@ -269,7 +271,7 @@ def test_a_table_without_a_topic_says_what_to_do(cluster: EmbeddedCluster, tmp_p
         ("count", 'unknown table "count"'),
     ],
 )
-def test_a_name_that_is_no_table_is_told_with_those_that_are(
+def test_unknown_table_name_raises_an_error_that_lists_the_tables(
     cluster: EmbeddedCluster, tmp_path: Path, name: str, message: str
 ) -> None:
     topology = Topology("visits")
@@ -281,7 +283,7 @@ def test_a_name_that_is_no_table_is_told_with_those_that_are(
         application(cluster, topology, tmp_path).table(name)
 
 
-def test_a_topic_that_is_a_stream_and_a_table_is_the_table_by_its_name(
+def test_name_of_a_topic_read_as_stream_and_table_means_the_table(
     cluster: EmbeddedCluster, client: Client, tmp_path: Path
 ) -> None:
     client.create_topic("both")
@@ -295,9 +297,7 @@ def test_a_topic_that_is_a_stream_and_a_table_is_the_table_by_its_name(
     assert [row["name"] for row in found] == ["bob"]
 
 
-def test_a_topic_that_is_not_there_is_an_error_in_words(
-    cluster: EmbeddedCluster, tmp_path: Path
-) -> None:
+def test_missing_topic_raises_a_readable_error(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     topology, _ = users("not-made")
 
     with pytest.raises(KafkaError, match='cannot read topic "not-made"') as caught:
@@ -306,7 +306,7 @@ def test_a_topic_that_is_not_there_is_an_error_in_words(
     assert caught.value.code == 3
 
 
-def test_without_a_broker_it_is_told_at_once(tmp_path: Path) -> None:
+def test_unreachable_broker_is_reported_at_once(tmp_path: Path) -> None:
     """A client tries for 15 seconds, and a notebook's cell stood still for them."""
     topology, table = users("unreachable")
     address = f"127.0.0.1:{free_port()}"
@@ -324,7 +324,7 @@ def test_without_a_broker_it_is_told_at_once(tmp_path: Path) -> None:
 # A notebook.
 
 
-def test_what_does_not_run_shows_its_columns_and_its_plan() -> None:
+def test_repr_without_a_run_shows_columns_and_plan() -> None:
     topology, table = users("shown")
 
     shown = table.filter(col("city") != "<b>")._repr_html_()
@@ -335,16 +335,14 @@ def test_what_does_not_run_shows_its_columns_and_its_plan() -> None:
     assert topology is not None
 
 
-def test_what_runs_shows_its_rows(typed: Table) -> None:
+def test_repr_of_a_running_application_shows_rows(typed: Table) -> None:
     shown = typed._repr_html_()
 
     assert "<caption>typed: 2 rows</caption>" in shown
     assert "<td>9007199254740993</td>" in shown
 
 
-def test_where_rows_cannot_be_read_the_plan_says_why(
-    cluster: EmbeddedCluster, tmp_path: Path
-) -> None:
+def test_repr_shows_why_rows_cannot_be_read(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     topology, table = users("gone")
     topology.running = application(cluster, topology, tmp_path)
 
@@ -439,7 +437,7 @@ def test_a_live_view_without_a_notebook_says_what_is_missing(
 
 
 @pytest.mark.spark
-def test_a_table_of_a_running_application_has_the_rows_that_it_has_written(
+def test_table_of_a_running_application_returns_its_written_rows(
     spark: SparkSession, cluster: EmbeddedCluster, client: Client, tmp_path: Path
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

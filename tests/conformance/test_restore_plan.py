@@ -71,7 +71,7 @@ class Kept:
         self.admin.delete_topics([topic])[topic].result(60)
 
 
-def test_stores_entries_and_positions_are_told(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+def test_plan_lists_stores_entries_and_positions(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     kept = Kept(cluster, tmp_path, "fits")
     for page in ("home", "news", "home"):
         kept.client.produce(kept.changelog, page, "row")
@@ -84,7 +84,9 @@ def test_stores_entries_and_positions_are_told(cluster: EmbeddedCluster, tmp_pat
     assert found.problems == []
 
 
-def test_what_is_missing_is_told_and_not_made(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+def test_missing_topics_are_reported_and_not_created(
+    cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
     kept = Kept(cluster, tmp_path, "lacks")
     kept.delete(kept.changelog)
     kept.delete(kept.visits)
@@ -99,7 +101,7 @@ def test_what_is_missing_is_told_and_not_made(cluster: EmbeddedCluster, tmp_path
     assert not kept.topics.existing_partition_counts([kept.changelog, kept.visits])
 
 
-def test_what_was_made_anew_or_loses_records_is_told(
+def test_recreated_topics_and_lossy_settings_are_reported(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     kept = Kept(cluster, tmp_path, "other")
@@ -116,7 +118,7 @@ def test_what_was_made_anew_or_loses_records_is_told(
     ]
 
 
-def test_another_program_and_records_that_retention_took_are_told(
+def test_other_topology_and_records_lost_to_retention_are_reported(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     kept = Kept(cluster, tmp_path, "later")

@@ -83,7 +83,7 @@ class Terminal:
         return bool(data)
 
 
-def test_a_program_gets_rows_and_a_status(duolog: Duolog) -> None:
+def test_program_receives_rows_and_an_exit_status(duolog: Duolog) -> None:
     listed = duolog("sql", "-o", "json", "-e", "SHOW STREAMS")
     piped = duolog("sql", "-o", "csv", stdin="SHOW STREAMS;\nSELCT 1;\nSHOW TABLES;\n")
 
@@ -97,7 +97,7 @@ def test_a_program_gets_rows_and_a_status(duolog: Duolog) -> None:
     )
 
 
-def test_a_first_answer_loads_nothing_heavy_and_nothing_that_plans(duolog: Duolog) -> None:
+def test_first_answer_imports_no_heavy_modules_and_no_planner(duolog: Duolog) -> None:
     """The catalog has a stream, which is read from the command topic: a query's plan would be made by who plans."""
     program = (
         "import sys; from duolog.cli.main import main\n"
@@ -112,14 +112,14 @@ def test_a_first_answer_loads_nothing_heavy_and_nothing_that_plans(duolog: Duolo
     assert done.stdout.splitlines()[-1] == "0", done.stderr
 
 
-def test_without_a_broker_it_is_told_at_once(duolog: Duolog) -> None:
+def test_unreachable_broker_is_reported_at_once(duolog: Duolog) -> None:
     done = duolog("sql", "-e", "SHOW STREAMS", servers="127.0.0.1:1")
 
     assert (done.returncode, done.stdout) == (5, "")
     assert "no broker answers at 127.0.0.1:1" in done.stderr
 
 
-def test_a_person_types_over_several_lines_is_helped_and_leaves(
+def test_interactive_shell_reads_multiline_statements_help_and_exit(
     duolog: Duolog, tmp_path: Path
 ) -> None:
     shell = Terminal("sql", "-b", duolog.bootstrap_servers, home=tmp_path)
@@ -150,7 +150,7 @@ def test_a_person_types_over_several_lines_is_helped_and_leaves(
     assert history.stat().st_mode & 0o077 == 0
 
 
-def test_ctrl_c_ends_a_query_that_goes_on_and_not_the_shell(duolog: Duolog, tmp_path: Path) -> None:
+def test_ctrl_c_stops_a_push_query_and_not_the_shell(duolog: Duolog, tmp_path: Path) -> None:
     assert duolog("sql", "-e", "INSERT INTO flights VALUES ('AA', 7)").returncode == 0
     earliest = "auto.offset.reset=earliest"
     shell = Terminal("sql", "-b", duolog.bootstrap_servers, "--set", earliest, home=tmp_path)
@@ -169,7 +169,7 @@ def test_ctrl_c_ends_a_query_that_goes_on_and_not_the_shell(duolog: Duolog, tmp_
     assert shell.end() == 0
 
 
-def test_sigterm_ends_the_shell(duolog: Duolog, tmp_path: Path) -> None:
+def test_sigterm_stops_the_shell(duolog: Duolog, tmp_path: Path) -> None:
     shell = Terminal("sql", "-b", duolog.bootstrap_servers, home=tmp_path)
     shell.wait_for("sql>")
 

@@ -84,7 +84,7 @@ def logs(tmp_path: Path) -> Iterator[Logs]:
     logs.cluster.__exit__(None, None, None)
 
 
-def test_a_log_that_ends_before_a_position_is_refused_by_name(logs: Logs) -> None:
+def test_log_that_ends_before_a_position_is_refused(logs: Logs) -> None:
     """The application said that it had caught up, and skipped all new records up to the position."""
     read = logs.positions
     logs.watch().ensure_whole(read)
@@ -104,7 +104,7 @@ def test_a_log_that_ends_before_a_position_is_refused_by_name(logs: Logs) -> Non
 
 
 @pytest.mark.parametrize("starts", [1, 3], ids=["leader epochs used before", "new leader epochs"])
-def test_a_log_that_has_grown_over_a_position_again_is_refused(logs: Logs, starts: int) -> None:
+def test_log_that_grew_past_a_position_again_is_refused(logs: Logs, starts: int) -> None:
     read = logs.positions
     logs.watch().look(read, read, logs.ids())
     logs.restore(starts)
@@ -117,7 +117,7 @@ def test_a_log_that_has_grown_over_a_position_again_is_refused(logs: Logs, start
     assert any(part in refused.value.detail for part in told)
 
 
-def test_a_running_query_ends_at_the_next_look(logs: Logs) -> None:
+def test_running_query_fails_at_the_next_check(logs: Logs) -> None:
     read = logs.positions
     watch = logs.watch()
     watch.look(read, read, logs.ids())
@@ -128,7 +128,7 @@ def test_a_running_query_ends_at_the_next_look(logs: Logs) -> None:
         watch.look(logs.positions, read, logs.ids())
 
 
-def test_what_a_running_query_has_read_and_not_committed_is_compared_too(logs: Logs) -> None:
+def test_uncommitted_positions_of_a_running_query_are_checked(logs: Logs) -> None:
     read = logs.positions
     begun = {"in": {0: 1, 1: 1}}
     watch = logs.watch()
@@ -141,7 +141,7 @@ def test_what_a_running_query_has_read_and_not_committed_is_compared_too(logs: L
     logs.watch().ensure_whole(begun)
 
 
-def test_a_broker_that_has_lost_nothing_is_gone_on_with(logs: Logs) -> None:
+def test_unchanged_log_is_accepted(logs: Logs) -> None:
     read = logs.positions
     watch = logs.watch()
     watch.look(read, read, logs.ids())
@@ -153,7 +153,7 @@ def test_a_broker_that_has_lost_nothing_is_gone_on_with(logs: Logs) -> None:
     logs.watch().ensure_whole(read)
 
 
-def test_a_record_is_found_before_more_aborted_ones_than_the_first_look_reads(logs: Logs) -> None:
+def test_last_record_is_found_before_many_aborted_records(logs: Logs) -> None:
     """A mark then had an epoch only: a log that was replaced and grew over the position again was not noticed."""
     servers = logs.cluster.bootstrap_servers
     read = logs.positions["in"][0]
@@ -174,7 +174,7 @@ def test_a_record_is_found_before_more_aborted_ones_than_the_first_look_reads(lo
     assert not looks.changed({at: Mark(end, -1, found.offset, found.leader_epoch, found.digest)})
 
 
-def test_the_last_record_before_a_position_is_none_at_the_position(logs: Logs) -> None:
+def test_last_record_before_a_position_excludes_the_position(logs: Logs) -> None:
     """A mark of the record after it would be about a record that was not read."""
     servers = logs.cluster.bootstrap_servers
     producer = Producer({"bootstrap.servers": servers, "transactional.id": "one"})
@@ -192,7 +192,7 @@ def test_the_last_record_before_a_position_is_none_at_the_position(logs: Logs) -
     assert found.offset == after_the_marker - 2
 
 
-def test_a_log_of_aborted_records_alone_is_read_through_once(
+def test_log_of_only_aborted_records_is_read_once(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers = logs.cluster.bootstrap_servers
@@ -214,7 +214,7 @@ def test_a_log_of_aborted_records_alone_is_read_through_once(
     assert looks.last_before({("aborted", 0): 2 * ABORTED + 2}) == {}
 
 
-def test_records_that_retention_has_deleted_are_not_missed(logs: Logs) -> None:
+def test_records_deleted_by_retention_are_not_reported(logs: Logs) -> None:
     read = logs.positions
     logs.watch().look(read, read, logs.ids())
     logs.write(5)
@@ -227,7 +227,7 @@ def test_records_that_retention_has_deleted_are_not_missed(logs: Logs) -> None:
     logs.watch().ensure_whole(read)
 
 
-def test_a_topic_that_was_made_anew_is_another_one(logs: Logs) -> None:
+def test_recreated_topic_is_left_to_another_check(logs: Logs) -> None:
     """Another check refuses it, in its own words."""
     read = logs.positions
     logs.watch().look(read, read, logs.ids())
@@ -238,7 +238,7 @@ def test_a_topic_that_was_made_anew_is_another_one(logs: Logs) -> None:
     logs.watch().ensure_whole({"in": {0: 0, 1: 0}})
 
 
-def test_a_changelog_that_has_lost_entries_is_refused(logs: Logs) -> None:
+def test_changelog_that_lost_entries_is_refused(logs: Logs) -> None:
     """A restore would have brought back older state, without a word."""
     logs.watch(("totals-changelog",)).look({}, {}, logs.ids())
     logs.restore()
@@ -254,7 +254,7 @@ def test_a_changelog_that_has_lost_entries_is_refused(logs: Logs) -> None:
     logs.watch().ensure_whole({})
 
 
-def test_a_changelog_that_has_grown_over_its_position_again_is_refused(logs: Logs) -> None:
+def test_changelog_that_grew_past_its_position_again_is_refused(logs: Logs) -> None:
     """Its marks have no record: the leader epoch alone shows it."""
     logs.watch(("totals-changelog",)).look({}, {}, logs.ids())
     logs.restore(starts=3)
@@ -266,7 +266,7 @@ def test_a_changelog_that_has_grown_over_its_position_again_is_refused(logs: Log
     assert f"its log was truncated below offset {READ}" in refused.value.detail
 
 
-def test_positions_with_a_flipped_bit_are_named(logs: Logs) -> None:
+def test_error_names_a_positions_file_with_a_flipped_bit(logs: Logs) -> None:
     logs.watch().look(logs.positions, logs.positions, logs.ids())
     path = logs.checkpoint / MARKS_FILE
     path.write_text(path.read_text().replace("[", "[1", 1))

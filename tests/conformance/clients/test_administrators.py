@@ -117,7 +117,7 @@ def test_librdkafka_describes_the_cluster_and_its_topics(servers: str) -> None:
     assert told.authorized_operations
 
 
-def test_librdkafka_is_told_that_there_are_no_acls(servers: str) -> None:
+def test_librdkafka_sees_that_acls_are_disabled(servers: str) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
     place = (ResourceType.TOPIC, "t", ResourcePatternType.LITERAL)
     acl = AclBinding(*place, "User:u", "*", AclOperation.READ, AclPermissionType.ALLOW)

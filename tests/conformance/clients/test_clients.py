@@ -127,7 +127,7 @@ def test_aiokafka_writes_and_reads(broker: BrokerProcess) -> None:
     assert asyncio.run(asyncio.wait_for(run(), 30)) == [b"%d" % index for index in range(RECORDS)]
 
 
-def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
+def test_acknowledged_records_survive_a_kill(tmp_path: Path) -> None:
     with BrokerProcess(tmp_path / "data") as process:
         servers = process.bootstrap_servers
         producer = Producer({"bootstrap.servers": servers, "log_level": 0})
@@ -152,7 +152,7 @@ def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
     assert set(acknowledged) <= set(values)
 
 
-def test_a_signal_stops_the_broker_in_order(tmp_path: Path) -> None:
+def test_signal_stops_the_broker_cleanly(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "duolog", "broker", "--data", str(tmp_path / "data")]
     with subprocess.Popen(
         [*command, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -37,7 +37,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-def test_two_members_share_and_one_that_leaves_hands_over(cluster: EmbeddedCluster) -> None:
+def test_two_members_share_and_a_leaving_member_hands_over(cluster: EmbeddedCluster) -> None:
     with Member(cluster, "confluent", "g", NEW) as first:
         wait_until(lambda: first.owns(PARTITIONS))
         with Member(cluster, "confluent", "g", NEW) as second:
@@ -55,7 +55,7 @@ def test_two_members_share_and_one_that_leaves_hands_over(cluster: EmbeddedClust
         assert len(first.records) + len(second.records) == 60
 
 
-def test_the_work_of_a_killed_member_goes_to_the_other(cluster: EmbeddedCluster) -> None:
+def test_partitions_of_a_killed_member_move_to_the_other(cluster: EmbeddedCluster) -> None:
     with (
         Member(cluster, "confluent", "g", NEW) as first,
         Member(cluster, "confluent", "g", NEW) as second,
@@ -68,7 +68,7 @@ def test_the_work_of_a_killed_member_goes_to_the_other(cluster: EmbeddedCluster)
         wait_until(lambda: first.owns(PARTITIONS) and first.values() == wanted)
 
 
-def test_a_killed_broker_comes_back_with_members_and_offsets(cluster: EmbeddedCluster) -> None:
+def test_killed_broker_restores_members_and_offsets(cluster: EmbeddedCluster) -> None:
     with (
         Member(cluster, "confluent", "g", NEW) as first,
         Member(cluster, "confluent", "g", NEW) as second,
@@ -101,7 +101,7 @@ def test_a_static_member_that_restarts_keeps_its_partitions(cluster: EmbeddedClu
             assert first.owns(2)
 
 
-def test_an_expression_follows_topics_that_come_and_grow(cluster: EmbeddedCluster) -> None:
+def test_regex_subscription_follows_new_topics_and_partitions(cluster: EmbeddedCluster) -> None:
     servers = {"bootstrap.servers": cluster.bootstrap_servers}
     admin = AdminClient({**servers})
     consumer = Consumer({**servers, "group.id": "g", "group.protocol": "consumer"})
@@ -121,7 +121,7 @@ def test_an_expression_follows_topics_that_come_and_grow(cluster: EmbeddedCluste
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
-def test_members_change_over_to_the_new_protocol_and_back_while_they_read(
+def test_members_migrate_to_the_new_protocol_and_back_while_reading(
     cluster: EmbeddedCluster, strategy: str
 ) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
@@ -165,7 +165,7 @@ def test_an_administrator_sees_and_deletes_the_group(cluster: EmbeddedCluster) -
     assert admin.list_consumer_groups().result(TIMEOUT_S).valid == []
 
 
-def test_members_come_and_go_under_load_and_nothing_is_lost_or_read_twice(
+def test_membership_changes_under_load_lose_and_repeat_no_records(
     cluster: EmbeddedCluster,
 ) -> None:
     """Members leave in order, and commit each record: what one has committed, no other reads."""

@@ -33,7 +33,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_two_members_share_and_one_that_leaves_hands_over(
+def test_two_members_share_and_a_leaving_member_hands_over(
     cluster: EmbeddedCluster, client: str
 ) -> None:
     with Member(cluster, client, "g") as first:
@@ -54,7 +54,7 @@ def test_two_members_share_and_one_that_leaves_hands_over(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_the_work_of_a_killed_member_goes_to_the_other(
+def test_partitions_of_a_killed_member_move_to_the_other(
     cluster: EmbeddedCluster, client: str
 ) -> None:
     with Member(cluster, client, "g") as first, Member(cluster, client, "g") as second:
@@ -67,9 +67,7 @@ def test_the_work_of_a_killed_member_goes_to_the_other(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_killed_broker_comes_back_with_members_and_offsets(
-    cluster: EmbeddedCluster, client: str
-) -> None:
+def test_killed_broker_restores_members_and_offsets(cluster: EmbeddedCluster, client: str) -> None:
     with Member(cluster, client, "g") as first, Member(cluster, client, "g") as second:
         wait_until(lambda: first.owns(2) and second.owns(2))
         wanted = produce(cluster, range(40))
@@ -115,7 +113,7 @@ def test_a_static_member_that_restarts_keeps_its_partitions_without_a_rebalance(
             assert first.owns(2)
 
 
-def test_a_member_that_stood_still_longer_than_its_session_comes_back(
+def test_member_rejoins_after_its_session_expired(
     cluster: EmbeddedCluster,
 ) -> None:
     with (
@@ -131,7 +129,7 @@ def test_a_member_that_stood_still_longer_than_its_session_comes_back(
         wait_until(lambda: first.owns(2) and second.owns(2))
 
 
-def test_metadata_of_a_commit_comes_back_unchanged(cluster: EmbeddedCluster) -> None:
+def test_commit_metadata_is_returned_unchanged(cluster: EmbeddedCluster) -> None:
     config = {"bootstrap.servers": cluster.bootstrap_servers, "group.id": "g"}
     consumer = Consumer(config)
     mark = TopicPartition("t", 0, 5, "where I was: ümläut \x01")

@@ -34,7 +34,7 @@ def produce(cluster: EmbeddedCluster, topic: str, value: bytes, *, partition: in
     assert producer.flush(60) == 0
 
 
-def test_a_reader_of_all_records_is_not_behind_the_markers_of_transactions(
+def test_transaction_markers_do_not_count_as_lag(
     cluster: EmbeddedCluster,
 ) -> None:
     """The lag stayed at one for each partition that a transaction had ended in."""
@@ -61,7 +61,7 @@ def test_a_reader_of_all_records_is_not_behind_the_markers_of_transactions(
     assert lag({0: 0, 1: 1}) == {"orders": 4}
 
 
-def test_a_transaction_that_is_open_is_not_waited_for(cluster: EmbeddedCluster) -> None:
+def test_open_transaction_does_not_block_the_lag(cluster: EmbeddedCluster) -> None:
     Client(cluster.bootstrap_servers).create_topic("open")
     topics = TopicReader(cluster.bootstrap_servers, {})
     producer = transactional(cluster, "open")
@@ -73,7 +73,7 @@ def test_a_transaction_that_is_open_is_not_waited_for(cluster: EmbeddedCluster) 
     assert topics.end_offsets({"open": 1}) == {"open": {0: 2}}
 
 
-def test_a_backlog_tells_how_many_records_there_are_and_how_large(cluster: EmbeddedCluster) -> None:
+def test_backlog_reports_record_count_and_size(cluster: EmbeddedCluster) -> None:
     client = Client(cluster.bootstrap_servers)
     client.create_topic("sizes", partitions=2)
     for number in range(20):
@@ -89,14 +89,14 @@ def test_a_backlog_tells_how_many_records_there_are_and_how_large(cluster: Embed
     }
 
 
-def test_no_broker_is_said_in_words() -> None:
+def test_unreachable_broker_raises_a_readable_error() -> None:
     topics = TopicReader("127.0.0.1:1", {"socket.timeout.ms": "100"})
 
     with pytest.raises(BrokerUnreachable, match=r"no broker answers at 127\.0\.0\.1:1"):
         topics.end_offsets({"orders": 1})
 
 
-def test_a_topic_that_was_deleted_is_not_taken_for_a_broker_that_is_away(
+def test_deleted_topic_is_not_reported_as_unreachable_broker(
     cluster: EmbeddedCluster,
 ) -> None:
     client = Client(cluster.bootstrap_servers)
@@ -110,7 +110,7 @@ def test_a_topic_that_was_deleted_is_not_taken_for_a_broker_that_is_away(
         topics.end_offsets({"deleted": 2})
 
 
-def test_a_broker_that_was_killed_and_is_back_is_not_taken_for_one_that_is_away() -> None:
+def test_restarted_broker_is_not_reported_as_unreachable() -> None:
     """The leader epoch that the client knew was of before, and `no broker answers` was told."""
     with EmbeddedCluster() as cluster:
         client = Client(cluster.bootstrap_servers)
@@ -125,7 +125,7 @@ def test_a_broker_that_was_killed_and_is_back_is_not_taken_for_one_that_is_away(
         assert topics.end_offsets({"kept": 3}) == before
 
 
-def test_the_smallest_of_some_topics_says_how_large_a_record_batch_may_be(
+def test_smallest_topic_limit_bounds_the_record_batch_size(
     cluster: EmbeddedCluster,
 ) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})

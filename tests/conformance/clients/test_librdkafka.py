@@ -88,7 +88,7 @@ def refused_with(code: int, call: Callable[[], object]) -> None:
     assert caught.value.args[0].code() == code
 
 
-def test_configs_are_set_appended_to_subtracted_from_and_deleted(admin: AdminClient) -> None:
+def test_configs_support_set_append_subtract_and_delete(admin: AdminClient) -> None:
     topic = make_topic(admin, retention_ms="12345")
     wanted = ConfigResource(ResourceType.TOPIC, topic)
 
@@ -111,7 +111,7 @@ def test_configs_are_set_appended_to_subtracted_from_and_deleted(admin: AdminCli
         refused_with(KafkaError.INVALID_CONFIG, partial(alter, name, value, AlterConfigOpType.SET))
 
 
-def test_partitions_can_be_added_but_not_taken_away(admin: AdminClient) -> None:
+def test_partitions_can_be_added_but_not_removed(admin: AdminClient) -> None:
     topic = make_topic(admin)
 
     def raise_to(count: int) -> None:
@@ -124,7 +124,7 @@ def test_partitions_can_be_added_but_not_taken_away(admin: AdminClient) -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_a_time_leads_to_its_record_inside_a_compressed_batch(
+def test_timestamp_lookup_finds_a_record_inside_a_compressed_batch(
     broker: BrokerProcess, admin: AdminClient, codec: str
 ) -> None:
     topic = make_topic(admin, retention_ms="-1")
@@ -144,7 +144,7 @@ def test_a_time_leads_to_its_record_inside_a_compressed_batch(
     assert (latest.offset, latest.timestamp) == (499, 1000 + 499 * 10)
 
 
-def test_a_commit_keeps_its_metadata_and_an_outsider_cannot_commit(
+def test_commit_keeps_its_metadata_and_a_non_member_cannot_commit(
     broker: BrokerProcess, admin: AdminClient
 ) -> None:
     topic, group = make_topic(admin), uuid.uuid4().hex
@@ -165,7 +165,7 @@ def test_a_commit_keeps_its_metadata_and_an_outsider_cannot_commit(
     outsider.close()
 
 
-def test_a_static_member_comes_back_to_its_partitions_and_its_double_is_fenced(
+def test_static_member_regains_its_partitions_and_its_duplicate_is_fenced(
     broker: BrokerProcess, admin: AdminClient
 ) -> None:
     topic, group = make_topic(admin, 4), uuid.uuid4().hex

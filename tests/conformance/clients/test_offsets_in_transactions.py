@@ -103,9 +103,7 @@ def by_aiokafka(bootstrap: str, offset: int, commit: bool) -> None:  # noqa: FBT
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("steps", [by_librdkafka, by_kafka_python, by_aiokafka])
-def test_offsets_and_records_count_together_or_not_at_all(
-    cluster: EmbeddedCluster, steps: Steps
-) -> None:
+def test_offsets_and_records_commit_atomically(cluster: EmbeddedCluster, steps: Steps) -> None:
     servers = cluster.bootstrap_servers
 
     steps(servers, 5, True)  # noqa: FBT003
@@ -119,7 +117,7 @@ def test_offsets_and_records_count_together_or_not_at_all(
     assert (committed(cluster), read_committed(cluster)) == (9, [b"5", b"9"])
 
 
-def test_a_transaction_that_a_killed_broker_leaves_open_is_aborted_by_its_successor(
+def test_restarted_broker_aborts_transactions_left_open_by_a_kill(
     cluster: EmbeddedCluster,
 ) -> None:
     by_librdkafka(cluster.bootstrap_servers, 5, commit=True)
@@ -139,7 +137,7 @@ def test_a_transaction_that_a_killed_broker_leaves_open_is_aborted_by_its_succes
     assert (committed(cluster), read_committed(cluster)) == (8, [b"5", b"8"])
 
 
-def test_a_producer_of_an_earlier_generation_commits_nothing(cluster: EmbeddedCluster) -> None:
+def test_producer_of_an_earlier_generation_cannot_commit(cluster: EmbeddedCluster) -> None:
     """The member that produces has lost its place: its group fences the transaction, KIP-447."""
     config = {"bootstrap.servers": cluster.bootstrap_servers}
     consumer = Consumer({**config, "group.id": "g", "auto.offset.reset": "earliest"})

@@ -134,7 +134,7 @@ def both(addresses: tuple[str, str], retention_ms: int) -> tuple[Broker, Broker]
     return Broker(kafka, config), Broker(duolog, config)
 
 
-def test_both_leave_the_same_records_and_tombstones_go_in_their_time(
+def test_both_brokers_compact_to_the_same_records_and_remove_tombstones(
     addresses: tuple[str, str],
 ) -> None:
     kafka, duolog = both(addresses, 500)

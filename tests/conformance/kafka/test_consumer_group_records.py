@@ -47,7 +47,7 @@ def use_a_group(bootstrap_servers: str) -> None:
     second.close()
 
 
-def test_duolog_reads_what_kafka_writes_and_writes_as_many_bytes_with_the_same_meaning(
+def test_duolog_round_trips_kafkas_records_with_equal_size(
     kafka_peer: KafkaPeer,
 ) -> None:
     use_a_group(kafka_peer.bootstrap_servers)

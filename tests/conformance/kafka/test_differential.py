@@ -136,7 +136,7 @@ def test_both_brokers_answer_alike(
 
 
 @pytest.mark.deep
-def test_both_brokers_answer_alike_when_epochs_are_used_up(
+def test_both_brokers_answer_alike_when_producer_epochs_are_exhausted(
     kafka_peer: KafkaPeer, duolog: str
 ) -> None:
     """Both walk through all epochs; `test_used_up_epochs.py` goes the short way in every run."""
@@ -198,5 +198,5 @@ def places(bootstrap_servers: str) -> list[Any]:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_kafka_python_finds_the_same_places(kafka_peer: KafkaPeer, duolog: str) -> None:
+def test_kafka_python_finds_the_same_offsets(kafka_peer: KafkaPeer, duolog: str) -> None:
     assert places(duolog) == places(kafka_peer.bootstrap_servers)

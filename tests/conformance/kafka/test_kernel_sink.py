@@ -89,7 +89,7 @@ def run(spark: SparkSession, peer: KafkaPeer, spec: Spec, checkpoint: Path) -> A
     return query
 
 
-def test_state_goes_on_where_the_last_run_ended(
+def test_state_continues_from_the_last_run(
     spark: SparkSession, kafka_peer: KafkaPeer, tmp_path: Path
 ) -> None:
     for topic in ("on-flights", "on-airlines", "on-joined", "on-by_airline"):
@@ -129,7 +129,7 @@ def test_a_deletion_becomes_a_tombstone(
     ]
 
 
-def test_what_the_broker_refuses_fails_the_query_and_names_the_topic(
+def test_refused_write_fails_the_query_and_names_the_topic(
     spark: SparkSession, kafka_peer: KafkaPeer, tmp_path: Path
 ) -> None:
     create(kafka_peer, "big-persons")

@@ -26,7 +26,7 @@ def servers(request: pytest.FixtureRequest) -> Iterator[str]:
         yield cluster.bootstrap_servers
 
 
-def test_a_changelog_that_is_deleted_is_missed_and_known_as_another_when_it_is_back(
+def test_deleted_and_recreated_changelogs_are_detected(
     servers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topic_ids, "LOOK_EVERY_S", 0.0)

@@ -75,7 +75,7 @@ def test_kafkas_dump_tool_reads_what_duolog_writes(
     assert len(offset["payload"]["data"]["topicId"]) == 22
 
 
-def test_duolog_reads_what_kafka_writes_and_writes_groups_as_it_does(kafka_peer: KafkaPeer) -> None:
+def test_duolog_reads_kafkas_records_and_writes_the_same_groups(kafka_peer: KafkaPeer) -> None:
     use_a_group(kafka_peer.bootstrap_servers)
 
     pairs = read_offsets_topic(kafka_peer.bootstrap_servers, GROUP)

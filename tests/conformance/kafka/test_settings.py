@@ -21,7 +21,7 @@ def told(bootstrap_servers: str, node_id: str) -> dict[str, Any]:
     return entries
 
 
-def test_every_setting_of_kafka_is_known_and_as_changeable(
+def test_every_kafka_setting_has_the_same_type_and_mutability(
     kafka_peer: KafkaPeer, tmp_path: Path
 ) -> None:
     theirs = told(kafka_peer.bootstrap_servers, "1")

@@ -42,7 +42,7 @@ def tool(broker: BrokerProcess, require_program: RequireProgram) -> Tool:
     return run
 
 
-def test_kafkas_tools_make_fill_read_and_describe_a_topic(
+def test_kafkas_tools_create_fill_read_and_describe_a_topic(
     broker: BrokerProcess, tool: Tool
 ) -> None:
     topics, topic = "org.apache.kafka.tools.TopicCommand", ("--topic", "checked")
@@ -141,7 +141,7 @@ def test_kafkas_tools_change_and_show_configs_of_every_kind(tool: Tool) -> None:
     assert "retention.ms" not in tool(configs, "--describe", *topic)
 
 
-def test_kafkas_tools_of_an_administrator_run(tool: Tool, tmp_path: Path) -> None:
+def test_kafkas_administration_tools_run(tool: Tool, tmp_path: Path) -> None:
     tools = "org.apache.kafka.tools"
     tool(f"{tools}.TopicCommand", "--create", "--topic", "ruled")
     tool(f"{tools}.VerifiableProducer", "--topic", "ruled", "--max-messages", "10")
@@ -172,9 +172,7 @@ def test_kafkas_tools_of_an_administrator_run(tool: Tool, tmp_path: Path) -> Non
     assert "Leader" in tool(quorum, "describe", "--replication")
 
 
-def test_the_java_client_is_told_the_offset_that_it_has_just_committed(
-    broker: BrokerProcess, tool: Tool
-) -> None:
+def test_java_client_reads_its_latest_committed_offset(broker: BrokerProcess, tool: Tool) -> None:
     """`committed()` behind `commitAsync()` was told the old offset 73 of 100 times."""
     topic = ("--topic", "committed")
     tool("org.apache.kafka.tools.TopicCommand", "--create", *topic, "--partitions", "1")

@@ -98,7 +98,7 @@ def test_kafkas_tools_find_list_and_abort_a_transaction(broker: BrokerProcess, j
     assert tool("describe-producers", *place).split()[-1] == "None"
 
 
-def test_kafkas_tool_reads_the_log_of_transactions(broker: BrokerProcess, java: Java) -> None:
+def test_kafkas_tool_reads_the_transaction_log(broker: BrokerProcess, java: Java) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "seen"})
     producer.init_transactions(60)
     producer.begin_transaction()

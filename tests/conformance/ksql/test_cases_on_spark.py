@@ -23,7 +23,7 @@ SAMPLE: Final = 100
 
 
 @pytest.mark.parametrize("count", [HANDFUL, pytest.param(SAMPLE, marks=pytest.mark.deep)])
-def test_a_sample_of_cases_ends_on_streaming_queries_as_in_the_driver(
+def test_sample_of_cases_has_the_same_results_on_spark_as_in_the_driver(
     spark: SparkSession, count: int
 ) -> None:
     running = [

@@ -50,19 +50,19 @@ def _computed(calls: list[str]) -> dict[str, object]:
     return {call: found[f"X{at}"] for at, call in enumerate(calls)}
 
 
-def test_a_call_may_produce_up_to_the_limit(spark: SparkSession) -> None:
+def test_call_at_the_limit_returns_its_value(spark: SparkSession) -> None:
     assert spark is not None, "the kernel is in the JVM of this run"
 
     assert _computed(list(AT_LIMIT)) == AT_LIMIT
 
 
-def test_a_call_beyond_the_limit_is_null(spark: SparkSession) -> None:
+def test_call_above_the_limit_returns_null(spark: SparkSession) -> None:
     assert spark is not None, "the kernel is in the JVM of this run"
 
     assert _computed([*ABOVE_LIMIT, ENDLESS]) == dict.fromkeys((*ABOVE_LIMIT, ENDLESS))
 
 
-def test_a_cube_has_as_many_elements_as_a_call_may_make(spark: SparkSession) -> None:
+def test_cube_is_limited_to_the_elements_of_a_call(spark: SparkSession) -> None:
     """Of 16 columns it has 65,536 rows of 16 elements, which is the limit; of 17 it fails the record."""
     assert spark is not None, "the kernel is in the JVM of this run"
 

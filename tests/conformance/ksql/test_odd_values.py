@@ -148,11 +148,11 @@ def _found(seed: int, of_each: int) -> list[str]:
     return found
 
 
-def test_a_query_that_answers_gives_what_a_query_that_writes_gives(spark: SparkSession) -> None:
+def test_transient_and_persistent_queries_return_the_same_values(spark: SparkSession) -> None:
     assert _found(SEED, 1) == []
 
 
-def test_an_aggregate_gives_the_same_in_a_table_and_in_an_answer(spark: SparkSession) -> None:
+def test_aggregates_are_the_same_in_tables_and_transient_queries(spark: SparkSession) -> None:
     assert spark is not None, "the kernel is in the JVM of this run"
     odd = Odd(SEED)
 
@@ -163,7 +163,7 @@ def test_an_aggregate_gives_the_same_in_a_table_and_in_an_answer(spark: SparkSes
         assert odd.answered(f"SELECT {call} AS X FROM O;") == [{"X": None}]  # noqa: S608
 
 
-def test_odd_values_give_what_ksqldb_documents(spark: SparkSession) -> None:
+def test_odd_values_have_the_results_that_ksqldb_documents(spark: SparkSession) -> None:
     assert spark is not None, "the kernel is in the JVM of this run"
 
     outcomes = [run_test(case) for case in read_tests(CASES.read_text(), CASES.name)]
@@ -173,5 +173,7 @@ def test_odd_values_give_what_ksqldb_documents(spark: SparkSession) -> None:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("seed", DEEP)
-def test_more_calls_give_the_same_in_both_queries(spark: SparkSession, seed: int) -> None:
+def test_more_calls_return_the_same_in_both_kinds_of_queries(
+    spark: SparkSession, seed: int
+) -> None:
     assert _found(seed, 4) == []

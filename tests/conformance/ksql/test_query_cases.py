@@ -45,13 +45,13 @@ def surprises(cases: Iterable[Case]) -> list[str]:
     return found
 
 
-def test_every_error_that_is_expected_is_raised_or_the_case_is_listed(spark: SparkSession) -> None:
+def test_every_expected_error_is_raised_unless_listed(spark: SparkSession) -> None:
     refused = [case for case in all_cases() if case.expected_error is not None]
 
     assert surprises(refused) == []
 
 
-def test_a_sample_of_cases_passes_but_for_those_that_are_listed(spark: SparkSession) -> None:
+def test_sample_of_cases_passes_unless_listed(spark: SparkSession) -> None:
     running = [
         case for case in query_cases() if case.expected_error is None and not needs_registry(case)
     ]
@@ -59,7 +59,7 @@ def test_a_sample_of_cases_passes_but_for_those_that_are_listed(spark: SparkSess
     assert surprises(sample(running, SAMPLE)) == []
 
 
-def test_a_sample_of_what_a_server_answers_passes_but_for_what_is_listed(
+def test_sample_of_server_cases_passes_unless_listed(
     spark: SparkSession,
 ) -> None:
     running = [
@@ -71,11 +71,11 @@ def test_a_sample_of_what_a_server_answers_passes_but_for_what_is_listed(
 
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(PARTS))
-def test_all_cases_pass_but_for_those_that_are_listed(spark: SparkSession, part: int) -> None:
+def test_all_cases_pass_unless_listed(spark: SparkSession, part: int) -> None:
     assert surprises(all_cases()[part::PARTS]) == []
 
 
-def test_each_case_that_is_listed_is_one() -> None:
+def test_each_listed_case_exists() -> None:
     titles = {case.title for case in all_cases()}
 
     assert sorted(read_listed(PAGE).keys() - titles) == []

@@ -31,7 +31,7 @@ def surprises(seed: int) -> str:
         app.close()
 
 
-def test_random_applications_hold_what_duckdb_says(spark: SparkSession) -> None:
+def test_random_applications_equal_duckdb(spark: SparkSession) -> None:
     found = [wrong for seed in SEEDS if (wrong := surprises(seed))]
 
     assert found == []
@@ -39,7 +39,7 @@ def test_random_applications_hold_what_duckdb_says(spark: SparkSession) -> None:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(PARTS))
-def test_many_random_applications_hold_what_duckdb_says(spark: SparkSession, part: int) -> None:
+def test_many_random_applications_equal_duckdb(spark: SparkSession, part: int) -> None:
     found = [wrong for seed in DEEP[part::PARTS] if (wrong := surprises(seed))]
 
     assert found == []

@@ -10,7 +10,7 @@ from duolog.ksql.session import parse
 pytestmark = pytest.mark.skipif(ABSENT is not None, reason=str(ABSENT))
 
 
-def test_every_statement_is_read() -> None:
+def test_every_statement_is_parsed() -> None:
     unread = []
 
     for case in all_cases():
@@ -25,7 +25,7 @@ def test_every_statement_is_read() -> None:
     assert unread == []
 
 
-def test_every_statement_that_is_laid_out_says_the_same_and_stays_as_it_is() -> None:
+def test_formatting_a_statement_keeps_its_meaning_and_is_idempotent() -> None:
     changed = []
 
     for statement in dict.fromkeys(one for case in all_cases() for one in case.statements):

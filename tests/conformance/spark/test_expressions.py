@@ -199,7 +199,7 @@ def test_random_expressions_have_the_same_values(spark: "SparkSession", of: Type
 
 
 @pytest.mark.spark
-def test_doubles_among_others_and_between_bounds_are_the_same(spark: "SparkSession") -> None:
+def test_in_and_between_on_doubles_are_the_same(spark: "SparkSession") -> None:
     given: list[Expression] = [ColumnRef(name) for name in ("d", "i", "b", "p")]
     given += [literal(math.nan), literal(-0.0), literal(1.5), Cast(literal(None), DOUBLE)]
     expressions: list[Expression] = [

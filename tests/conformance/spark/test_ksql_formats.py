@@ -79,7 +79,7 @@ def test_the_engine_and_the_serde_write_the_same_lines(spark: "SparkSession") ->
 
 @pytest.mark.parametrize("of", [JSON, BARE_JSON, DELIMITED], ids=str)
 @pytest.mark.parametrize("part", ["key", "value"])
-def test_one_column_is_written_by_both_in_the_same_way(
+def test_engine_and_serde_write_a_single_column_the_same(
     spark: "SparkSession", of: Format, part: str
 ) -> None:
     by_engine, by_serde = written(spark, of, PLAIN[:1], part, [row[:1] for row in ROWS])

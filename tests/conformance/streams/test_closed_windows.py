@@ -64,7 +64,7 @@ def _windowed(given: Given) -> Given:
         *((define, "each") for define in BY_A_FOREIGN_KEY),
     ],
 )
-def test_kafka_streams_does_the_same_with_windows_that_have_closed(
+def test_kafka_streams_handles_closed_windows_the_same(
     spark: SparkSession, kafka_streams: KafkaStreams, define: Define, mode: Mode
 ) -> None:
     plan, cache = plan_of(define), 0 if mode == "late" else cache_of(mode)
@@ -87,7 +87,7 @@ YEARS_AHEAD: Final = 2 * 10**12
 
 
 @pytest.mark.parametrize("cut", [1, 4])
-def test_kafka_streams_does_the_same_when_clocks_jump(
+def test_kafka_streams_handles_time_jumps_the_same(
     spark: SparkSession, kafka_streams: KafkaStreams, cut: int
 ) -> None:
     """Decades ahead, back to 1970, once more ahead; then records of one millisecond."""

@@ -64,7 +64,7 @@ def deduplicated(
 
 @pytest.mark.parametrize("cache_bytes_max", [0, 1_000_000])
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
-def test_the_first_record_of_each_key_goes_on_as_it_was(
+def test_first_record_of_each_key_is_forwarded_unchanged(
     spark: SparkSession, engine: Form, cache_bytes_max: int
 ) -> None:
     assert spark is not None, "drivers find the session of this run"
@@ -83,7 +83,7 @@ def test_the_first_record_of_each_key_goes_on_as_it_was(
 
 
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
-def test_duplicates_in_other_partitions_meet(spark: SparkSession, engine: Form) -> None:
+def test_duplicates_in_different_partitions_are_found(spark: SparkSession, engine: Form) -> None:
     assert spark is not None
     given: list[Given] = [(f"u{n}", {"id": "a", "n": n}, 100) for n in range(8)]
 
@@ -106,7 +106,7 @@ def test_state_does_not_grow_with_keys(spark: SparkSession, engine: Form) -> Non
 
 
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
-def test_what_has_nothing_to_be_compared_by_is_dropped(spark: SparkSession, engine: Form) -> None:
+def test_records_without_a_comparison_value_are_dropped(spark: SparkSession, engine: Form) -> None:
     assert spark is not None
     given: list[Given] = [
         ("x", None, 1),
@@ -120,7 +120,7 @@ def test_what_has_nothing_to_be_compared_by_is_dropped(spark: SparkSession, engi
     assert out["by-user"] == [("x", {"id": None, "n": 1}, 2)]
 
 
-def test_expressions_make_two_records_the_same() -> None:
+def test_records_can_be_compared_by_expressions() -> None:
     topology = Topology("events")
     events = topology.stream("events", key="user STRING", value="id STRING, n BIGINT")
     events.distinct(by=col("id").lower().alias("same"), within="1 hour").to("out")
@@ -132,7 +132,7 @@ def test_expressions_make_two_records_the_same() -> None:
     assert found == [("u", {"id": "A", "n": 0}), ("u", {"id": "b", "n": 2})]
 
 
-def test_a_stream_without_anything_to_compare_is_refused() -> None:
+def test_stream_without_a_comparison_value_is_refused() -> None:
     topology = Topology("events")
     events = topology.stream("events", value="id STRING")
     with pytest.raises(StatementError):

@@ -56,7 +56,7 @@ def engine(request: pytest.FixtureRequest) -> Form:
     tasks=st.sampled_from([1, 2]),
     cache_bytes_max=st.sampled_from([0, 1_000_000]),
 )
-def test_both_forms_write_the_same_and_keep_the_same_rows(
+def test_kernel_and_reference_write_and_store_the_same_rows(
     spark: SparkSession,
     topology: Topology,
     records: list[RawRecord],
@@ -122,7 +122,7 @@ def stores_of_all_kinds() -> Topology:
     return topology
 
 
-def test_stores_of_all_kinds_are_looked_into(engine: Form) -> None:
+def test_stores_of_all_kinds_can_be_queried(engine: Form) -> None:
     with TopologyDriver(stores_of_all_kinds(), engine=engine) as driver:
         visits = driver.input_topic("visits")
         for name, place, n, time in [
@@ -181,7 +181,7 @@ def test_headers_partition_and_clock_reach_the_topology(
     assert second == ("x", None, 2005)
 
 
-def test_with_a_record_cache_the_last_update_is_told_at_the_commit(
+def test_record_cache_emits_the_last_update_at_the_commit(
     engine: Form,
 ) -> None:
     topology = Topology("cached")
@@ -200,7 +200,7 @@ def test_with_a_record_cache_the_last_update_is_told_at_the_commit(
     assert len(out) == 0
 
 
-def test_a_record_that_fails_is_told_and_the_next_one_goes_on(
+def test_failed_record_is_reported_and_the_next_one_processed(
     engine: Form,
 ) -> None:
     topology = Topology("sums")
@@ -245,7 +245,7 @@ TASKS = 3
 TOGETHER, APART = ("k0", "k1"), "k3"
 
 
-def test_windows_and_sessions_of_a_processor_whose_time_is_over_are_not_shown(engine: Form) -> None:
+def test_expired_windows_and_sessions_of_a_processor_are_not_returned(engine: Form) -> None:
     """Kafka Streams finds none that is behind the greatest time that was put, less the retention: each task by its own time."""
     kept = {"key": "id STRING", "value": "n BIGINT", "retention": "2 minutes"}
     topology = Topology("keeping")

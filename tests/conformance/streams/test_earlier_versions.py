@@ -83,7 +83,7 @@ def by_kind(of: Callable[[list[int]], Any]) -> dict[str, Any]:
     return {kind: of([n for n in ALL if KINDS[n % 2] == kind]) for kind in KINDS}
 
 
-def test_a_data_directory_has_what_was_written(cluster: EmbeddedCluster) -> None:
+def test_earlier_data_directory_has_all_its_records(cluster: EmbeddedCluster) -> None:
     client, servers = Client(cluster.bootstrap_servers), cluster.bootstrap_servers
     for topic, record in RECORDS.items():
         found = [(one.key_text, one.value_text) for one in client.read(topic)]
@@ -132,7 +132,9 @@ def moved(servers: str, isolation: str) -> list[bytes]:
 
 
 @pytest.mark.spark
-def test_an_application_goes_on(spark: SparkSession, data: Path, cluster: EmbeddedCluster) -> None:
+def test_earlier_application_continues(
+    spark: SparkSession, data: Path, cluster: EmbeddedCluster
+) -> None:
     assert spark is not None, "the engine finds the session of this run"
     go_on(cluster, "readings", "things")
     engine = Engine(EngineConfig(cluster.bootstrap_servers, data / "checkpoints", epoch_ms=1000))
@@ -197,7 +199,9 @@ def top(values: list[dict[str, Any]]) -> list[list[Any]]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("data", [WITH_SQL], indirect=True)
-def test_a_service_goes_on(spark: SparkSession, data: Path, cluster: EmbeddedCluster) -> None:
+def test_earlier_service_continues(
+    spark: SparkSession, data: Path, cluster: EmbeddedCluster
+) -> None:
     assert spark is not None, "the engine finds the session of this run"
     settings = {"class.archive": "false"}
     with SqlEngine(

@@ -77,7 +77,7 @@ def written(topology: Topology, engine: Form, given: list[Given]) -> dict[str, l
 
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
 @pytest.mark.parametrize("kind", WINDOWS)
-def test_a_window_that_has_closed_is_emitted_once_and_suppressed_as_on_close(
+def test_closed_window_is_emitted_once_with_suppress_as_with_on_close(
     spark: SparkSession, kind: str, engine: Form
 ) -> None:
     assert spark is not None, "drivers find the session of this run"
@@ -107,7 +107,7 @@ def test_a_window_that_has_closed_is_emitted_once_and_suppressed_as_on_close(
 
 
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
-def test_a_session_is_open_for_a_record_at_the_last_millisecond_of_gap_and_grace(
+def test_session_accepts_a_record_in_the_last_millisecond_of_gap_and_grace(
     spark: SparkSession, engine: Form
 ) -> None:
     assert spark is not None
@@ -129,7 +129,7 @@ def test_a_session_is_open_for_a_record_at_the_last_millisecond_of_gap_and_grace
 
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
 @pytest.mark.parametrize("window", JOINS, ids=str)
-def test_a_join_emits_no_record_unmatched_and_then_matched(
+def test_join_never_emits_a_record_unmatched_and_then_matched(
     spark: SparkSession, window: JoinWindow, engine: Form
 ) -> None:
     assert spark is not None
@@ -174,7 +174,7 @@ def ensure_final(window: JoinWindow, given: list[Given], out: dict[str, list[Any
 
 
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
-def test_a_stream_joined_with_itself_emits_no_record_unmatched_and_then_matched(
+def test_self_join_never_emits_a_record_unmatched_and_then_matched(
     spark: SparkSession, engine: Form
 ) -> None:
     assert spark is not None

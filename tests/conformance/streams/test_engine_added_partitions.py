@@ -49,7 +49,7 @@ def topology(name: str) -> Topology:
         pytest.param("real-time", 5, marks=pytest.mark.deep),
     ],
 )
-def test_keys_that_move_to_other_partitions_keep_their_state(
+def test_keys_that_move_to_new_partitions_keep_their_state(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode, partitions: int
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

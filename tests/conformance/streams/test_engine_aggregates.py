@@ -44,7 +44,7 @@ def over_windows() -> Topology:
 
 @pytest.mark.parametrize("make", [over_a_table, over_a_stream, over_windows])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_kernel_aggregates_as_the_reference_evaluator_does(
+def test_kernel_aggregates_like_the_reference_evaluator(
     spark: SparkSession, make: Any, seed: int
 ) -> None:
     drawn = random.Random(seed)  # noqa: S311 - the same records each time
@@ -62,7 +62,7 @@ def test_the_kernel_aggregates_as_the_reference_evaluator_does(
                     assert alike(one, other), f"{plan}, seed {seed}, {topic}:\n{one}\n{other}"
 
 
-def test_a_micro_batch_may_be_cut_anywhere(spark: SparkSession) -> None:
+def test_aggregates_are_independent_of_micro_batch_boundaries(spark: SparkSession) -> None:
     drawn = random.Random(5)  # noqa: S311 - the same records each time
     plan = over_a_table().build()
     records = [changed(drawn) for _ in range(60)]
@@ -114,7 +114,7 @@ def last_rows(written: Sequence[ByTopic]) -> dict[Any, Any]:
     return {out.key: out.value for batch in written for out in batch["results"]}
 
 
-def test_a_group_of_thousands_of_values_is_kept_in_pages(spark: SparkSession) -> None:
+def test_group_with_thousands_of_values_is_stored_in_pages(spark: SparkSession) -> None:
     drawn = random.Random(3)  # noqa: S311 - the same records each time
     topology = Topology("large")
     rows = topology.table("rows", key="id STRING", value="g STRING, n BIGINT, s STRING")
@@ -159,7 +159,7 @@ def expected_of_many(now: dict[str, tuple[int, str, int]]) -> tuple[object, ...]
     return (numbers[-1], numbers[0], numbers[:5], different, by_time[0][1], by_time[-1][1])
 
 
-def test_duckdb_says_the_same_of_a_stream_that_has_ended(spark: SparkSession) -> None:
+def test_aggregates_of_a_finished_stream_equal_duckdb(spark: SparkSession) -> None:
     drawn = random.Random(11)  # noqa: S311 - the same records each time
     records = [record for record in (changed(drawn) for _ in range(400)) if record.value]
     topology = Topology("ended")

@@ -122,7 +122,7 @@ def shop() -> Iterator[tuple[Shop, str]]:
     ],
     ids=" and ".join,
 )
-def test_a_backlog_of_many_micro_batches_is_joined_as_one_would_be(
+def test_backlog_of_many_micro_batches_joins_like_a_single_batch(
     spark: SparkSession, shop: tuple[Shop, str], tmp_path: Path, modes: tuple[Mode, Mode]
 ) -> None:
     """A table longer than a micro-batch once came behind orders that were made long after it."""
@@ -141,7 +141,7 @@ def test_a_backlog_of_many_micro_batches_is_joined_as_one_would_be(
     assert made.found() == {order: [version] for order, version in made.expected.items()}
 
 
-def test_a_live_record_waits_for_rows_that_were_written_before_it(
+def test_live_record_waits_for_earlier_table_rows(
     spark: SparkSession, shop: tuple[Shop, str], tmp_path: Path
 ) -> None:
     """All orders once overtook their customers, each topic being read at its own pace."""

@@ -41,7 +41,7 @@ def topology() -> Topology:
 
 
 @pytest.mark.parametrize("partitioner", ["murmur2_random", "consistent_random"])
-def test_results_are_the_same_whatever_chose_the_partitions(
+def test_results_are_independent_of_the_partitioner(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, partitioner: str
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

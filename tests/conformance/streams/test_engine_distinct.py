@@ -23,7 +23,7 @@ def topology() -> Topology:
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
-def test_duplicates_are_dropped_in_each_mode_and_after_a_second_start(
+def test_duplicates_are_dropped_in_each_mode_and_after_a_restart(
     spark: SparkSession, tmp_path: Path, mode: Mode
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

@@ -85,9 +85,7 @@ FAILS: Final[dict[Mode, tuple[bytes, str]]] = {
 
 
 @pytest.mark.parametrize("mode", FAILS)
-def test_a_record_that_cannot_be_processed_or_written_ends_the_query_which_names_it(
-    mode: Mode, servers: str, tmp_path: Path
-) -> None:
+def test_query_fails_on_a_bad_record_and_names_it(mode: Mode, servers: str, tmp_path: Path) -> None:
     value, told = FAILS[mode]
     produce(servers, [(b"k", value) for value in (FARE, FARE, value)])
     query = Engine(EngineConfig(servers, tmp_path)).start(
@@ -103,7 +101,7 @@ def test_a_record_that_cannot_be_processed_or_written_ends_the_query_which_names
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
-def test_records_are_passed_over_and_written_as_dead_letters(
+def test_bad_records_are_skipped_and_written_as_dead_letters(
     mode: Mode, servers: str, tmp_path: Path
 ) -> None:
     config = EngineConfig(servers, tmp_path, errors=PASS_OVER, epoch_ms=2000)
@@ -137,9 +135,7 @@ def test_records_are_passed_over_and_written_as_dead_letters(
     assert progress.skipped == {"deserialization": 2, "processing": 2, "production": 2}
 
 
-def test_results_are_written_to_a_topic_that_takes_small_record_batches_only(
-    servers: str, tmp_path: Path
-) -> None:
+def test_results_fit_a_topic_with_a_small_batch_limit(servers: str, tmp_path: Path) -> None:
     """A batch was split into pieces of the size that was refused, for two minutes, and then failed."""
     admin = AdminClient({"bootstrap.servers": servers})
     small = NewTopic("small", 1, 1, config={"max.message.bytes": "10000"})

@@ -135,7 +135,7 @@ def ensure_live(query: RunningQuery, mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
-def test_each_result_is_committed_once_over_three_starts(
+def test_each_result_is_committed_once_over_two_restarts(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
 ) -> None:
     assert spark is not None
@@ -150,7 +150,7 @@ def test_each_result_is_committed_once_over_three_starts(
     assert run.read("totals", "read_uncommitted") == run.read("totals")
 
 
-def test_an_epoch_behind_whose_transaction_a_crash_came_is_not_computed_again(
+def test_epoch_is_not_recomputed_after_a_crash_past_its_transaction(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     assert spark is not None
@@ -178,7 +178,7 @@ def crash_behind_the_transaction(run: Run) -> None:
     (entry.with_name(f".{last}.crc")).unlink()
 
 
-def test_of_an_epoch_that_fails_readers_see_nothing(
+def test_readers_see_nothing_of_a_failed_epoch(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     assert spark is not None
@@ -224,7 +224,7 @@ def test_a_new_checkpoint_does_not_write_results_again(
     run.ensure_each_once()
 
 
-def test_who_was_fenced_ends_and_says_by_whom(
+def test_fenced_application_stops_and_names_its_successor(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     run = Run(cluster, tmp_path)
@@ -253,7 +253,7 @@ def take_over(spark: SparkSession, cluster: EmbeddedCluster, directory: Path) ->
     transactions.close(other)
 
 
-def test_a_result_that_is_too_large_is_passed_over_and_the_epoch_goes_on(
+def test_oversized_result_is_skipped_and_the_epoch_continues(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     assert spark is not None
@@ -282,7 +282,7 @@ CREATE STREAM small AS SELECT * FROM sold WHERE amount <= 10;
 """
 
 
-def test_a_query_of_sql_that_was_begun_so_has_a_marker_that_goes_with_it(
+def test_exactly_once_sql_query_deletes_its_marker_when_terminated(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     assert spark is not None

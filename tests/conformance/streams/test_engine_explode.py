@@ -81,7 +81,7 @@ SHUFFLED: Final[dict[Callable[[Topology], None], set[str]]] = {
 @pytest.mark.parametrize("define", [words, parts, in_order])
 @pytest.mark.parametrize("cache", [0, 10_000_000])
 @pytest.mark.parametrize("partitions", [1, 2])
-def test_what_is_exploded_is_that_of_the_reference(
+def test_exploded_records_equal_the_reference_evaluator(
     spark: SparkSession, define: Callable[[Topology], None], cache: int, partitions: int
 ) -> None:
     plan = plan_of(define)

@@ -31,7 +31,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @TWO_STARTS
-def test_joins_by_a_foreign_key_say_what_the_tables_say(
+def test_foreign_key_joins_equal_a_join_of_the_final_tables(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

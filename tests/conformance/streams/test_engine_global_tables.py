@@ -29,7 +29,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @TWO_STARTS
-def test_every_task_finds_the_rows_that_were_there_at_a_start_and_those_that_came_since(
+def test_every_task_finds_initial_and_later_rows_of_a_global_table(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     """They have later timestamps than the orders, and do not fit one micro-batch."""

@@ -26,7 +26,7 @@ TOPICS = ("flights", "airlines", "joined", "counted")
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
-def test_headers_go_from_the_streams_record_into_the_join_and_the_count(
+def test_joins_and_counts_inherit_the_headers_of_the_stream_record(
     mode: Mode, spark: SparkSession, tmp_path: Path
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

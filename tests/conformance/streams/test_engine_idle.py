@@ -33,7 +33,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @TWO_STARTS
-def test_each_window_is_told_once_without_a_newer_record(
+def test_each_window_is_emitted_once_without_a_newer_record(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
@@ -64,7 +64,7 @@ def test_each_window_is_told_once_without_a_newer_record(
 
 
 @pytest.mark.deep
-def test_in_real_time_what_comes_behind_a_start_is_not_late_as_no_query_ran_before(
+def test_downtime_does_not_make_real_time_records_late(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     """The time in between counted as idle: the first tick closed what had ended meanwhile."""
@@ -96,7 +96,7 @@ def test_in_real_time_what_comes_behind_a_start_is_not_late_as_no_query_ran_befo
     assert told(client) == {("ann", at): 2}
 
 
-def test_where_nothing_is_open_no_micro_batch_runs(
+def test_no_micro_batch_runs_without_open_windows(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

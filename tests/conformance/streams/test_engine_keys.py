@@ -32,7 +32,7 @@ def both(spark: SparkSession, define: Define, *rows: tuple[Any, Any]) -> tuple[W
     return [(w.key, w.value) for w in kernel], [(w.key, w.value) for w in reference]
 
 
-def test_a_key_of_several_columns_that_are_all_null_is_no_key(spark: SparkSession) -> None:
+def test_composite_key_of_nulls_is_a_null_key(spark: SparkSession) -> None:
     def nulls(topology: Topology) -> None:
         topology.table("t", key="a STRING, b BIGINT", value="v BIGINT").to("out")
 
@@ -43,7 +43,7 @@ def test_a_key_of_several_columns_that_are_all_null_is_no_key(spark: SparkSessio
     assert kernel == reference == [(b'{"a":null,"b":2}', b'{"v":2}')]
 
 
-def test_keys_within_one_millisecond_are_two(spark: SparkSession) -> None:
+def test_keys_that_differ_below_a_millisecond_are_distinct(spark: SparkSession) -> None:
     """Both were written as the same key, so that one group's row took the other's place."""
 
     def times(topology: Topology) -> None:
@@ -85,7 +85,7 @@ def _of_other_names(topology: Topology) -> tuple[Stream, Stream]:
 
 
 @pytest.mark.parametrize("define", [rows_found, streams_met, tables_met])
-def test_columns_of_other_names_are_one_key(spark: SparkSession, define: Define) -> None:
+def test_column_names_are_not_part_of_a_key(spark: SparkSession, define: Define) -> None:
     """Their names were in the bytes that choose a task, so that equal keys did not meet."""
     keys = [(f"key-{number}", number) for number in range(20)]
     records = [Given("there", key, (1,), 1) for key in keys]

@@ -71,7 +71,7 @@ def totals(numbers: range) -> dict[str, dict[str, Any]]:
     "mode",
     ["micro-batch", pytest.param("real-time", marks=pytest.mark.deep)],
 )
-def test_each_kind_of_look_shows_what_was_committed_while_the_application_runs(
+def test_each_kind_of_store_query_returns_committed_rows(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

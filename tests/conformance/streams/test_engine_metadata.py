@@ -27,7 +27,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @TWO_STARTS
-def test_two_starts_know_what_stands_beside_and_forget_what_is_old(
+def test_restart_keeps_record_metadata_and_expires_old_rows(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

@@ -59,7 +59,7 @@ def come(metrics: Metrics, node: str) -> int:
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
-def test_what_runs_is_told_by_node_topic_and_epoch(
+def test_metrics_are_reported_by_node_topic_and_epoch(
     servers: str, tmp_path: Path, mode: Mode
 ) -> None:
     name = f"counted-{mode}"

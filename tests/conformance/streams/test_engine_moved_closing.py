@@ -122,7 +122,7 @@ def second_half(bench: Closing, mode: Mode) -> None:
         pytest.param("real-time", (3,), id="real-time", marks=pytest.mark.deep),
     ],
 )
-def test_each_result_on_close_is_told_once_by_other_tasks(
+def test_each_final_result_is_emitted_once_with_another_task_count(
     spark: SparkSession,
     cluster: EmbeddedCluster,
     tmp_path: Path,

@@ -119,7 +119,7 @@ class Processing(Bench):
         pytest.param("real-time", (4, 1), marks=pytest.mark.deep),
     ],
 )
-def test_processors_go_on_with_other_tasks(
+def test_processors_continue_with_another_task_count(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode, ways: Sequence[int]
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
@@ -149,7 +149,7 @@ class Elsewhere(Processing):
         return made.build()
 
 
-def test_a_store_with_rows_of_other_keys_than_those_of_records_is_refused_and_kept(
+def test_store_not_keyed_by_record_key_is_refused_and_kept(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

@@ -147,7 +147,7 @@ class Case(NamedTuple):
         pytest.param(Case("real-time", "off", (5, 2)), id="real-time"),
     ],
 )
-def test_every_kind_of_store_goes_on_with_other_tasks(
+def test_every_kind_of_store_continues_with_another_task_count(
     spark: SparkSession,
     cluster: EmbeddedCluster,
     tmp_path: Path,

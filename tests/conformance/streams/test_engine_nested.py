@@ -64,7 +64,7 @@ def topology_of_parts() -> Topology:
     return topology
 
 
-def test_parts_are_those_of_the_reference_evaluator(spark: SparkSession) -> None:
+def test_nested_parts_equal_the_reference_evaluator(spark: SparkSession) -> None:
     plan = topology_of_parts().build()
     given = [
         SourceRecord("in", 0, at, at, b"k", json.dumps(value).encode())

@@ -31,7 +31,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @TWO_STARTS
-def test_each_window_leaves_when_it_closes_over_two_starts(
+def test_each_window_is_emitted_on_close_across_a_restart(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

@@ -93,7 +93,7 @@ class Run:
     ],
     indirect=["bootstrap_servers"],
 )
-def test_stops_starts_and_changes_of_mode_with_data_in_flight_give_the_batchs_tables(
+def test_restarts_and_mode_changes_with_data_in_flight_equal_the_batch(
     mode: Mode, bootstrap_servers: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

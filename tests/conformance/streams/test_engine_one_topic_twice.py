@@ -21,7 +21,7 @@ RECORDS = 400
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
-def test_a_record_finds_its_own_row_whatever_the_mode(
+def test_record_joins_its_own_row_in_every_mode(
     spark: SparkSession, tmp_path: Path, mode: Mode
 ) -> None:
     """The topic was read twice, and in real time the stream often came before the table."""

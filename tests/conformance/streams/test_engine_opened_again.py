@@ -83,7 +83,7 @@ def outputs(directory: Path) -> list[str]:
 
 @pytest.mark.deep
 @pytest.mark.spark
-def test_engines_share_a_jvm_that_goes_with_the_last_of_them_and_is_made_anew(
+def test_engines_share_a_jvm_that_stops_with_the_last_and_restarts(
     tmp_path: Path,
 ) -> None:
     """PySpark kept the gateway of the first JVM: the next start asked a process that was gone.

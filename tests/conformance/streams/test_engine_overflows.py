@@ -72,7 +72,7 @@ def plan_of(*, table: bool, products: bool = True) -> Plan:
 @pytest.mark.parametrize("cache", [False, True], ids=["every update", "record cache"])
 @settings(max_examples=settings().max_examples // 8)  # A case costs what ten others cost.
 @given(given=batches)
-def test_what_is_passed_over_leaves_the_same_state(
+def test_skipped_records_leave_the_same_state(
     spark: SparkSession,
     table: bool,  # noqa: FBT001 - a parameter of the test
     cache: bool,  # noqa: FBT001 - a parameter of the test
@@ -94,7 +94,7 @@ def test_what_is_passed_over_leaves_the_same_state(
         assert drive(driver, records) == sorted(expected, key=repr)
 
 
-def test_a_sum_of_decimals_that_overflows_is_an_error_of_the_record(spark: SparkSession) -> None:
+def test_decimal_sum_overflow_is_a_record_error(spark: SparkSession) -> None:
     """It was passed over without a word in a stream, and null for ever in a table."""
     for table in (False, True):
         driver = driver_of(
@@ -109,7 +109,7 @@ def test_a_sum_of_decimals_that_overflows_is_an_error_of_the_record(spark: Spark
             drive(driver, [SourceRecord("t", 0, 1, 0, b"l", row)])
 
 
-def test_a_sum_of_ones_own_that_overflows_is_an_error_of_the_record(spark: SparkSession) -> None:
+def test_custom_sum_overflow_is_a_record_error(spark: SparkSession) -> None:
     """It was null from then on, without a word."""
     topology = Topology("own")
     topology.stream("t", key="id STRING", value=ROW).group_by("g").aggregate(
@@ -139,7 +139,7 @@ def test_a_sum_of_ones_own_that_overflows_is_an_error_of_the_record(spark: Spark
         (acc("own") * col("amount") / col("n"), ("2", WIDE + "00", WIDE + "00")),
     ],
 )
-def test_a_product_of_ones_own_that_overflows_is_an_error_of_the_record(
+def test_custom_product_overflow_is_a_record_error(
     spark: SparkSession, step: Expr, amounts: tuple[str, ...]
 ) -> None:
     """It was null from then on, without a word. A quotient by zero is null, as elsewhere."""

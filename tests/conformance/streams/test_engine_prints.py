@@ -31,7 +31,7 @@ def cluster(tmp_path: Path) -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-def test_a_topology_that_only_prints_runs_and_prints_while_it_runs(
+def test_topology_that_only_prints_runs_and_prints(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     """In `auto`: what is there comes from micro-batches, what follows from real time."""

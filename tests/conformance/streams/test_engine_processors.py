@@ -161,7 +161,7 @@ def _numbered(numbers: range) -> dict[str, list[int]]:
 
 
 @pytest.mark.parametrize("mode", [pytest.param("micro-batch", marks=pytest.mark.deep), "real-time"])
-def test_processors_are_called_in_each_mode_and_after_a_second_start(
+def test_processors_run_in_each_mode_and_after_a_restart(
     spark: SparkSession, tmp_path: Path, mode: Mode
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
@@ -206,7 +206,7 @@ def test_processors_are_called_in_each_mode_and_after_a_second_start(
 
 @pytest.mark.deep
 @pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
-def test_stores_of_processors_come_back_from_their_changelogs(
+def test_processor_stores_are_restored_from_changelogs(
     spark: SparkSession, tmp_path: Path, mode: Mode
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

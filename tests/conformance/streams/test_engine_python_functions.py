@@ -39,7 +39,7 @@ def topology() -> Topology:
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
-def test_functions_are_called_in_each_mode_and_after_a_second_start(
+def test_functions_run_in_each_mode_and_after_a_restart(
     spark: SparkSession, tmp_path: Path, mode: Mode
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

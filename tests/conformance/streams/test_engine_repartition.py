@@ -40,7 +40,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
         pytest.param(1, "micro-batch", marks=pytest.mark.deep),
     ],
 )
-def test_tables_and_aggregates_go_on_with_other_tasks(
+def test_tables_and_aggregates_continue_with_another_task_count(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, tasks: int, mode: Mode
 ) -> None:
     """A join, aggregates behind it on a second level, and a table's aggregate that takes back."""
@@ -103,7 +103,7 @@ def add_partitions(address: str, topic: str, count: int) -> None:
 
 
 @pytest.mark.deep
-def test_a_state_that_belongs_to_no_task_of_a_key_is_refused_and_kept(
+def test_state_that_cannot_be_repartitioned_is_refused_and_kept(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

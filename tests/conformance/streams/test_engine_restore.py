@@ -222,7 +222,7 @@ def damage_what_the_first_start_fixed(checkpoint: Path) -> None:
     path.write_text(path.read_text().replace('"tasks": 2', '"tasks": 3'))
 
 
-def test_every_store_comes_back_entry_by_entry(
+def test_every_store_is_restored_entry_by_entry(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     bench = Bench(cluster, tmp_path, "every")
@@ -244,7 +244,7 @@ def test_every_store_comes_back_entry_by_entry(
 
 
 @pytest.mark.deep
-def test_results_go_on_as_if_the_checkpoint_had_been_there(
+def test_results_continue_after_a_lost_checkpoint(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
@@ -274,7 +274,7 @@ class Passing(Bench):
         return made.build()
 
 
-def test_an_application_without_an_entry_goes_on_from_its_commit_however_often_it_is_lost(
+def test_application_without_entries_resumes_from_its_commit(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
@@ -318,7 +318,7 @@ class Counts(Bench):
 @pytest.mark.parametrize(
     "lose", [remove_sparks, tear_the_last_commit, damage_what_the_first_start_fixed]
 )
-def test_a_checkpoint_that_is_damaged_comes_back(
+def test_damaged_checkpoint_is_restored(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, lose: Lose
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
@@ -337,7 +337,7 @@ def test_a_checkpoint_that_is_damaged_comes_back(
 
 @pytest.mark.deep
 @pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
-def test_what_was_not_committed_does_not_come_back(
+def test_uncommitted_entries_are_not_restored(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
 ) -> None:
     """Entries of a commit that never came stand at the end of the changelog, over those that count."""
@@ -359,7 +359,7 @@ def test_what_was_not_committed_does_not_come_back(
 
 
 @pytest.mark.deep
-def test_what_was_not_committed_brings_nothing_old_back_behind_what_came_after_it(
+def test_uncommitted_entries_do_not_undo_later_ones(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     """What counts of such a key is written behind all of its entries: once more is lost, and nothing was changed in between."""
@@ -386,7 +386,7 @@ def test_what_was_not_committed_brings_nothing_old_back_behind_what_came_after_i
 
 @pytest.mark.deep
 @pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
-def test_results_are_written_once_though_the_checkpoint_was_lost(
+def test_results_are_written_once_after_a_lost_checkpoint(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
 ) -> None:
     """Twice in a row: the second time the restored query has committed results of its own, and then none."""

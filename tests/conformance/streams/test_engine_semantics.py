@@ -345,7 +345,7 @@ def micro_batches(draw: st.DrawFn) -> list[list[SourceRecord]]:
 @pytest.mark.parametrize("define", TOPOLOGIES, ids=lambda define: define.__name__)
 @settings(max_examples=settings().max_examples // 2)
 @given(batches=micro_batches())
-def test_the_kernel_writes_what_the_reference_evaluator_writes(
+def test_kernel_writes_the_same_as_the_reference_evaluator(
     spark: SparkSession, define: Define, way: str, batches: list[list[SourceRecord]]
 ) -> None:
     """In real time each record is on its own, one source after the other."""

@@ -36,7 +36,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @TWO_STARTS
-def test_streams_that_come_together_say_what_all_records_say(
+def test_merged_streams_equal_the_result_of_all_records(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

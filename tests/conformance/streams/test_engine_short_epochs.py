@@ -19,7 +19,7 @@ KEYS = 20
 SHORTER_THAN_A_START_MS = 5
 
 
-def test_an_epoch_that_is_shorter_than_the_start_of_its_tasks_reads_what_comes(
+def test_epochs_shorter_than_task_startup_still_read_records(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Spark ends an epoch a fixed time after it has planned it; tasks that started later read nothing, epoch after epoch."""
@@ -51,7 +51,7 @@ def test_an_epoch_that_is_shorter_than_the_start_of_its_tasks_reads_what_comes(
     assert counted == [1] * KEYS
 
 
-def test_an_idle_window_closes_though_epochs_are_shorter_than_the_start_of_their_tasks(
+def test_idle_windows_close_with_epochs_shorter_than_task_startup(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """The source of ticks is a task too: it gave none, epoch after epoch."""

@@ -67,7 +67,7 @@ def topology(called: Called) -> Topology:
     return found
 
 
-def test_an_application_begins_where_it_was_told_and_calls_each_record(
+def test_application_starts_at_the_given_offsets_and_calls_each_record(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
@@ -135,7 +135,7 @@ def test_an_application_begins_where_it_was_told_and_calls_each_record(
     assert len(called.threads) == 4
 
 
-def test_records_go_to_the_tasks_that_are_chosen(spark: SparkSession) -> None:
+def test_records_reach_the_chosen_tasks(spark: SparkSession) -> None:
     """In a micro-batch tasks are done one after the other, so the order of results tells them apart."""
     chosen = Topology("chosen")
     orders = chosen.stream("orders", key="id STRING", value="n BIGINT, at BIGINT")

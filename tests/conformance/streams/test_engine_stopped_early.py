@@ -10,7 +10,7 @@ from duolog.testing import Client, EmbeddedCluster
 
 
 @pytest.mark.spark
-def test_a_start_that_ended_while_it_planned_can_be_started_again(
+def test_application_stopped_while_planning_can_be_restarted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Spark refused the checkpoint for good: `offsets should be empty on batch 0`."""

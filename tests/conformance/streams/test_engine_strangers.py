@@ -64,7 +64,7 @@ def wait_for_commits(query: RunningQuery, commits: Path, number: int) -> None:
         time.sleep(0.05)
 
 
-def test_a_query_in_real_time_outlives_whoever_speaks_to_its_ports(
+def test_real_time_query_survives_foreign_connections_to_its_ports(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """It failed for good: "Too large frame", "Connection reset by peer"."""

@@ -32,7 +32,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @TWO_STARTS
-def test_joins_of_streams_find_each_partner_and_tell_who_has_none(
+def test_stream_joins_emit_each_pair_and_each_unmatched_record(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

@@ -229,7 +229,7 @@ def flights(numbers: range, time_of: Callable[[int], int]) -> list[Row]:
 
 
 @pytest.mark.usefixtures("spills")
-def test_inputs_of_different_speed_are_merged_by_time_though_sorts_spill(
+def test_inputs_of_different_speed_are_merged_by_time_with_spilling_sorts(
     bench_with_each_cache: Bench,
 ) -> None:
     """Airlines change their names while flights go on; each partition has its own pace."""
@@ -275,7 +275,7 @@ def test_a_replayed_micro_batch_writes_the_same_rows_in_the_same_order(
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "auto"])
-def test_a_stream_joins_a_count_as_it_is_now_whatever_the_mode(bench: Bench, mode: Mode) -> None:
+def test_stream_joins_the_current_count_in_every_mode(bench: Bench, mode: Mode) -> None:
     """With the record cache a join saw the count before the micro-batch, here none."""
     bench.create(counted=1, asking=1, joined=TASKS)
     topology = Topology("joined")
@@ -299,7 +299,7 @@ def test_a_stream_joins_a_count_as_it_is_now_whatever_the_mode(bench: Bench, mod
     ]
 
 
-def test_each_record_finds_a_count_that_it_is_part_of_also_after_a_second_start(
+def test_each_record_joins_a_count_that_includes_it_also_after_a_restart(
     bench: Bench,
 ) -> None:
     """Several records of one timestamp, in two partitions: joined and counted one by one."""
@@ -329,7 +329,7 @@ def test_each_record_finds_a_count_that_it_is_part_of_also_after_a_second_start(
 
 
 @TWO_STARTS
-def test_windows_stay_closed_over_a_start_and_those_of_a_key_are_in_one_partition(
+def test_windows_stay_closed_after_a_restart_and_share_a_partition_per_key(
     bench: Bench, modes: Modes
 ) -> None:
     bench.create(visits=2, hourly=3)
@@ -417,7 +417,7 @@ def wait_for_flights(bench: Bench, wanted: int) -> None:
             return
 
 
-def test_real_time_that_does_not_fit_is_refused_and_auto_says_why(bench: Bench) -> None:
+def test_unsupported_real_time_is_refused_and_auto_explains_why(bench: Bench) -> None:
     bench.config = replace(bench.config, tasks=40)
     engine = Engine(bench.config)
 
@@ -429,7 +429,7 @@ def test_real_time_that_does_not_fit_is_refused_and_auto_says_why(bench: Bench) 
     )
 
 
-def test_a_missing_source_topic_and_a_changed_plan_are_refused_by_name(bench: Bench) -> None:
+def test_missing_source_topic_and_changed_plan_are_named_and_refused(bench: Bench) -> None:
     engine = Engine(bench.config)
     other = Topology("other")
     other.stream("nowhere", value="a INT").to("copy")
@@ -445,7 +445,7 @@ def test_a_missing_source_topic_and_a_changed_plan_are_refused_by_name(bench: Be
         engine.start(recounted(bench), f"app-{bench.prefix}")
 
 
-def test_an_application_that_runs_is_not_started_again_by_another_engine(bench: Bench) -> None:
+def test_running_application_is_not_started_by_another_engine(bench: Bench) -> None:
     """Spark would stop the first query on the checkpoint, and nobody would be told."""
     with bench.running("micro-batch") as first:
         with pytest.raises(CheckpointInUse, match="is already running"):
@@ -457,7 +457,7 @@ def test_an_application_that_runs_is_not_started_again_by_another_engine(bench: 
 
 
 @pytest.mark.parametrize("handler", ["log_and_continue", "log_and_fail"])
-def test_records_that_were_deleted_before_they_were_read_are_counted_or_end_the_query(
+def test_records_deleted_before_they_were_read_are_counted_or_fatal(
     bench: Bench, handler: str
 ) -> None:
     """Retention, or somebody, was faster than the query."""

@@ -29,7 +29,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @TWO_STARTS
-def test_joins_of_tables_say_what_the_tables_say(
+def test_table_joins_equal_a_join_of_the_final_tables(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

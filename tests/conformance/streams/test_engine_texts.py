@@ -48,7 +48,7 @@ def ensure_same(spark: SparkSession, topology: Topology, given: list[SourceRecor
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
-def test_a_text_is_a_text_and_never_sql(spark: SparkSession, text: str) -> None:
+def test_text_is_never_interpreted_as_sql(spark: SparkSession, text: str) -> None:
     """A literal `${env:HOME}` once became the directory of the user."""
     topology = Topology("texts")
     texts = topology.stream("in", key="k STRING", value="a STRING")

@@ -75,7 +75,7 @@ def produce(servers: str, times: list[int]) -> None:
     ],
     ids=" and ".join,
 )
-def test_time_jumps_by_decades_and_back(
+def test_stream_time_jumps_by_decades_and_back(
     servers: str, tmp_path: Path, modes: tuple[Mode, Mode]
 ) -> None:
     first, second = (

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.spark
 WAIT_S = 60
 
 
-def test_a_source_topic_made_anew_ends_the_query_and_refuses_the_next_start(
+def test_recreated_source_topic_fails_the_query_and_the_next_start(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Its first records were skipped; a deleted topic came back by itself, with one partition."""
@@ -62,7 +62,7 @@ def test_a_source_topic_made_anew_ends_the_query_and_refuses_the_next_start(
                 application.start()
 
 
-def test_a_result_topic_that_is_deleted_under_the_query_does_not_come_back_without_a_word(
+def test_deleted_result_topic_is_not_silently_recreated(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """It came back by itself, not compacted and with the broker's number of partitions."""
@@ -98,9 +98,7 @@ def test_a_result_topic_that_is_deleted_under_the_query_does_not_come_back_witho
 
 
 @pytest.mark.deep
-def test_a_changelog_that_is_deleted_under_the_query_does_not_come_back_without_a_word(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_deleted_changelog_is_not_silently_recreated(spark: SparkSession, tmp_path: Path) -> None:
     """It came back by itself with what changed from then on, and so did the state of a checkpoint that was lost."""
     assert spark is not None, "the engine finds the session of this run"
     topology = Topology("kept")

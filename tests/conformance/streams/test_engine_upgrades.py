@@ -174,9 +174,7 @@ def expected(numbers: range) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", pytest.param("auto", marks=pytest.mark.deep)])
-def test_stores_go_along_though_they_are_numbered_anew_and_lie_in_another_place(
-    shop: Shop, mode: Mode
-) -> None:
+def test_upgrade_keeps_renumbered_and_relocated_stores(shop: Shop, mode: Mode) -> None:
     shop.order(range(20, 40))
     shop.produce("returns", ("c1", 5, {"item": "i1"}))
     shop.run(first, mode)
@@ -195,7 +193,7 @@ def test_stores_go_along_though_they_are_numbered_anew_and_lie_in_another_place(
     assert [path.name for path in shop.directory.glob("spark*")] == ["spark-2"]
 
 
-def test_an_upgrade_that_was_struck_before_its_first_commit_is_done_again_or_taken_back(
+def test_upgrade_that_crashed_before_its_first_commit_is_retried_or_reverted(
     shop: Shop,
 ) -> None:
     """Take that commit out of the checkpoint, as a crash before it leaves it: state is written, and not committed."""
@@ -253,7 +251,7 @@ def paid_by_item(numbers: range) -> dict[str, Any]:
     return {f"i{i}": {"paid": sum(n + 1 for n in numbers if n % 3 == i)} for i in range(3)}
 
 
-def test_what_cannot_be_kept_begins_empty_where_that_is_asked_for_and_is_refused_else(
+def test_incompatible_stores_start_empty_only_if_requested(
     shop: Shop,
 ) -> None:
     shop.order(range(20, 40))
@@ -270,7 +268,7 @@ def test_what_cannot_be_kept_begins_empty_where_that_is_asked_for_and_is_refused
     assert shop.table("by_item") == expected(range(20, 50))[1]
 
 
-def test_what_cannot_be_kept_is_rebuilt_beside_the_application_which_then_stops(
+def test_incompatible_stores_are_rebuilt_alongside_the_old_application(
     shop: Shop,
 ) -> None:
     """What the old topology has written is not written again; a topic of its own has all results."""

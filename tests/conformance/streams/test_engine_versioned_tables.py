@@ -30,7 +30,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @TWO_STARTS
-def test_orders_wait_over_a_stop_and_find_the_price_of_their_time(
+def test_buffered_orders_find_the_price_of_their_time_after_a_restart(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

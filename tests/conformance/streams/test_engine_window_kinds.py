@@ -78,7 +78,7 @@ def records(first: int, count: int) -> list[SourceRecord]:
 
 
 @TWO_STARTS
-def test_all_kinds_of_windows_say_what_the_reference_says(
+def test_all_kinds_of_windows_equal_the_reference_evaluator(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

@@ -101,7 +101,7 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
         for first in range(0, CASES_DEEP, CASES)
     ],
 )
-def test_duckdb_says_the_same_of_all_records(
+def test_final_tables_equal_duckdb(
     spark: SparkSession, duck: duckdb.DuckDBPyConnection, first: int
 ) -> None:
     plan = judged().build()

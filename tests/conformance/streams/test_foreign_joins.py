@@ -188,7 +188,7 @@ def test_kafka_streams_writes_the_same(
     [joined_with_itself_by_a_foreign_key, joined_with_itself_by_a_foreign_key_or_nothing],
     ids=lambda define: define.__name__,
 )
-def test_an_answer_to_a_row_that_has_not_changed_still_counts(court: Court, define: Define) -> None:
+def test_response_for_an_unchanged_row_is_accepted(court: Court, define: Define) -> None:
     """Its time is the same, too: the judge's rows carry it, and their hash is of all."""
     court.ensure_same(plan_of(define), [*RECORDS, THE_SAME_AGAIN], "each", tasks=1)
 
@@ -220,7 +220,7 @@ def bucket(spark: SparkSession, key: int) -> int:
 
 
 @pytest.mark.parametrize("tasks", [1, 2])
-def test_rows_whose_foreign_keys_have_the_same_hash_are_kept_apart(
+def test_rows_with_colliding_foreign_key_hashes_stay_separate(
     spark: SparkSession, tasks: int
 ) -> None:
     assert len({bucket(spark, key) for key in ALIKE}) == 1
@@ -257,7 +257,7 @@ def written(court: Court, define: Define) -> list[ByTopic]:
 
 
 @pytest.mark.parametrize("plant", IN_KERNEL, ids=lambda plant: plant.bug)
-def test_a_bug_planted_in_the_kernel_is_found(
+def test_planted_kernel_bug_is_found(
     spark: SparkSession, court: Court, tmp_path: Path, plant: InKernel
 ) -> None:
     wrong = planted_driver(spark, plant.java_class, plant.line, plant.planted, tmp_path)

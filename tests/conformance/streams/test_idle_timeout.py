@@ -50,7 +50,7 @@ def topology(windows: Windows, *, twice: bool) -> Topology:
     cache_bytes_max=st.sampled_from([0, 1_000_000]),
     twice=st.booleans(),
 )
-def test_both_forms_close_the_same_windows_with_the_same_tick(
+def test_kernel_and_reference_close_the_same_windows_on_each_tick(
     spark: SparkSession,
     *,
     windows: Windows,

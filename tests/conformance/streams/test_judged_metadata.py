@@ -124,7 +124,7 @@ def times_of_the_partition(topology: Topology) -> None:
 
 @pytest.mark.parametrize("cache", [0, CACHE_BYTES_MAX])
 @pytest.mark.parametrize("define", DEFINED, ids=lambda define: define.__name__)
-def test_kafka_streams_says_the_same(
+def test_kafka_streams_reads_and_writes_the_same_metadata(
     spark: SparkSession, kafka_streams: KafkaStreams, define: Define, cache: int
 ) -> None:
     topology = Topology("judged")

@@ -194,7 +194,7 @@ def test_kafka_streams_finds_the_same_versions(court: Court, define: Define, mod
 @pytest.mark.parametrize(
     "define", [*IN_WINDOWS, *SHAPES_IN_WINDOWS], ids=lambda define: define.__name__
 )
-def test_kafka_streams_leaves_out_the_same_late_records(court: Court, define: Define) -> None:
+def test_kafka_streams_drops_the_same_late_records(court: Court, define: Define) -> None:
     court.ensure_same(plan_of(define), SOME * 3, "late", tasks=1)
 
 
@@ -202,7 +202,7 @@ def test_kafka_streams_leaves_out_the_same_late_records(court: Court, define: De
 @pytest.mark.parametrize(
     "define", [*IN_SESSIONS, *SHAPES_IN_SESSIONS], ids=lambda define: define.__name__
 )
-def test_kafka_streams_makes_the_same_sessions(court: Court, define: Define, mode: Mode) -> None:
+def test_kafka_streams_creates_the_same_sessions(court: Court, define: Define, mode: Mode) -> None:
     """Headers aside: Kafka Streams loses them where it has no record cache."""
     plan = plan_of(define)
     batches, cache = batches_of(plan, SOME * 2, mode), cache_of(mode)
@@ -214,9 +214,7 @@ def test_kafka_streams_makes_the_same_sessions(court: Court, define: Define, mod
 
 @pytest.mark.parametrize("mode", ["micro-batch", "cache"])
 @pytest.mark.parametrize("define", IN_ONE_STREAM_TIME, ids=lambda define: define.__name__)
-def test_kafka_streams_makes_the_same_windows_of_several_streams(
-    court: Court, define: Define, mode: Mode
-) -> None:
+def test_kafka_streams_cogroups_the_same_windows(court: Court, define: Define, mode: Mode) -> None:
     plan = plan_of(define)
     batches, cache = batches_of(plan, SOME * 2, mode), cache_of(mode)
     theirs = court.kafka_streams(plan, batches, cache)

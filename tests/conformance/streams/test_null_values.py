@@ -178,7 +178,7 @@ def seen_by(engine: Form, build: Build) -> list[Seen]:
 @pytest.mark.parametrize(
     ("wanted", "build"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
-def test_a_function_sees_a_record_without_a_value_as_an_expression_does(
+def test_functions_see_null_values_as_expressions_do(
     spark: SparkSession, wanted: list[Seen], build: Build
 ) -> None:
     assert spark is not None, "drivers find the session of this run"
@@ -188,7 +188,7 @@ def test_a_function_sees_a_record_without_a_value_as_an_expression_does(
 
 
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
-def test_a_partition_a_topic_and_a_for_each_are_chosen_for_a_record_without_a_value(
+def test_null_values_reach_partitioners_topic_choosers_and_for_each(
     spark: SparkSession, engine: Form
 ) -> None:
     assert spark is not None
@@ -211,7 +211,7 @@ def test_a_partition_a_topic_and_a_for_each_are_chosen_for_a_record_without_a_va
     driver.close()
 
 
-def test_a_function_that_fails_for_a_record_without_a_value_is_told_of(spark: SparkSession) -> None:
+def test_function_failing_on_a_null_value_is_reported(spark: SparkSession) -> None:
     assert spark is not None
     for engine in ("reference", "kernel"):
         topology = Topology("nulls")

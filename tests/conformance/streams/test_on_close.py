@@ -41,13 +41,15 @@ def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
 
 @pytest.mark.parametrize("mode", [*MODES, "late"])
 @pytest.mark.parametrize("define", ON_CLOSE, ids=lambda define: define.__name__)
-def test_kafka_streams_lets_the_same_results_go(court: Court, define: Define, mode: Mode) -> None:
+def test_kafka_streams_emits_the_same_final_results(
+    court: Court, define: Define, mode: Mode
+) -> None:
     court.ensure_same(plan_of(define), SOME * 3, mode, tasks=1)
 
 
 @pytest.mark.parametrize("mode", [*MODES, "late"])
 @pytest.mark.parametrize("define", SUPPRESSED, ids=lambda define: define.__name__)
-def test_kafka_streams_holds_the_same_changes_back(
+def test_kafka_streams_suppresses_the_same_changes(
     court: Court, define: Define, mode: Mode
 ) -> None:
     court.ensure_same(plan_of(define), OF_BOTH_TABLES * 2, mode, tasks=1)
@@ -55,7 +57,7 @@ def test_kafka_streams_holds_the_same_changes_back(
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("define", [*ON_CLOSE, *SUPPRESSED], ids=lambda define: define.__name__)
-def test_each_task_has_its_own_time(court: Court, define: Define, mode: Mode) -> None:
+def test_each_task_has_its_own_stream_time(court: Court, define: Define, mode: Mode) -> None:
     """Kafka Streams has one task here, so the reference evaluator judges two."""
     plan = plan_of(define)
     batches, cache = batches_of(plan, OF_BOTH_TABLES * 2, mode), cache_of(mode)
@@ -67,7 +69,7 @@ def test_each_task_has_its_own_time(court: Court, define: Define, mode: Mode) ->
 
 
 @pytest.mark.parametrize("mode", [*MODES, "late"])
-def test_what_is_behind_held_back_changes_takes_back_what_was_told(
+def test_operators_after_suppress_retract_only_emitted_rows(
     spark: SparkSession, mode: Mode
 ) -> None:
     """Kafka Streams takes back what nobody was told, so the reference evaluator judges."""

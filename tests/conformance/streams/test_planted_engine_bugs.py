@@ -152,7 +152,7 @@ def run(
     return without_headers(found) if define in IN_SESSIONS else found
 
 
-def test_the_kernel_loaded_anew_writes_what_the_real_one_writes(
+def test_reloaded_kernel_writes_the_same_as_the_original(
     spark: SparkSession, expected: Callable[[Define, Mode], list[ByTopic]], tmp_path: Path
 ) -> None:
     same = "boolean takesBack = table && change.old != null;"
@@ -169,7 +169,7 @@ def test_the_kernel_loaded_anew_writes_what_the_real_one_writes(
         for number, plant in enumerate(IN_KERNEL)
     ],
 )
-def test_a_bug_planted_in_the_kernel_is_found(
+def test_planted_kernel_bug_is_found(
     spark: SparkSession,
     expected: Callable[[Define, Mode], list[ByTopic]],
     tmp_path: Path,
@@ -182,7 +182,7 @@ def test_a_bug_planted_in_the_kernel_is_found(
 
 
 @pytest.mark.parametrize("plant", IN_SPEC, ids=lambda plant: plant.bug)
-def test_a_bug_planted_in_the_lowering_is_found(
+def test_planted_lowering_bug_is_found(
     spark: SparkSession,
     expected: Callable[[Define, Mode], list[ByTopic]],
     monkeypatch: pytest.MonkeyPatch,

@@ -106,7 +106,7 @@ def interpreted(spark: SparkSession) -> Any:
         for number, plant in enumerate(PLANTED)
     ],
 )
-def test_a_bug_planted_in_what_is_looked_up_is_found(
+def test_planted_lookup_bug_is_found(
     spark: SparkSession, kafka_streams: KafkaStreams, tmp_path: Path, plant: InKernel
 ) -> None:
     plan = plan_of(plant.found_by)

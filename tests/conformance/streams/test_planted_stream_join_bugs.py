@@ -92,7 +92,7 @@ PLANTS: Final = (
         for number, plant in enumerate(PLANTS)
     ],
 )
-def test_a_bug_planted_in_joins_of_streams_is_found(
+def test_planted_stream_join_bug_is_found(
     spark: SparkSession, kafka_streams: KafkaStreams, tmp_path: Path, plant: Plant
 ) -> None:
     wrong = planted_driver(spark, plant.java_class, plant.line, plant.planted, tmp_path)

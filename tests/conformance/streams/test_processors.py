@@ -108,7 +108,7 @@ def random_command(random: Random, keys: list[str], time: int, new: str) -> str 
 
 
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
-def test_punctuation_comes_when_that_of_kafka_streams_does(judge: Judge, engine: str) -> None:
+def test_punctuation_runs_when_kafka_streams_punctuates(judge: Judge, engine: str) -> None:
     here, there = play(PUNCTUATED, engine), judge.play(PUNCTUATED)  # type: ignore[arg-type]
     # Which of two schedules goes first that are due at one time, a heap decides there, and nobody
     # says.
@@ -116,7 +116,7 @@ def test_punctuation_comes_when_that_of_kafka_streams_does(judge: Judge, engine:
         assert sorted(ours) == sorted(theirs), step
 
 
-def test_rows_are_gone_at_the_millisecond_at_which_those_of_kafka_streams_are(judge: Judge) -> None:
+def test_rows_expire_at_the_same_millisecond_as_in_kafka_streams(judge: Judge) -> None:
     here, there = play(AT_THE_EDGE, "reference"), judge.play(AT_THE_EDGE)
     for step, ours, theirs in zip(AT_THE_EDGE, here, there, strict=True):
         assert sorted(ours) == sorted(theirs), step
@@ -125,14 +125,14 @@ def test_rows_are_gone_at_the_millisecond_at_which_those_of_kafka_streams_are(ju
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(n, marks=pytest.mark.deep) for n in range(4, 60))]
 )
-def test_stores_have_what_those_of_kafka_streams_have(judge: Judge, seed: int) -> None:
+def test_stores_equal_those_of_kafka_streams(judge: Judge, seed: int) -> None:
     steps = random_steps(seed, 120)
     here, there = play(steps, "reference"), judge.play(steps)
     for step, ours, theirs in zip(steps, here, there, strict=True):
         assert sorted(ours) == sorted(theirs), f"seed {seed}: {step}"
 
 
-def test_stores_in_the_kernel_have_what_those_of_the_reference_have() -> None:
+def test_stores_of_the_kernel_equal_those_of_the_reference() -> None:
     steps = random_steps(1_000, 120)
 
     assert play(steps, "kernel") == play(steps, "reference")

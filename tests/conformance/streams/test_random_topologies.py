@@ -38,7 +38,7 @@ def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
         for first in range(0, CASES_DEEP, TOGETHER)
     ],
 )
-def test_all_say_the_same_of_random_topologies(court: Court, first: int) -> None:
+def test_random_topologies_agree_in_all_implementations(court: Court, first: int) -> None:
     for seed in range(first, first + TOGETHER):
         case = Case(seed)
 
@@ -51,7 +51,7 @@ def test_all_say_the_same_of_random_topologies(court: Court, first: int) -> None
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(first, marks=pytest.mark.deep) for first in range(20, 500, 20))]
 )
-def test_a_micro_batch_that_is_run_again_writes_the_same(court: Court, first: int) -> None:
+def test_rerun_micro_batch_writes_the_same(court: Court, first: int) -> None:
     for seed in range(first, first + 20):
         assert court.difference_when_replayed(Case(seed)) is None
 

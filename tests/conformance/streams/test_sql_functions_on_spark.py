@@ -75,7 +75,7 @@ def opened(cluster: EmbeddedCluster, data: Path) -> SqlEngine:
     )
 
 
-def test_functions_are_called_replaced_and_missed(
+def test_functions_are_called_replaced_and_reported_missing(
     spark: SparkSession, module: Path, tmp_path: Path
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

@@ -72,7 +72,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-def test_queries_live_through_a_restart_lost_data_and_a_failure_beside_them(
+def test_queries_survive_a_restart_lost_data_and_a_failed_query(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     shop = Shop(cluster, tmp_path / "data")

@@ -92,7 +92,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-def test_two_services_keep_changelogs_of_their_own_and_each_comes_back_from_its_own(
+def test_services_on_one_cluster_restore_from_their_own_changelogs(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     """Their queries have the same ids, so their topics had the same names."""
@@ -123,7 +123,7 @@ def test_two_services_keep_changelogs_of_their_own_and_each_comes_back_from_its_
     assert len(counts.internal_topics()) == 2, "what is dropped is the own service's"
 
 
-def test_a_replaced_aggregate_is_rebuilt_beside_the_one_that_runs_and_comes_back(
+def test_replaced_aggregate_is_rebuilt_alongside_the_running_query(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
@@ -163,7 +163,7 @@ def test_a_replaced_aggregate_is_rebuilt_beside_the_one_that_runs_and_comes_back
         wait_for(lambda: shop.total("b") == 8)
 
 
-def test_a_query_whose_spark_directory_is_gone_says_so_and_begins_nothing_anew(
+def test_query_with_a_lost_spark_directory_is_not_restarted_from_scratch(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"

@@ -68,7 +68,7 @@ def test_kafka_streams_joins_the_same(
 
 
 @pytest.mark.spark
-def test_tasks_join_what_one_would_where_nothing_depends_on_their_stream_time(
+def test_several_tasks_join_like_one_if_no_record_is_late(
     interpreted: SparkSession, kafka_streams: KafkaStreams
 ) -> None:
     plan = plan_of(joined_eagerly)

@@ -68,7 +68,9 @@ Shape = Counter[tuple[str, tuple[str, ...]]]
 
 
 @pytest.mark.parametrize("define", COMPARED, ids=lambda define: define.__name__)
-def test_kafka_streams_describes_the_same(kafka_streams: KafkaStreams, define: Define) -> None:
+def test_kafka_streams_prints_the_same_description(
+    kafka_streams: KafkaStreams, define: Define
+) -> None:
     plan = plan_of(define)
 
     theirs, ours = kafka_streams.describe(plan), describe_as_streams(plan)

@@ -54,7 +54,7 @@ def drawn(mode: Mode) -> list[RawRecord]:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("tasks", [1, 2])
-def test_a_row_that_was_told_is_taken_back_once_behind_suppress(
+def test_emitted_row_is_retracted_once_after_suppress(
     interpreted: SparkSession, mode: Mode, tasks: int
 ) -> None:
     """A group kept what it had been told before, as nobody took it back: no test had a group there."""

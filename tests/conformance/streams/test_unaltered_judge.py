@@ -237,14 +237,14 @@ def ensure_same_windows(kind: Kind, seed: int, court: Court) -> None:
 
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_windows_are_those_of_kafka_streams(reference: Court, kind: Kind, seeds: range) -> None:
+def test_windows_equal_kafka_streams(reference: Court, kind: Kind, seeds: range) -> None:
     for seed in seeds:
         ensure_same_windows(kind, seed, reference)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[1:] == (3, 1)], ids=str)
-def test_windows_of_the_kernel_are_those_of_kafka_streams(kernel: Court, kind: Kind) -> None:
+def test_windows_of_the_kernel_equal_kafka_streams(kernel: Court, kind: Kind) -> None:
     ensure_same_windows(kind, 100, kernel)
 
 
@@ -313,7 +313,7 @@ def ensure_same_joins(window: JoinWindow, seed: int, court: Court) -> None:
 
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize("window", BOTH_ENDS, ids=str)
-def test_joins_without_late_records_are_those_of_kafka_streams(
+def test_joins_without_late_records_equal_kafka_streams(
     reference: Court, window: JoinWindow, seeds: range
 ) -> None:
     for seed in seeds:
@@ -322,7 +322,7 @@ def test_joins_without_late_records_are_those_of_kafka_streams(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("window", BOTH_ENDS, ids=str)
-def test_joins_of_the_kernel_are_those_of_kafka_streams(kernel: Court, window: JoinWindow) -> None:
+def test_joins_of_the_kernel_equal_kafka_streams(kernel: Court, window: JoinWindow) -> None:
     ensure_same_joins(window, 100, kernel)
 
 
@@ -338,7 +338,7 @@ def alone(pair: tuple[Any, Any]) -> tuple[int, object]:
 
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize("window", [*BOTH_ENDS, *ONE_END], ids=str)
-def test_joins_of_late_records_differ_as_they_are_said_to(
+def test_joins_with_late_records_differ_as_documented(
     reference: Court, window: JoinWindow, seeds: range
 ) -> None:
     kept_alike = window in BOTH_ENDS
@@ -388,7 +388,7 @@ def test_kafka_streams_does_not_delete_a_session_of_the_last_millisecond(referen
     assert deleted not in theirs
 
 
-def test_kafka_streams_makes_no_sliding_window_with_a_record_of_two_milliseconds_ago(
+def test_kafka_streams_misses_a_sliding_window_of_an_expired_record(
     reference: Court,
 ) -> None:
     """Its store does not find the record any more whose window it would be."""

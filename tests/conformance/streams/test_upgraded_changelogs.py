@@ -84,7 +84,7 @@ def lose_and_restore(spark: SparkSession, shop: Shop, build: Callable[[Shop], To
     assert entries(spark, shop) == before
 
 
-def test_what_upgrades_have_kept_and_rebuilt_comes_back(
+def test_restore_returns_stores_kept_and_rebuilt_by_upgrades(
     spark: SparkSession, make: MakeShop
 ) -> None:
     shop = make()
@@ -111,7 +111,7 @@ def test_what_upgrades_have_kept_and_rebuilt_comes_back(
 
 @pytest.mark.deep
 @pytest.mark.parametrize("exactly_once", [False, True])
-def test_what_an_upgrade_has_kept_comes_back(
+def test_restore_returns_stores_kept_by_an_upgrade(
     spark: SparkSession, make: MakeShop, *, exactly_once: bool
 ) -> None:
     shop = make(exactly_once=exactly_once)
@@ -133,7 +133,7 @@ def test_what_an_upgrade_has_kept_comes_back(
 
 @pytest.mark.deep
 @pytest.mark.parametrize("exactly_once", [False, True])
-def test_what_an_upgrade_has_rebuilt_comes_back_and_what_was_begun_empty(
+def test_restore_returns_stores_rebuilt_or_emptied_by_an_upgrade(
     spark: SparkSession, make: MakeShop, *, exactly_once: bool
 ) -> None:
     """The store that was changed has the name of the one before: no old entry is read under the new shape."""
@@ -158,7 +158,7 @@ def test_what_an_upgrade_has_rebuilt_comes_back_and_what_was_begun_empty(
 
 
 @pytest.mark.deep
-def test_the_state_before_an_upgrade_comes_back_where_that_was_struck_before_its_first_commit(
+def test_restore_returns_old_state_if_the_upgrade_never_committed(
     spark: SparkSession, make: MakeShop
 ) -> None:
     shop = make()
@@ -186,7 +186,7 @@ def test_the_state_before_an_upgrade_comes_back_where_that_was_struck_before_its
 
 
 @pytest.mark.deep
-def test_changelogs_of_another_topology_are_refused_and_nothing_is_changed(
+def test_changelogs_of_another_topology_are_refused_unchanged(
     spark: SparkSession, make: MakeShop
 ) -> None:
     shop = make()
@@ -216,7 +216,7 @@ def plain(shop: Shop) -> Topology:
 
 
 @pytest.mark.deep
-def test_state_of_another_number_of_tasks_comes_back(spark: SparkSession, make: MakeShop) -> None:
+def test_state_of_another_task_count_is_restored(spark: SparkSession, make: MakeShop) -> None:
     shop = make()
     shop.order(range(20, 40))
     shop.run(plain, "micro-batch")
@@ -243,7 +243,7 @@ def named(shop: Shop) -> Topology:
 
 
 @pytest.mark.deep
-def test_a_changelog_that_was_lost_is_begun_anew_though_the_state_can_go_to_no_other_tasks(
+def test_lost_changelog_starts_empty_for_state_that_cannot_be_repartitioned(
     spark: SparkSession, make: MakeShop
 ) -> None:
     """The command that the refusal names refused too, and all that was left was to begin anew."""

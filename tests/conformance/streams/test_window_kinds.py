@@ -81,12 +81,12 @@ def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
 
 @pytest.mark.parametrize("mode", EVERY_MODE)
 @pytest.mark.parametrize("at", [0, 100])
-def test_kafka_streams_makes_the_same_sliding_windows(court: Court, mode: Mode, at: int) -> None:
+def test_kafka_streams_creates_the_same_sliding_windows(court: Court, mode: Mode, at: int) -> None:
     court.ensure_same(in_sliding_windows, SOME * 3, mode, at=at)
 
 
 @pytest.mark.parametrize("mode", EVERY_MODE)
-def test_kafka_streams_takes_back_the_same_of_sliding_windows(court: Court, mode: Mode) -> None:
+def test_kafka_streams_retracts_the_same_sliding_windows(court: Court, mode: Mode) -> None:
     court.ensure_same(sliding_windows_counted_again, SOME * 2, mode)
 
 
@@ -97,6 +97,6 @@ def test_kafka_streams_fills_the_same_windows(court: Court, define: Define, mode
 
 
 @pytest.mark.parametrize("mode", ["each", "micro-batch"])
-def test_kafka_streams_fills_the_same_windows_of_the_calendar(court: Court, mode: Mode) -> None:
+def test_kafka_streams_fills_the_same_calendar_windows(court: Court, mode: Mode) -> None:
     """Without a record cache, which in Kafka Streams knows windows of one size only."""
     court.ensure_same(in_windows_of_the_calendar, SOME * 2, mode, at=AT_MS, scale=5 * HOUR_MS)

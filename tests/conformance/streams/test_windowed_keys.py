@@ -123,7 +123,7 @@ OF_AGGREGATES: Final = [aggregates_joined, hops_joined]
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("define", [windowed_sources, windowed_sources_joined, *OF_AGGREGATES])
-def test_kafka_streams_does_the_same_by_windowed_keys(
+def test_kafka_streams_handles_windowed_keys_the_same(
     court: Court, define: Define, mode: Mode
 ) -> None:
     records = list(_of_all_topics(SOME * 2))
@@ -132,7 +132,7 @@ def test_kafka_streams_does_the_same_by_windowed_keys(
 
 @pytest.mark.parametrize(("cache", "batches_max"), [(0, 2), (CACHE_BYTES_MAX, 1)])
 @pytest.mark.parametrize("define", OF_AGGREGATES)
-def test_kafka_streams_finds_the_same_rows_of_windows_that_have_closed(
+def test_kafka_streams_finds_the_same_rows_of_closed_windows(
     court: Court, define: Define, cache: int, batches_max: int
 ) -> None:
     """With a record cache in one micro-batch: behind it Streams finds what happens to be in its memory."""
