@@ -1,7 +1,8 @@
 """Compile `jvm/src` into one jar: `python jvm/build.py --out FILE [--jars DIRECTORY]`.
 
-    javac --release 17 -Xlint:all -Werror, against the jars of the installed pyspark and of Spark's
-    Kafka connector (DIRECTORY; by default $XDG_CACHE_HOME/duolog/jars, where the engine keeps them)
+    javac --release 17 -Xlint:all -Xdoclint:reference -Werror, against the jars of the installed
+    pyspark and of Spark's Kafka connector (DIRECTORY; by default $XDG_CACHE_HOME/duolog/jars,
+    where the engine keeps them)
 
 The jar is reproducible: equal sources give equal bytes (sorted names, one fixed time). It is
 written under a temporary name and renamed, so a reader never sees an incomplete jar. It contains
@@ -29,6 +30,8 @@ CONNECTOR = "spark-sql-kafka-0-10_*.jar"
 # path: manifests of jars name jars that do not exist. classfile, processing: annotations of Scala
 # and of libraries, which javac does not know. None of them concerns our sources.
 LINT = "-Xlint:all,-path,-classfile,-processing"
+# A link in a comment to a class or method that does not exist is an error.
+DOC_LINT = "-Xdoclint:reference/private"
 MADE_OF = "META-INF/made-of.sha256"
 FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 JDK_HINT = (
@@ -130,7 +133,8 @@ def connector_jars(directory: Path) -> Path:
 
 def compile_sources(javac: str, class_path: str, classes: Path) -> None:
     sources = sorted(str(path) for path in SOURCES.rglob("*.java"))
-    options = ["--release", str(JAVA_RELEASE), LINT, "-Werror", "-parameters", "-encoding", "utf-8"]
+    options = ["--release", str(JAVA_RELEASE), LINT, DOC_LINT, "-Werror"]
+    options += ["-parameters", "-encoding", "utf-8"]
     done = subprocess.run(
         [javac, *options, "-cp", class_path, "-d", str(classes), *sources],
         capture_output=True,

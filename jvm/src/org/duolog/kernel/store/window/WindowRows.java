@@ -23,7 +23,7 @@ import org.duolog.kernel.store.StateRows;
  *
  * <p>The last two columns of a key are its window's start and end. Stream time is the greatest
  * timestamp so far; a window is closed if its end is at or before stream time minus the grace
- * period. Its row may be kept longer ({@link Closing#letGoUntil}); after that it has expired, and
+ * period. Its row may be kept longer ({@link Closing#expiredUntil}); after that it has expired, and
  * is neither written nor found. A bucket whose windows have all expired is scanned and emptied: at
  * the end of a micro-batch; in real time a few rows with each record, so that a million windows
  * that close at once delay nothing.
