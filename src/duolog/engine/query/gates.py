@@ -12,9 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from duolog.engine.java_objects import JavaObject
-from duolog.engine.query.client_defaults import CONSUMER
-from duolog.engine.settings import EngineConfig
-from duolog.engine.spark.session import Session
+from duolog.engine.query.launch_context import LaunchContext
 from duolog.engine.topics.offsets import EndOffsets
 
 
@@ -22,9 +20,7 @@ from duolog.engine.topics.offsets import EndOffsets
 class Gates:
     """The gates of one application; opening them closes those of its previous Spark query."""
 
-    session: Session
-    config: EngineConfig
-    application_id: str
+    context: LaunchContext
 
     def open(
         self, is_table: Mapping[str, bool], partition_counts: Mapping[str, int], starts: EndOffsets
@@ -38,27 +34,21 @@ class Gates:
         """
         tables = [topic for topic, is_one in is_table.items() if is_one]
         streams = [topic for topic, is_one in is_table.items() if not is_one]
-        begin, client = json.dumps(starts), self._client()
+        context = self.context
+        application_id, kernel = context.application_id, context.session.kernel
+        begin, client = json.dumps(starts), context.java_map(context.clients.consumer)
         if tables and streams:
-            gate = self.session.kernel("TableGate")
-            gate.open(self.application_id, self._list(tables), self._list(streams), begin, client)
+            waiting = self._list(tables), self._list(streams)
+            kernel("TableGate").open(application_id, *waiting, begin, client)
         counts = {topic: partition_counts.get(topic, 0) for topic in streams or tables}
-        order = self.session.kernel("StartOrder")
-        order.close(self.application_id)
+        order = kernel("StartOrder")
+        order.close(application_id)
         if sum(counts.values()) > 1:
             partitions = {topic: dict.fromkeys(range(n), 0) for topic, n in counts.items() if n}
-            order.open(self.application_id, json.dumps(partitions), begin, client)
+            order.open(application_id, json.dumps(partitions), begin, client)
 
     def _list(self, names: Iterable[str]) -> JavaObject:
-        found: JavaObject = self.session.jvm.java.util.ArrayList()
+        found: JavaObject = self.context.session.jvm.java.util.ArrayList()
         for name in names:
             found.add(name)
-        return found
-
-    def _client(self) -> JavaObject:
-        found: JavaObject = self.session.jvm.java.util.HashMap()
-        client = CONSUMER | dict(self.config.client_options)
-        client |= {"bootstrap.servers": self.config.bootstrap_servers}
-        for name, value in client.items():
-            found.put(name, value)
         return found

@@ -183,8 +183,7 @@ class Launcher(LaunchContext):
     def _open_gates(self) -> None:
         """Open the gates where records wait, which is possible only within one JVM."""
         topics = dict.fromkeys(source["topic"] for source in self.spec["sources"])
-        gates = Gates(self.session, self.config, self.application_id)
-        gates.open(
+        Gates(self).open(
             {topic: is_table(self.spec, topic) for topic in topics},
             self.partition_counts,
             self.checkpoint.planned_positions(),

@@ -8,7 +8,9 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.query.gates import Gates
+from duolog.engine.query.launch_context import LaunchContext
 from duolog.engine.settings import EngineConfig
 
 COUNTS: Final = {"in": 3, "names": 2, "one": 1}
@@ -21,8 +23,9 @@ def opened(*, streams: tuple[str, ...] = (), tables: tuple[str, ...] = ()) -> di
     session = MagicMock()
     session.kernel.side_effect = lambda name: kernels.setdefault(name, MagicMock())
     is_table: Mapping[str, bool] = dict.fromkeys(streams, False) | dict.fromkeys(tables, True)
-    gates = Gates(session, EngineConfig("127.0.0.1:9092", Path()), "app")
-    gates.open(is_table, COUNTS, STARTS)
+    config, checkpoint = EngineConfig("127.0.0.1:9092", Path()), Checkpoint(Path())
+    context = LaunchContext(session, config, checkpoint, {"application_id": "app"})
+    Gates(context).open(is_table, COUNTS, STARTS)
     return kernels
 
 
