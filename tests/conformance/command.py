@@ -1,4 +1,4 @@
-"""Runs `duolog` as a person calls it."""
+"""Run `duolog` as a user calls it."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ class Duolog:
     def run(
         self, *words: str, stdin: str = "", timeout_s: float = 60
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command that knows no cluster."""
+        """Run a command without a cluster address."""
         return subprocess.run(
             [sys.executable, "-m", "duolog", *words],
             input=stdin,

@@ -58,7 +58,7 @@ class Block:
 
     @property
     def file(self) -> str:
-        """The name that it is to be saved under, or nothing."""
+        """The file name to save it under, or an empty text."""
         named = re.match(r"(?:#|--) ([\w/]+\.\w+)\n", self.text)
         return named[1] if named and self.language in {"python", "json", "sql", "text"} else ""
 
@@ -70,7 +70,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def commands_of(block: Block) -> Iterator[tuple[str, str]]:
-    """Yield the commands of a block, each on one line, with what is to be printed by it."""
+    """Yield the commands of a block, each on one line, with their expected output."""
     text = block.text.replace("\\\n", "")
     match block.language:
         case "bash":
@@ -86,7 +86,7 @@ def commands_of(block: Block) -> Iterator[tuple[str, str]]:
 
 
 class Reader:
-    """One reader of one page, with terminals of which some are busy."""
+    """One reader of one page, with several terminals, some of them busy."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -111,7 +111,7 @@ class Reader:
         return f"127.0.0.1:{self._port('9092')}"
 
     def follow(self, page: Path) -> None:
-        """Do all that the page says, in its order, and find what it shows."""
+        """Execute the page in order and check the output that it shows."""
         program, printed = "", ""
         for block in blocks_of(page):
             if block.file:
@@ -131,11 +131,11 @@ class Reader:
             assert (ended.stdout, ended.stderr) == (printed, ""), ended.stderr or ended.stdout
 
     def jvms_started(self) -> int:
-        """Return how many JVMs of the engine were started so far."""
+        """Return the number of engine JVMs started so far."""
         return len(list(Path(self.environment["HOME"]).glob("jvm-*.log")))
 
     def type(self, command: str, printed: str = "") -> str:
-        """Type a command that must end well, or go on; return what it prints."""
+        """Run a command that must succeed or keep running; return its output."""
         if command.startswith(CTRL_C):
             return self._stop(list(self._busy)[-1])
         if command in INSTALLED:
@@ -156,11 +156,11 @@ class Reader:
         return ended.stdout
 
     def wait_for(self, text: str, times: int = 1) -> None:
-        """Wait until what goes on, the last of it, has printed `text` so many times."""
+        """Wait until the last running command has printed `text` this many times."""
         list(self._busy.values())[-1].wait_for(text, times)
 
     def stop(self) -> None:
-        """End with Ctrl-C what still runs, the last first."""
+        """Stop running commands with Ctrl-C, the last one first."""
         for kind in reversed(list(self._busy)):
             self._stop(kind)
 
@@ -194,7 +194,7 @@ class Reader:
         return subprocess.run(
             words,
             cwd=self.home,
-            # For the default, 127.0.0.1:9092; where a broker is to be started this would name one.
+            # Replaces the default, 127.0.0.1:9092. A command that starts a broker must not have it.
             env={**self.environment, "DUOLOG_BOOTSTRAP_SERVERS": self.servers},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -204,11 +204,11 @@ class Reader:
         )
 
     def _here(self, text: str) -> str:
-        """Put free ports in the place of the page's."""
+        """Replace the ports of the page by free ones."""
         return _PORT.sub(lambda found: self._port(found[0]), text)
 
     def _there(self, text: str) -> str:
-        """Put the page's ports in the place of the free ones."""
+        """Replace the free ports by those of the page."""
         for port, free in self._ports.items():
             text = text.replace(f":{free}", f":{port}")
         return text
@@ -247,7 +247,7 @@ class _Busy:
         return self.output.read_text()
 
     def wait_for(self, text: str, times: int = 1) -> None:
-        """Wait until it has printed a text so often, in which `…` stands for any."""
+        """Wait until it has printed a text this many times; `…` matches any text."""
         pattern = re.escape(text).replace(_ANY, ".*")
         deadline = time.monotonic() + TIMEOUT_S
         while len(re.findall(pattern, self.printed())) < times:
@@ -263,7 +263,7 @@ def free_port() -> str:
 
 
 def assert_printed(command: str, printed: str, expected: str) -> None:
-    """Compare what was printed, where a line `…` stands for any lines, and `…` in one for any text."""
+    """Compare output: a line `…` matches any lines, `…` in a line any text."""
     parts = re.split(rf"^{_ANY}$\n?", expected, flags=re.MULTILINE)
     pattern = r"(?:.*\n)*".join(re.escape(part).replace(_ANY, ".*") for part in parts)
     assert re.fullmatch(pattern, printed), (

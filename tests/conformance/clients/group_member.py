@@ -30,7 +30,7 @@ def say(**fields: Any) -> None:
 
 
 class Report:
-    """Says what changed."""
+    """Prints each change of the member's partitions."""
 
     def __init__(self) -> None:
         self.partitions: list[int] | None = None
@@ -76,7 +76,7 @@ def run_confluent(bootstrap: str, group: str, topic: str, options: dict[str, str
             assert offset is not None
             assert value is not None
             report.record(partition, offset, value)
-            # Whoever was away too long is refused; another member reads the record again.
+            # A member that was away too long is refused; another member reads the record again.
             with suppress(KafkaException):
                 consumer.commit(message=message, asynchronous=False)
     consumer.close()
@@ -103,7 +103,7 @@ def run_kafka_python(bootstrap: str, group: str, topic: str, options: dict[str, 
         try:
             polled = consumer.poll(timeout_ms=1_500)
         except KafkaConnectionError:
-            continue  # 3.0.12 lets out that the coordinator could not be looked for: poll again.
+            continue  # 3.0.12 raises if the coordinator lookup failed: poll again.
         report.assigned(part.partition for part in consumer.assignment())
         for record in (record for records in polled.values() for record in records):
             report.record(record.partition, record.offset, record.value)

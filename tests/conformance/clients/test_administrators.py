@@ -33,7 +33,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def result(futures: dict[Any, Future[Any]]) -> Any:
-    """Return what the one future brings, or the name of the error."""
+    """Return the result of the only future, or the name of its error."""
     (future,) = futures.values()
     try:
         return future.result(TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Other people's clients against a broker process: produce, read by assignment, administer."""
+"""Third-party clients against a broker process: produce, consume by assignment, administer."""
 
 import asyncio
 import signal
@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from duolog.runtime.supervisor import BrokerProcess
 
 with warnings.catch_warnings():
-    # kafka-python reads its schemas by a function that Python calls old.
+    # kafka-python reads its schemas with a function that is deprecated.
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaConsumer, KafkaProducer
     from kafka import TopicPartition as PyTopicPartition

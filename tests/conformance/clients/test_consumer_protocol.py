@@ -51,7 +51,7 @@ def test_two_members_share_and_a_leaving_member_hands_over(cluster: EmbeddedClus
         wait_until(lambda: first.owns(PARTITIONS))
         wanted |= produce(cluster, range(40, 60))
         wait_until(lambda: first.values() | second.values() == wanted)
-        # Nobody was killed and all was committed, so nothing came twice.
+        # No member was killed and every offset was committed, so no record was read twice.
         assert len(first.records) + len(second.records) == 60
 
 
@@ -168,7 +168,7 @@ def test_an_administrator_sees_and_deletes_the_group(cluster: EmbeddedCluster) -
 def test_membership_changes_under_load_lose_and_repeat_no_records(
     cluster: EmbeddedCluster,
 ) -> None:
-    """Members leave in order, and commit each record: what one has committed, no other reads."""
+    """Members leave cleanly and commit each record, so no record is read by two members."""
     wanted: set[str] = set()
     members = [Member(cluster, "confluent", "g", NEW)]
     try:

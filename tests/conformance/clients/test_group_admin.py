@@ -1,4 +1,4 @@
-"""What administrators do with groups and offsets, by real clients against a real broker process."""
+"""Administer groups and offsets with real clients against a real broker process."""
 
 import signal
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Consumer groups of real clients against a real broker process.
 
-Each member is a process of its own, so that it can leave, be killed or stand still.
+Each member is a separate process, so that it can leave, be killed or be suspended.
 """
 
 import os
@@ -49,7 +49,7 @@ def test_two_members_share_and_a_leaving_member_hands_over(
         wait_until(lambda: first.owns(PARTITIONS))
         wanted |= produce(cluster, range(40, 60))
         wait_until(lambda: first.values() | second.values() == wanted)
-        # Nobody was killed and all was committed, so nothing came twice.
+        # No member was killed and every offset was committed, so no record was read twice.
         assert len(first.records) + len(second.records) == 60
 
 
@@ -79,7 +79,7 @@ def test_killed_broker_restores_members_and_offsets(cluster: EmbeddedCluster, cl
 
         assert committed(cluster, "g") == 40
         wanted |= produce(cluster, range(40, 60))
-        # A client that joins anew waits until the session of its old member is over: 45 s.
+        # A client that rejoins waits until the session of its old member has expired: 45 s.
         wait_until(lambda: first.values() | second.values() == wanted, timeout_s=120)
         wait_until(lambda: first.owns(2) and second.owns(2))
 

@@ -1,4 +1,4 @@
-"""What read_committed consumers of other people's clients see while transactions come and go."""
+"""Third-party read_committed consumers while transactions start, commit and abort."""
 
 import time
 import uuid
@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from duolog.runtime.supervisor import BrokerProcess
 
 with warnings.catch_warnings():
-    # kafka-python reads its schemas by a function that Python calls old.
+    # kafka-python reads its schemas with a function that is deprecated.
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaConsumer
     from kafka import TopicPartition as PyTopicPartition
@@ -85,7 +85,7 @@ def confluent_consumer(broker: BrokerProcess, topic: str, offset: int = 0) -> Co
 
 
 def values_of(consumer: Consumer, count: int, seconds: float = SOON_S) -> list[bytes | None]:
-    """Return up to `count` values that come in time."""
+    """Return up to `count` values that arrive before the deadline."""
     values: list[bytes | None] = []
     deadline = time.monotonic() + seconds
     while len(values) < count and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""What is left to read of a topic, where offsets alone do not tell it."""
+"""Consumer lag and backlog if offsets alone do not determine them."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ def produce(cluster: EmbeddedCluster, topic: str, value: bytes, *, partition: in
 def test_transaction_markers_do_not_count_as_lag(
     cluster: EmbeddedCluster,
 ) -> None:
-    """The lag stayed at one for each partition that a transaction had ended in."""
+    """Regression: the lag stayed at one for each partition in which a transaction had ended."""
     client = Client(cluster.bootstrap_servers)
     client.create_topic("orders", partitions=2)
     topics = TopicReader(cluster.bootstrap_servers, {})
@@ -51,7 +51,7 @@ def test_transaction_markers_do_not_count_as_lag(
     def lag(read: dict[int, int]) -> dict[str, int]:
         ends = topics.end_offsets(COUNTS)
         positions = {"orders": read}
-        for _ in range(2):  # the second time it is known that they stay where they are
+        for _ in range(2):  # the second call knows that the offsets do not advance
             positions = topics.unread.skip_non_records(positions, ends)
         return lag_of(positions, ends)
 
@@ -111,7 +111,7 @@ def test_deleted_topic_is_not_reported_as_unreachable_broker(
 
 
 def test_restarted_broker_is_not_reported_as_unreachable() -> None:
-    """The leader epoch that the client knew was of before, and `no broker answers` was told."""
+    """Regression: the client had an old leader epoch and reported `no broker answers`."""
     with EmbeddedCluster() as cluster:
         client = Client(cluster.bootstrap_servers)
         client.create_topic("kept", partitions=3)

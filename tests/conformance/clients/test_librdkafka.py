@@ -161,7 +161,7 @@ def test_commit_keeps_its_metadata_and_a_non_member_cannot_commit(
     found = outsider.committed([TopicPartition(topic, 0)], timeout=60)[0]
     assert (found.offset, found.metadata) == (7, "meta-ö")
     member.close()
-    commit(outsider, "")  # an empty group takes commits from anyone
+    commit(outsider, "")  # an empty group accepts commits from any client
     outsider.close()
 
 

@@ -1,4 +1,4 @@
-"""Consume, transform, produce: offsets that count with the transaction, by real clients."""
+"""Consume, transform, produce with real clients: offsets commit with the transaction."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 def committed(cluster: EmbeddedCluster) -> int:
-    """Return the offset of group `g`, as who waits for stable offsets sees it."""
+    """Return the offset of group `g` that a client with require_stable sees."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "g"})
     (found,) = consumer.committed([TopicPartition("in", 0)], TIMEOUT_S)
     consumer.close()
@@ -138,7 +138,7 @@ def test_restarted_broker_aborts_transactions_left_open_by_a_kill(
 
 
 def test_producer_of_an_earlier_generation_cannot_commit(cluster: EmbeddedCluster) -> None:
-    """The member that produces has lost its place: its group fences the transaction, KIP-447."""
+    """The producing member left the group, which fences its transaction (KIP-447)."""
     config = {"bootstrap.servers": cluster.bootstrap_servers}
     consumer = Consumer({**config, "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.subscribe(["in"])

@@ -1,4 +1,4 @@
-"""Transactional producers of other people's clients against a broker process.
+"""Transactional producers of third-party clients against a broker process.
 
 Each copies records from one topic to another in transactions, offsets with them, and aborts some;
 read_committed consumers of the other clients must see each record once.
@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from duolog.runtime.supervisor import BrokerProcess
 
 with warnings.catch_warnings():
-    # kafka-python reads its schemas by a function that Python calls old.
+    # kafka-python reads its schemas with a function that is deprecated.
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka import KafkaConsumer, KafkaProducer
     from kafka import TopicPartition as PyTopicPartition
@@ -38,7 +38,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 @pytest.fixture
 def topics(broker: BrokerProcess) -> tuple[str, str]:
-    """Make two topics, the first with records."""
+    """Create two topics, the first one with records."""
     names = f"in-{uuid.uuid4().hex}", f"out-{uuid.uuid4().hex}"
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for future in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names]).values():

@@ -19,7 +19,7 @@ _JVM_OPTIONS: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"
 
 
 class PeerFailed(Exception):
-    """The peer could not be fetched or started; the text says why."""
+    """The peer could not be fetched or started; the message has the reason."""
 
 
 class HdfsPeer:
@@ -76,21 +76,21 @@ class HdfsPeer:
         self._end()
 
     def enter_safe_mode(self) -> None:
-        """Take no writes from here on, as a name node does that has too few blocks."""
+        """Enter safe mode: refuse writes, as a name node with too few blocks does."""
         self._tell("s")
 
     def leave_safe_mode(self) -> None:
         self._tell("l")
 
     def use_the_quota_up(self) -> None:
-        """Let nothing more be written: a quota of one byte."""
+        """Make every write fail with a quota of one byte."""
         self._tell("q")
 
     def stop_name_node(self) -> None:
         self._tell("d")
 
     def start_name_node(self) -> None:
-        """Start it again, on the same port, and wait until it serves."""
+        """Restart the file system on the same port and wait until it serves requests."""
         self._tell("u")
 
     def _tell(self, letter: str) -> None:
@@ -121,7 +121,7 @@ class HdfsPeer:
     def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.kill()  # Its files go with the test's directory.
+            process.kill()  # Its files are removed with the test's directory.
             process.wait(TIMEOUT_S)
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:

@@ -1,4 +1,4 @@
-"""Conversations about topics, configs and the cluster; each uses topics of its own name."""
+"""Conversations about topics, configs and the cluster; topics are named after each."""
 
 import time
 from typing import Any

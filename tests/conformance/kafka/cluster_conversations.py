@@ -1,4 +1,4 @@
-"""Conversations about records to delete, log directories, elections, quotas and the quorum."""
+"""Conversations about DeleteRecords, log directories, elections, quotas and the quorum."""
 
 from typing import Any, Final
 

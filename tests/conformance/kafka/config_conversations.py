@@ -1,4 +1,4 @@
-"""Conversations about configs: of topics, of the broker, of groups, of clients' metrics, of loggers."""
+"""Conversations about configs of topics, brokers, groups, client metrics and loggers."""
 
 from typing import Any, Final
 
@@ -129,7 +129,7 @@ TOGETHER: Final = (
 
 
 def values_of_topic_configs(client: WireClient) -> Any:
-    """Ask what a topic may be created with, creating none."""
+    """Validate the configs of a topic without creating it."""
 
     def code(configs: dict[str, str]) -> int:
         rows = [{"name": key, "value": value} for key, value in configs.items()]

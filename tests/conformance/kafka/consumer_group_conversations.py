@@ -30,7 +30,7 @@ class Consumers:
         await_coordinator(client, group_id)
 
     def beat(self, member_id: str, epoch: int | None = None, version: int = 1, **more: Any) -> Any:
-        """Send a heartbeat, keep the answer for the comparison, and take what it tells."""
+        """Send a heartbeat, record the answer for the comparison, and apply it."""
         epoch = self.epochs.get(member_id, 0) if epoch is None else epoch
         fields = {"group_id": self.group_id, "member_id": member_id, "member_epoch": epoch, **more}
         answer = self.client.ask(CONSUMER_HEARTBEAT, version, **fields)
@@ -54,7 +54,7 @@ class Consumers:
         return self.beat(member_id, 0, version, **fields)
 
     def own(self, member_id: str) -> Any:
-        """Send a heartbeat that says that all of the assignment is owned, and no more."""
+        """Send a heartbeat that owns exactly the assigned partitions."""
         return self.beat(member_id, topic_partitions=self.owned.get(member_id, []))
 
     def describe(self, version: int = 1) -> None:
@@ -102,7 +102,7 @@ class Consumers:
 
 
 def in_order(value: Any) -> Any:
-    """Return plain values with topics in order: in Kafka they lie in hash maps."""
+    """Return plain values with topics sorted: Kafka stores them in hash maps."""
     if isinstance(value, dict):
         found = {key: in_order(item) for key, item in value.items()}
         if "topic_partitions" in found:
@@ -116,7 +116,7 @@ def in_order(value: Any) -> Any:
 
 
 def await_coordinator(client: WireClient, group_id: str) -> None:
-    """Wait until groups can be asked for; the first question makes their topic."""
+    """Wait until groups can be described; the first request creates their topic."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         (found,) = client.ask(
@@ -226,7 +226,7 @@ def static_members_of_the_new_protocol(client: WireClient) -> Any:
 
 
 def expressions(client: WireClient) -> Any:
-    """Kafka looks topics up beside the heartbeat, so only the end is compared."""
+    """Kafka resolves topics asynchronously, so only the final answers are compared."""
     topics(client)
     group = Consumers(client, "k848_regex")
     group.join("a", subscribed_topic_names=None, subscribed_topic_regex="k848_[ab]")
@@ -329,7 +329,7 @@ def members_that_change_their_protocol(client: WireClient) -> Any:
 
 
 def classic_protocol(owned: list[int]) -> list[dict[str, Any]]:
-    """Return what a classic member says that reads `k848_a` and owns partitions of it."""
+    """Return the subscription of a classic member that owns partitions of `k848_a`."""
     name = struct.pack(">h6s", 6, b"k848_a")
     data = struct.pack(">hi", 1, 1) + name + struct.pack(">i", -1) + partitions(owned)
     return [{"name": "range", "metadata": data}]

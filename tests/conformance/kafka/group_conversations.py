@@ -1,4 +1,4 @@
-"""Conversations about groups of the classic protocol; each uses groups of its own name."""
+"""Conversations about groups of the classic protocol; groups are named after each."""
 
 import time
 from typing import Any
@@ -140,7 +140,7 @@ def static_members(client: WireClient) -> Any:
 
 
 def members_that_are_silent(client: WireClient) -> Any:
-    """Rebalance timeout of one second, session timeout of six: both are awaited."""
+    """Wait for a rebalance timeout of one second and a session timeout of six."""
     create_and_wait(client, new_topic("groups", 2))
     silent, late, fixed, hasty = (
         Members(client, f"silent_{name}") for name in ("join", "sync", "static", "session")

@@ -1,4 +1,4 @@
-"""Conversations about what readers see of transactions, and about records found by their time."""
+"""Conversations about isolation levels and about offsets by timestamp."""
 
 import time
 from collections.abc import Callable
@@ -66,7 +66,7 @@ class Reader:
         return plain(answer.topics[0].partitions[0])
 
     def seen(self) -> Any:
-        """Return what both isolation levels get from the start, and where the end is for them."""
+        """Return the records from offset 0 and the end offset, for both isolation levels."""
         return [
             (
                 self.fetch(0, isolation=level),
@@ -76,13 +76,13 @@ class Reader:
         ]
 
     def settled(self, stable: int) -> None:
-        """Wait until the last stable offset is there: Kafka writes markers behind its answer."""
+        """Wait for the last stable offset: Kafka writes markers after it has answered."""
         until(lambda: self.find(-1, isolation=1)["offset"] == stable)
 
 
 def begin(producer: Producer, *topics: str) -> None:
-    """Make the producer known, and each topic's partition 0 one of its transaction."""
-    # Kafka makes the topic of transactions when somebody looks for a coordinator.
+    """Register the producer and add partition 0 of each topic to its transaction."""
+    # Kafka creates the transaction topic when a client looks for a coordinator.
     producer.client.ask(FIND_COORDINATOR, 4, key_type=1, coordinator_keys=[producer.name])
     code, _, epoch = producer.init()
     assert (code, epoch) == (0, 0), producer.name
@@ -235,7 +235,7 @@ def times_inside_batches(client: WireClient) -> Any:
         new_topic("instant_many", segment_bytes=str(1 << 20)),
     )
 
-    base = round(time.time() * 1000) - 100_000  # Old records would go by retention.
+    base = round(time.time() * 1000) - 100_000  # Retention deletes records with old timestamps.
 
     def timed(codec: Compression, *times: int) -> bytes:
         records = [Record(0, base + at, b"k", b"v" * 50) for at in times]

@@ -21,7 +21,7 @@ _RANDOM: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
 def named(value: Any, names: dict[str, str]) -> Any:
-    """Return plain values in which each random id has the name of its first appearance."""
+    """Return plain values in which each random id is replaced by a number."""
     if isinstance(value, dict):
         return {key: named(item, names) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -45,14 +45,14 @@ class Members:
 
     def heard(self, answer: Any) -> Any:
         """Keep an answer for the comparison, and return it."""
-        # Named before they are sorted: ids are random, and so is their order.
+        # Replaced before sorting: ids are random, and so is their order.
         found = named(plain(answer), self.names)
         for row in found.get("members") or ():
             row.pop("metadata", None)
         if isinstance(found.get("members"), list):
             found["members"].sort(key=str)
         if topics := found.get("topics"):
-            # Kafka puts what it refuses at once before what the group answers.
+            # Kafka lists errors that it detects at once before those of the group.
             found["topics"] = sorted(
                 ((topic["name"], row) for topic in topics for row in topic["partitions"]),
                 key=str,
@@ -64,7 +64,7 @@ class Members:
         return self.heard(self.client.ask(key, version, **fields))
 
     def park(self, key: int, version: int, **fields: Any) -> "Waiting":
-        """Send a request on a connection of its own and do not wait for the answer."""
+        """Send a request on a separate connection without waiting for the answer."""
         client = WireClient(self.address)
         body = encoder(entity_type(key, version, "request"))(fields)
         client.send(key, version, body)
@@ -124,7 +124,7 @@ class Members:
         return self.ask(LEAVE, version, **fields)
 
     def describe(self, version: int = 6, **more: Any) -> Any:
-        time.sleep(0.05)  # Kafka shows what its log has, and writes that some milliseconds later.
+        time.sleep(0.05)  # Kafka answers from its log, which it writes some milliseconds later.
         fields = {"groups": [self.group_id], "include_authorized_operations": False, **more}
         answer = named(plain(self.client.ask(DESCRIBE, version, **fields)), self.names)
         for group in answer["groups"]:
@@ -134,12 +134,12 @@ class Members:
         self.said.append(answer)
 
     def state(self) -> str:
-        """Return the group's state, out of the comparison."""
+        """Return the group's state without recording it for the comparison."""
         fields = {"groups": [self.group_id], "include_authorized_operations": False}
         return str(self.client.ask(DESCRIBE, 5, **fields).groups[0].group_state)
 
     def stable_member(self, instance_id: str | None = None, **changes: Any) -> tuple[str, int]:
-        """Make a stable group of one member; return its id and its generation."""
+        """Create a stable group with one member; return its member id and generation."""
         joined = self.join(group_instance_id=instance_id, version=9, **changes)
         if joined.error_code:
             joined = self.join(joined.member_id, **changes)
@@ -201,7 +201,7 @@ class Members:
 
 
 def await_coordinator(client: WireClient, group_id: str) -> None:
-    """Wait until the broker has made and loaded the partition that the group lies in."""
+    """Wait until the broker has created and loaded the partition of the group."""
     deadline = time.monotonic() + 60
     beat = {"group_id": group_id, "generation_id": 1, "member_id": "no", "group_instance_id": None}
     while True:
@@ -213,7 +213,7 @@ def await_coordinator(client: WireClient, group_id: str) -> None:
 
 
 class Waiting:
-    """A request that was sent and not answered yet."""
+    """A request without an answer yet."""
 
     def __init__(self, members: Members, client: WireClient, key: int, version: int) -> None:
         self._members = members
@@ -231,6 +231,6 @@ class Waiting:
 
 
 def subscription(*topics: str) -> bytes:
-    """Return what a consumer says of itself: a version, its topics, no user data."""
+    """Return a consumer's subscription: version, topics, no user data."""
     names = b"".join(len(name).to_bytes(2) + name.encode() for name in topics)
     return b"\0\1" + len(topics).to_bytes(4) + names + b"\xff\xff\xff\xff\0\0\0\0"

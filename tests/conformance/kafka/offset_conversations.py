@@ -1,4 +1,4 @@
-"""Conversations about committed offsets, in transactions and out of them."""
+"""Conversations about offsets committed with and without transactions."""
 
 import time
 from typing import Any

@@ -20,13 +20,13 @@ HERE: Final = Path(__file__).parent
 START_TIMEOUT_S: Final = 60
 FETCH_TIMEOUT_S: Final = 900
 CLUSTER_ID: Final = "abcdefghijklmnopqrstuA"
-# Made for a life of minutes: the second compiler would cost more than it saves.
+# The process lives for minutes: the C2 compiler would cost more than it saves.
 JVM_OPTIONS: Final = ("-Xms256m", "-Xmx1g", "-XX:+UseG1GC", "-XX:TieredStopAtLevel=1")
 TOOL_OPTIONS: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 class PeerFailed(Exception):
-    """The peer could not be fetched or started; the text says why."""
+    """The peer could not be fetched or started; the message has the reason."""
 
 
 class KafkaPeer:
@@ -99,14 +99,14 @@ class KafkaPeer:
             process.wait()
 
     def kill(self) -> None:
-        """End the broker with SIGKILL."""
+        """Kill the broker with SIGKILL."""
         assert self._process is not None, "the peer does not run"
         self._process.kill()
         self._process.wait()
         self._process = None
 
     def restart(self) -> None:
-        """Start a broker again that was killed, on the same data and address."""
+        """Restart a killed broker on the same data and address."""
         assert self._process is None, "the peer runs"
         self.start()
 
@@ -133,7 +133,7 @@ class KafkaPeer:
         return path
 
     def await_connection(self) -> None:
-        """Wait until it takes connections.
+        """Wait until the broker accepts connections.
 
         Raises:
             PeerFailed: as `start`.
@@ -177,7 +177,7 @@ def _run(command: list[str], *, timeout_s: float) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nothing listens on. All are held until the last is found."""
+    """Return free ports; each stays bound until all are found."""
     with ExitStack() as held:
         ports = []
         for _ in range(count):

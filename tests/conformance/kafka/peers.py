@@ -21,9 +21,9 @@ _SETTINGS: Final = {
     "offsets.topic.replication.factor": "3",
     "transaction.state.log.replication.factor": "3",
     "transaction.state.log.min.isr": "2",
-    # Ours to move.
+    # This test moves leaders itself.
     "auto.leader.rebalance.enable": "false",
-    # A broker that has gone is known to be gone in 3 s, not in 9.
+    # Detect a stopped broker after 3 s instead of 9 s.
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
 }
@@ -70,28 +70,28 @@ class KafkaPeers:
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
 
     def leader(self, topic: str, partition: int) -> int:
-        """Return the number of the broker that leads a partition, from 0; -1 where none does."""
+        """Return the index of the broker that leads a partition; -1 if there is no leader."""
         told = self._admin().list_topics(topic, timeout=60).topics[topic].partitions[partition]
         return int(told.leader) - 1
 
     def kill_leader(self, topic: str, partition: int) -> int:
-        """End the leader of a partition with SIGKILL; return its number."""
+        """Kill the leader of a partition with SIGKILL; return its index."""
         number = self.leader(topic, partition)
         self.brokers[number].kill()
         return number
 
     def start(self, number: int) -> None:
-        """Start a broker again, and wait until it has caught up with all partitions."""
+        """Restart a broker and wait until it is in sync for all partitions."""
         self.brokers[number].start()
         self._wait(self._is_whole)
 
     def move_leaders(self) -> None:
-        """Have each partition led by the first of its replicas again."""
-        admin = self._admin()  # It fails what it still does when it goes.
+        """Elect the preferred leader of each partition."""
+        admin = self._admin()  # A stopping broker fails the requests in progress.
         try:
             admin.elect_leaders(ElectionType.PREFERRED, None).result(TIMEOUT_S)
         except KafkaException as error:
-            # Some are led so already.
+            # Some partitions already have their preferred leader.
             if "ELECTION_NOT_NEEDED" not in str(error):
                 raise
 
@@ -122,6 +122,6 @@ class KafkaPeers:
                 if holds():
                     return
             except KafkaException:
-                pass  # It is electing.
+                pass  # An election is in progress.
             assert time.monotonic() < deadline, "the brokers did not come together in time"
             time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Conversations about records and their places; each uses topics of its own name."""
+"""Conversations about records and offsets; each uses topics named after itself."""
 
 import time
 from typing import Any

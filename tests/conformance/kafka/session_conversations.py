@@ -1,4 +1,4 @@
-"""Conversations about fetch sessions: who is answered what, and which error comes when."""
+"""Conversations about fetch sessions: their answers and their errors."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -8,7 +8,7 @@ from conformance.kafka.wire_client import WireClient
 
 
 class Session:
-    """A fetch session as a client keeps it; told are codes, partitions and offsets."""
+    """A fetch session as a client sees it: codes, partitions and offsets."""
 
     def __init__(self, client: WireClient, topic: str, version: int) -> None:
         self.client = client

@@ -1,4 +1,4 @@
-"""What the conversations with two brokers are made of: topics, batches, answers as plain values."""
+"""Parts of conversations: topics, batches, and answers as plain values."""
 
 import dataclasses
 import struct
@@ -21,7 +21,7 @@ NOT_COMPARED: Final = {"error_message", "throttle_time", "port", "cluster_id", "
 
 
 def plain(value: Any) -> Any:
-    """Return an entity as plain values without what two brokers never have in common."""
+    """Return an entity as plain values without fields that always differ between brokers."""
     if dataclasses.is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value)]
         return {name: plain(getattr(value, name)) for name in names if name not in NOT_COMPARED}
@@ -76,7 +76,7 @@ def create_and_wait(client: WireClient, *topics: dict[str, Any]) -> None:
 
 
 def _has_leaders(client: WireClient, name: str) -> bool:
-    """Whether every partition answers; Kafka's broker takes them one after the other."""
+    """Return True if every partition answers; Kafka's broker loads them one by one."""
     asked = [{"name": name}]
     (topic,) = client.ask(METADATA, 5, topics=asked, allow_auto_topic_creation=False).topics
     partitions = [
@@ -96,7 +96,7 @@ def batch(*values: bytes, at: int | None = None, key: bytes | None = b"k", **mor
 
 
 def changed(data: bytes, form: str, position: int, value: int) -> bytes:
-    """Return a batch with another value in its header, and its checksum right again."""
+    """Return a batch with a changed header field and a recomputed checksum."""
     copy = bytearray(data)
     struct.pack_into(form, copy, position, value)
     struct.pack_into(">I", copy, 17, crc32c(bytes(copy[21:])))

@@ -33,7 +33,7 @@ CLEANER: Final = {"log.cleaner.backoff.ms": "200"}
 
 
 class Left(NamedTuple):
-    """A record that is left."""
+    """A record that compaction kept."""
 
     offset: int
     key: bytes | None
@@ -41,7 +41,7 @@ class Left(NamedTuple):
 
 
 class Broker:
-    """One of the two, and what is written to it and read from it."""
+    """One of the two brokers, with writes to it and reads from it."""
 
     def __init__(self, address: str, config: dict[str, str]) -> None:
         self._address: dict[str, str | int | float | bool] = {"bootstrap.servers": address}
@@ -49,7 +49,7 @@ class Broker:
         admin.create_topics([NewTopic(TOPIC, 1, 1, config=config)])[TOPIC].result(30)
 
     def write(self, seed: int) -> int:
-        """Write by a seed, the same to both; returns the offset after what is of interest."""
+        """Write random records from a seed; return the offset after those compared."""
         chance = Random(seed)  # noqa: S311 - test data
         for number in range(30):
             codec = CODECS[number % len(CODECS)]
@@ -77,14 +77,14 @@ class Broker:
             producer.abort_transaction(30)
 
     def fill(self, *, number: int) -> None:
-        """Write three segments of records that replace nothing."""
+        """Write three segments of records with unique keys."""
         producer = Producer(self._address | {"linger.ms": 5})
         for index in range(320):
             producer.produce(TOPIC, FILLER, b"filler-%d-%d" % (number, index))
         assert producer.flush(30) == 0
 
     def _end(self) -> int:
-        """Return where the log ends; a transaction has ended when its marker is there, which may come later."""
+        """Return the end offset once the markers of all transactions are written."""
         waiting.wait_until(
             lambda: self._offset("read_committed") == self._offset("read_uncommitted"),
             "a transaction does not end",
@@ -100,7 +100,7 @@ class Broker:
         return int(end)
 
     def left(self, below: int) -> list[Left]:
-        """Return what is left below an offset, aborted records and all."""
+        """Return the remaining records below an offset, aborted ones included."""
         options = {"group.id": "judge", "isolation.level": "read_uncommitted"}
         consumer = Consumer(self._address | options)
         consumer.assign([TopicPartition(TOPIC, 0, 0)])
@@ -111,7 +111,7 @@ class Broker:
             assert message.error() is None, message.error()
             offset = message.offset()
             assert offset is not None
-            if offset >= below:  # The fillers always follow.
+            if offset >= below:  # Fillers always follow.
                 consumer.close()
                 return found
             found.append(Left(offset, message.key(), message.value()))
@@ -119,7 +119,7 @@ class Broker:
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """Return the addresses of Kafka and of Duolog, with cleaners that look often."""
+    """Return the addresses of Kafka and of Duolog, with cleaners that run often."""
     directory = tmp_path_factory.mktemp("compaction")
     with ExitStack() as stack:
         settings = CLEANER | {"log.cleaner.enable": "true"}
@@ -147,7 +147,7 @@ def test_both_brokers_compact_to_the_same_records_and_remove_tombstones(
     while True:
         left, judged = duolog.left(end), kafka.left(end)
         last = {record.key: record for record in judged}
-        # Not before the second run that follows the horizon do tombstones go.
+        # Tombstones are removed at the earliest by the second run after the delete horizon.
         done = all(record.value is not None for record in judged) and len(last) == len(judged)
         if done and left == judged:
             break

@@ -1,4 +1,4 @@
-"""Records of groups of the new protocol: Kafka's are read by Duolog, Duolog's by Kafka's own tool."""
+"""Group records of KIP-848: Duolog reads Kafka's, and Kafka's tool reads Duolog's."""
 
 import time
 from pathlib import Path
@@ -28,7 +28,7 @@ GROUP = "k848_records_group"
 
 
 def use_a_group(bootstrap_servers: str) -> None:
-    """Let a static member and one with an expression share two topics, and leave."""
+    """Run a static member and one with a regular expression on two topics until they leave."""
     servers: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap_servers}
     admin = AdminClient(servers)
     for future in admin.create_topics([NewTopic(name, 2, 1) for name in TOPICS]).values():
@@ -63,7 +63,7 @@ def test_duolog_round_trips_kafkas_records_with_equal_size(
         record = decode_record(key, value)
         assert isinstance(record, ConsumerGroupRecord)
         assert record.encode_key() == key
-        # Kafka's topics of an assignment are in the order of a hash map, ours in that of their ids.
+        # Kafka sorts the topics of an assignment by hash, Duolog by id.
         written = record.encode_value()
         assert len(written or b"") == len(value or b"")
         assert decode_record(key, written) == record

@@ -128,7 +128,7 @@ def test_both_brokers_answer_alike(
         WireClient(duolog) as ours,
         ThreadPoolExecutor(1) as beside,
     ):
-        # At one time: many wait for a session to end, or for Kafka's controller.
+        # Concurrently: many wait for a session to expire, or for Kafka's controller.
         expected = beside.submit(conversation, kafka)
         found = conversation(ours)
 
@@ -139,7 +139,7 @@ def test_both_brokers_answer_alike(
 def test_both_brokers_answer_alike_when_producer_epochs_are_exhausted(
     kafka_peer: KafkaPeer, duolog: str
 ) -> None:
-    """Both walk through all epochs; `test_used_up_epochs.py` goes the short way in every run."""
+    """Use every epoch on both brokers; `test_used_up_epochs.py` is the short form."""
     with WireClient(kafka_peer.bootstrap_servers) as kafka:
         assert transactions.used_up_epochs(kafka) == transactions.USED_UP_EPOCHS
     with WireClient(duolog) as ours:

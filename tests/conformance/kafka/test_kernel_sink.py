@@ -21,7 +21,7 @@ KEPT_FOR_EVER = {"retention.ms": "-1"}
 
 
 class Record(NamedTuple):
-    """What a consumer sees of a record."""
+    """A record as a consumer reads it."""
 
     key: bytes | None
     value: bytes | None
@@ -49,13 +49,13 @@ def produce(
 
 
 def consume(peer: KafkaPeer, topic: str) -> list[Record]:
-    """All records of a topic, partition after partition."""
+    """All records of a topic, partition by partition."""
     consumer = Consumer({"bootstrap.servers": peer.bootstrap_servers, "group.id": "judge"})
     records = []
     for partition in range(2):
         _, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
         consumer.assign([TopicPartition(topic, partition, 0)])
-        # A message is as false as its value is long.
+        # A message with an empty value is falsy.
         while end and (message := consumer.poll(30)) is not None:
             records.append(Record(message.key(), message.value(), message.timestamp()[1]))
             if message.offset() == end - 1:
@@ -65,7 +65,7 @@ def consume(peer: KafkaPeer, topic: str) -> list[Record]:
 
 
 def run(spark: SparkSession, peer: KafkaPeer, spec: Spec, checkpoint: Path) -> Any:
-    """Process what is there; returns the ended query."""
+    """Process all available records; return the finished query."""
     options = {"kafka.bootstrap.servers": peer.bootstrap_servers, "startingOffsets": "earliest"}
     frames = []
     for source in spec["sources"]:
@@ -112,7 +112,7 @@ def test_state_continues_from_the_last_run(
 def test_a_deletion_becomes_a_tombstone(
     spark: SparkSession, kafka_peer: KafkaPeer, tmp_path: Path
 ) -> None:
-    """A table that is written as it is: the sink stands right behind the table."""
+    """Write a table directly: the sink is its only downstream node."""
     for topic in ("gone-persons", "gone-by_city"):
         create(kafka_peer, topic)
     produce(kafka_peer, "gone-persons", [("a", '{"city":"Rome","age":3}'), ("a", None)])

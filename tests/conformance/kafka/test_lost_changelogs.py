@@ -1,4 +1,4 @@
-"""A changelog that is deleted under its query is found on either broker: by its absence, and by its id when it is back."""
+"""Detect on both brokers that a changelog is missing or was recreated with another id."""
 
 from collections.abc import Iterator
 
@@ -57,7 +57,7 @@ def watch_over(topics: TopicReader, known: str = "") -> TopicWatch:
 
 
 def lost(watch: TopicWatch) -> str:
-    """Look until a changelog is lost: a broker reports a deletion a moment after it has acknowledged it."""
+    """Poll until a changelog is missing: a deletion is visible only after its answer."""
 
     def message() -> str:
         try:

@@ -24,7 +24,7 @@ GROUP = "offsets_topic_test_group"
 
 
 def use_a_group(bootstrap_servers: str) -> None:
-    """Join as a static member, commit an offset with a note, leave the group to itself."""
+    """Join as a static member and commit an offset with metadata, without leaving."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(TIMEOUT_S)
     consumer = Consumer(

@@ -1,4 +1,4 @@
-"""The peer itself: a judge that does not work judges nothing."""
+"""The real Kafka that the other tests use works itself."""
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient

@@ -1,4 +1,4 @@
-"""Every setting that a real Kafka broker tells is known here, of the same kind, and as changeable."""
+"""Every setting of a real Kafka broker exists with the same type and mutability."""
 
 from pathlib import Path
 from typing import Any

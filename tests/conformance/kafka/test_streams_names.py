@@ -1,4 +1,4 @@
-"""The operators of Kafka Streams that the reference lists are those that its interfaces have."""
+"""The reference lists exactly the operators of Kafka Streams' interfaces."""
 
 import re
 import subprocess

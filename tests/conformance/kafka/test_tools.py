@@ -173,7 +173,7 @@ def test_kafkas_administration_tools_run(tool: Tool, tmp_path: Path) -> None:
 
 
 def test_java_client_reads_its_latest_committed_offset(broker: BrokerProcess, tool: Tool) -> None:
-    """`committed()` behind `commitAsync()` was told the old offset 73 of 100 times."""
+    """Regression: `committed()` after `commitAsync()` returned the old offset 73 of 100 times."""
     topic = ("--topic", "committed")
     tool("org.apache.kafka.tools.TopicCommand", "--create", *topic, "--partitions", "1")
 

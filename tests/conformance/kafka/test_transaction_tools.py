@@ -44,7 +44,7 @@ def java(require_program: RequireProgram) -> Java:
 def test_the_java_client_copies_in_transactions_with_random_aborts(
     broker: BrokerProcess, java: Java
 ) -> None:
-    """TransactionalMessageCopier, of Kafka's own system tests; the client is of version 4.1."""
+    """Run TransactionalMessageCopier from Kafka's system tests with the client of 4.1."""
     servers = broker.bootstrap_servers
     tools = "org.apache.kafka.tools"
     java(
@@ -94,7 +94,7 @@ def test_kafkas_tools_find_list_and_abort_a_transaction(broker: BrokerProcess, j
     producers = tool("describe-producers", *place).splitlines()
     assert len(producers) == 2
     tool("abort", *place, "--start-offset", "0")
-    # The last column is where its transaction began.
+    # The last column is the first offset of its transaction.
     assert tool("describe-producers", *place).split()[-1] == "None"
 
 

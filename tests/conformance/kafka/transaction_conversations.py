@@ -18,7 +18,7 @@ RETRIED: Final = {14, 15, 16, 51}
 
 
 class Producer:
-    """A transactional producer that says what it is told to, and asks again while it must wait."""
+    """A transactional producer that sends given requests and retries retriable errors."""
 
     def __init__(self, client: WireClient, name: str) -> None:
         self.client = client
@@ -27,7 +27,7 @@ class Producer:
         self.sequences: dict[tuple[str, int], int] = {}
 
     def patiently(self, ask: Any) -> Any:
-        """Ask again while the coordinator loads or ends a transaction."""
+        """Retry while the coordinator is loading or completing a transaction."""
         deadline = time.monotonic() + 30
         while True:
             answer = ask()
@@ -40,7 +40,7 @@ class Producer:
         self, version: int = 5, *, expected: tuple[int, int] = (-1, -1), timeout_ms: int = 60_000,
         wait: bool = True,
     ) -> Any:  # fmt: skip
-        """Return the code, whether the producer id is the one before, and the epoch."""
+        """Return the code, if the producer id is unchanged, and the epoch."""
 
         def ask() -> list[Any]:
             answer = self.client.ask(
@@ -56,7 +56,7 @@ class Producer:
         return self.patiently(ask) if wait else ask()
 
     def walk_to(self, epoch: int) -> None:
-        """Ask for new epochs, many at a time, until the producer has this one."""
+        """Request new epochs, many concurrently, until the producer has the given one."""
         fields = {"transactional_id": self.name, "transaction_timeout": 60_000}
         body = encoder(entity_type(INIT, 2, "request"))(fields)
         while self.epoch < epoch:
@@ -113,7 +113,7 @@ class Producer:
         return self.patiently(ask)
 
     def end(self, version: int, *, commit: bool, keep: bool = False, **changes: Any) -> Any:
-        """Return the code, whether the producer id stayed, and the epoch; take both unless `keep`."""
+        """Return code, unchanged producer id, and epoch; adopt id and epoch unless `keep`."""
 
         def ask() -> list[Any]:
             answer = self.client.ask(END, version, committed=commit, **self.named(**changes))
@@ -150,7 +150,7 @@ class Producer:
         return code
 
     def state(self) -> Any:
-        """Return how the transaction is listed, when nothing of it is under way any more."""
+        """Return the listing of the transaction once it has completed."""
         while True:
             answer = self.client.ask(LIST, 0, state_filters=[], producer_id_filters=[])
             (found,) = [
@@ -164,11 +164,11 @@ class Producer:
 
 
 def ready(client: WireClient, name: str, partitions: int = 2) -> Producer:
-    """Return a producer of a coordinator that is there, and a topic of its name."""
+    """Return a producer whose coordinator is ready, and a topic with its name."""
     create_and_wait(client, new_topic(name, partitions))
     producer = Producer(client, name)
     deadline = time.monotonic() + 30
-    # Kafka makes the topics of its coordinators when it is asked for one.
+    # Kafka creates the topics of its coordinators on the first lookup.
     for kind in (0, 1):
         while (
             client.ask(FIND, 4, key_type=kind, coordinator_keys=[name]).coordinators[0].error_code
@@ -256,7 +256,7 @@ def newer_ends(client: WireClient) -> Any:
 
 
 def fenced_producers(client: WireClient) -> Any:
-    """A second producer of the same name, before and in a transaction."""
+    """A second producer with the same transactional id, before and in a transaction."""
     told: list[Any] = []
     for version in (11, 12):
         name = f"fenced{version}"
@@ -302,7 +302,7 @@ def used_up_epochs(
     return told
 
 
-# What Apache Kafka 4.1.2 says in this conversation.
+# The answers of Apache Kafka 4.1.2 in this conversation.
 USED_UP_EPOCHS: Final = [
     *(0, [0, False, 0], [0, True, 0], [48, False, -1], 0, [0, True, 1], "CompleteAbort"),
     *([0, False, 0], [0, True, 0], [0, True, 1]),
@@ -386,7 +386,7 @@ def _described(client: WireClient, producer: Producer, *names: str) -> Any:
 
 
 def features(client: WireClient) -> Any:
-    """What is finalized of what both brokers have."""
+    """Finalized features that both brokers have."""
     ours = {"group.version", "transaction.version"}
     told = []
     for version in (3, 4):

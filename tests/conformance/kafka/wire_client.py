@@ -24,7 +24,7 @@ class ConnectionClosed(Exception):
 
 
 class WireClient:
-    """One connection; requests go out one after the other."""
+    """One connection; requests are sent one by one."""
 
     def __init__(self, address: str, *, controller_apart: bool = False) -> None:
         self._controller_apart = controller_apart
@@ -39,7 +39,7 @@ class WireClient:
         self.socket.close()
 
     def settle(self, *, changed: bool = True) -> None:
-        """Wait until the broker knows what was changed: Kafka's learns of it after the answer."""
+        """Wait until the broker has applied a change: Kafka's applies it after the answer."""
         if changed and self._controller_apart:
             time.sleep(SETTLE_S)
 
@@ -52,7 +52,7 @@ class WireClient:
         return entity
 
     def ask_bytes(self, key: int, version: int, body: bytes) -> bytes:
-        """Send a body behind a header and return the answer's body.
+        """Send a body after a header and return the answer's body.
 
         Raises:
             ConnectionClosed: there is no answer.

@@ -183,7 +183,7 @@ def rows(seed: int, count: int) -> list[tuple[object, ...]]:
 
 
 def calls(seed: int, of_each: int) -> list[str]:
-    """Return operators over the columns, and so many calls of each signature of each function."""
+    """Return operators over the columns, and a number of calls per function signature."""
     random = Random(seed)  # noqa: S311 - no secret
     found = dict.fromkeys(OPERATORS)
     for name, function in SQL_FUNCTIONS.items():
@@ -205,7 +205,7 @@ def _drawn(random: Random, function: SqlFunction, of_each: int) -> Iterator[str]
             generic: dict[str, Type] = {}
             args = [_argument(random, parameter, generic) for parameter in listed]
             if function.name == "PARSE_DATE" and args[-1] == "P":
-                # Letters of weeks and zones are refused there in answers.
+                # Transient queries refuse format letters of weeks and zones.
                 args[-1] = "REGEXP_REPLACE(P, '[wWYFzZX]', '')"
             yield f"{function.name}({', '.join(args)})"
 

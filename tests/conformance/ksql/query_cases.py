@@ -35,10 +35,10 @@ def server_cases() -> list[Case]:
 
 
 def all_cases() -> list[Case]:
-    """Return all of both kinds."""
+    """Return all cases of both kinds."""
     return [*query_cases(), *server_cases()]
 
 
 def needs_registry(case: Case) -> bool:
-    """Tell if a statement of a case names a format that a schema registry knows the schemas of."""
+    """Return True if a statement uses a format that needs a schema registry."""
     return any(_REGISTRY.search(statement) for statement in case.statements)

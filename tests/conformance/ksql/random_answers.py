@@ -1,4 +1,4 @@
-"""Random SELECTs that answer what is there now and end, over the topics of a random application."""
+"""Random SELECTs that return the current rows of a random application and end."""
 
 import datetime as dt
 from collections import Counter
@@ -21,7 +21,7 @@ _EPOCH: Final = dt.date(1970, 1, 1)
 def wrong_answers(
     app: Application, session: SqlSession, written: dict[str, list[SourceRecord]], count: int = 4
 ) -> list[str]:
-    """Return the SELECTs that answer otherwise than the judge."""
+    """Return the SELECTs whose rows differ from DuckDB's."""
     answering = Answering(session, Topics(written))
     found = []
     for _ in range(count):
@@ -61,7 +61,7 @@ def _drawn(app: Application, relation: Relation) -> tuple[str, str, Sequence[str
 
 
 def _joined(app: Application, left: Relation) -> tuple[str, str, Sequence[str]]:
-    """Draw a SELECT over two relations, or one with itself, by columns that may be null."""
+    """Draw a SELECT that joins two relations, or one with itself, by nullable columns."""
     right = app.random.choice(app.relations)
     scopes = left.scope("a", "q0"), right.scope("b", "q1")
     pairs = [(one, other) for one in scopes[0] for other in scopes[1] if one.kind == other.kind]
@@ -92,7 +92,7 @@ def _plain(app: Application, of: Expressions) -> tuple[str, str, Sequence[str]]:
 
 
 def _grouped(app: Application, of: Expressions) -> tuple[str, str, Sequence[str]]:
-    # A number in GROUP BY is the place of a column.
+    # A number in GROUP BY is the position of a column.
     key, number = of.column(KEYS) or Written("LEN('a')", "1", "INT"), of.any(NUMBERS, 1)
     number = number if number.kind != "DECIMAL" else Written("1", "1", "INT")
     items = [
@@ -113,7 +113,7 @@ def _compared(row: Sequence[Any], kinds: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _number(value: Any) -> Any:
-    """Return a moment as the number that it is for the judge."""
+    """Return a timestamp as the number that DuckDB compares."""
     match value:
         case dt.datetime():
             return round(value.replace(tzinfo=dt.UTC).timestamp() * 1000)

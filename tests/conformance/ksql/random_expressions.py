@@ -1,4 +1,4 @@
-"""Random expressions, each written twice: in ksqlDB's SQL, and in DuckDB's for the judge.
+"""Random expressions, each written twice: in ksqlDB's SQL, and in DuckDB's.
 
 a < b        coalesce(a < b, false)        no comparison is null
 a / 0        NULL                          what fails is null
@@ -50,12 +50,12 @@ class Expressions:
         return Written(sql_literal(value, kind), duck_literal(value, kind), kind)
 
     def any(self, kinds: Sequence[str] = (), depth: int = 2) -> Written:
-        """Return an expression of one of some types, those of the columns before others."""
+        """Return an expression of one of some types, preferring types of columns."""
         of = [column.kind for column in self.columns if not kinds or column.kind in kinds]
         return self.of(self.random.choice(of or list(kinds) or ["INT"]), depth)
 
     def column(self, kinds: Sequence[str]) -> Written | None:
-        """Return a column of one of some types; None where there is none."""
+        """Return a column of one of some types; None if there is no such column."""
         found = [column for column in self.columns if column.kind in kinds]
         return self.random.choice(found) if found else None
 
@@ -140,7 +140,7 @@ _Draw = Callable[[Expressions, str, int], Written]
 def _binary(*signs: str) -> _Draw:
     def draw(of: Expressions, kind: str, depth: int) -> Written:
         one, other, sign = of.of(kind, depth), of.of(kind, 0), of.random.choice(signs)
-        # The wider of two kinds of numbers stays what it is: 5000000000 times itself is too much
+        # The wider of two numeric types is not widened: 5000000000 times itself overflows
         # for both.
         return Written(f"({one.sql} {sign} {other.sql})", f"({one.duck} {sign} {other.duck})", kind)
 
@@ -170,7 +170,7 @@ def _coalesce(of: Expressions, kind: str, depth: int) -> Written:
 
 
 def _call(sql: str, duck: str, *kinds: str) -> _Draw:
-    """Return what draws a call of arguments of these types, put where {} is."""
+    """Return a function that draws a call with arguments of these types in place of {}."""
 
     def draw(of: Expressions, kind: str, depth: int) -> Written:
         args = [of.of(one, depth) for one in kinds]
@@ -182,7 +182,7 @@ def _call(sql: str, duck: str, *kinds: str) -> _Draw:
 
 
 def _as_int(of: Expressions, kind: str, depth: int) -> Written:
-    """Draw a double made whole, which ends at what an INT can be."""
+    """Draw a rounded double that fits an INT."""
     one = of.of("DOUBLE", depth)
     ends = f"least(greatest(trunc({one.duck}), -2147483648), 2147483647)"
     duck = f"CASE WHEN {one.duck} IS NOT NULL THEN CAST({ends} AS BIGINT) END"
@@ -238,5 +238,5 @@ _CALLS: Final[dict[str, Sequence[_Draw]]] = {
 
 
 def duck_row(values: Sequence[Any], kinds: Sequence[str]) -> str:
-    """Return a row of DuckDB's VALUES."""
+    """Return a row for DuckDB's VALUES."""
     return ", ".join(duck_literal(one, kind) for one, kind in zip(values, kinds, strict=True))

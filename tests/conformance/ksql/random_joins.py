@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - the statements are ours
-"""Random joins: a stream with tables, tables by key and by foreign key, streams within a time, and several in a row."""
+"""Random joins: stream-table, table-table, foreign-key, stream-stream, and chains of them."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -12,7 +12,7 @@ _ENDS: Final = 1 << 30
 
 
 class _Matched(NamedTuple):
-    """The pairs of a join's ON: of the left side, and of the table's key."""
+    """Pairs of a join's ON: the left side and the table's key."""
 
     lefts: tuple[Written, ...]
     rights: tuple[Written, ...]
@@ -31,7 +31,7 @@ class _Matched(NamedTuple):
 
 
 def _can_meet(app: Application, stream: Relation, table: Relation) -> bool:
-    """Tell if it is known which row of a table a stream's record meets."""
+    """Return True if the matching row of a table is deterministic."""
     if stream.roots & table.roots or not _joinable(table):
         return False
     return table.changes or (app.in_parts and all(root.startswith("T") for root in table.roots))
@@ -42,7 +42,7 @@ def _joinable(relation: Relation) -> bool:
 
 
 def _valid(table: Relation, name: str) -> str:
-    """Return a table's rows with `_UNTIL`, where the next one of their key begins."""
+    """Return a table's rows with `_UNTIL`, the start of the next row of their key."""
     if not table.changes:
         return f"(SELECT *, {_ENDS} AS _UNTIL FROM {table.rows}) {name}"
     keys = ", ".join(f'"{key.name}"' for key in table.keys)
@@ -53,7 +53,7 @@ def _valid(table: Relation, name: str) -> str:
 def _matches(
     app: Application, scope: Sequence[Written], right: Relation, sql: str, duck: str, *, plain: bool
 ) -> _Matched | None:
-    """Return what the key of a table is matched by: columns, or expressions unless `plain`."""
+    """Return the left side of a key match: columns, or expressions unless `plain`."""
     rights = tuple(right.scope(sql, duck)[: len(right.keys)])
     if len(rights) < len(right.keys):
         return None
@@ -100,7 +100,7 @@ def stream_with_tables(app: Application) -> bool:
 
 
 class _Joined(NamedTuple):
-    """A join in both languages, what it is keyed by, and what can be selected of it."""
+    """A join in both languages, its key, and the columns that can be selected."""
 
     sql: str
     duck: str
@@ -112,7 +112,7 @@ class _Joined(NamedTuple):
 
 
 def _add(app: Application, joined: _Joined) -> bool:
-    """Add a stream or table of what is joined."""
+    """Add a stream or table defined by a join."""
     sql, duck, keys_of, visible, sides, system, ordered = joined
     first = sides[0]
     of = app.expressions(visible)
@@ -145,7 +145,7 @@ def _add(app: Application, joined: _Joined) -> bool:
 
 
 def _outside(text: str) -> str:
-    """Return a text without what stands in parentheses."""
+    """Return a text without its parenthesized parts."""
     found, depth = [], 0
     for letter in text:
         depth += letter == "("
@@ -190,7 +190,7 @@ def tables_by_key(app: Application) -> bool:
 
 
 def tables_by_foreign_key(app: Application) -> bool:
-    """A table joined with another one by what its rows say of it."""
+    """A table joined with another one by a foreign key."""
     tables = [one for one in app.relations if one.is_table and _joinable(one)]
     if len(tables) < 2:
         return False
@@ -208,7 +208,7 @@ def tables_by_foreign_key(app: Application) -> bool:
 
 
 def streams(app: Application) -> bool:
-    """Streams joined within a time. What is alone when it comes is told at once, and joined later."""
+    """Streams joined within a window; unmatched records are emitted at once (eagerly)."""
     left, right = app.pick("STREAM"), app.pick("STREAM")
     if left is None or right is None or left.roots & right.roots:
         return False
@@ -219,7 +219,7 @@ def streams(app: Application) -> bool:
     if one is None or other is None:
         return False
     minutes = app.random.choice([1, 10, 60])
-    # Who is alone when it comes is known where records come one by one.
+    # Unmatched records are deterministic if records are processed one by one.
     alone = left.ordered and right.ordered
     word = app.random.choice(["", "LEFT ", "RIGHT ", "FULL OUTER "]) if alone else ""
     sql = f"{left.name} l {word}JOIN {right.name} r WITHIN {minutes} MINUTES ON {one.sql} = {other.sql}"

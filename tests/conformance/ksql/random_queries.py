@@ -16,7 +16,7 @@ SYSTEM: Final = "_SEQ, _TS, _TOMB"
 
 
 def select(app: Application, kind: str) -> bool:
-    """CREATE … AS SELECT of some columns, with WHERE; false where there is no such source."""
+    """Add CREATE … AS SELECT … WHERE; return False if there is no such source."""
     source = app.pick(kind)
     if source is None:
         return False
@@ -92,7 +92,7 @@ class _Aggregated(NamedTuple):
 
 
 def group_by(app: Application, kind: str) -> bool:
-    """A table of groups, of a stream in windows too."""
+    """A table of groups; of a stream, also in windows."""
     source = app.pick(kind)
     if source is None:
         return False
@@ -133,7 +133,7 @@ def group_by(app: Application, kind: str) -> bool:
 
 
 def _behind_from(app: Application, source: Relation, of: Expressions) -> tuple[str, Relation]:
-    """Return what a query reads a stream from: its name, or a query of some of its records."""
+    """Return the FROM of a stream: its name, or a subquery with some of its records."""
     if source.is_table or app.chance(0.8):
         return source.name, source
     name, where = new_name(app), of.condition()
@@ -181,7 +181,7 @@ def _window(app: Application, source: Relation) -> _Window:
 
 
 class _Grouped(NamedTuple):
-    """What a query groups by, and what it keeps."""
+    """The GROUP BY of a query, and its HAVING."""
 
     keys: Sequence[Written]
     calls: Sequence[Written] = ()
@@ -191,7 +191,7 @@ class _Grouped(NamedTuple):
 
 
 def _groups(source: Relation, made: Relation, grouped: _Grouped) -> str:
-    """Return the groups as a query: records that are kept, in their windows, with their keys, grouped."""
+    """Return DuckDB's query of the groups: filtered records by window and key."""
     keys, calls, window, where, having = grouped
     key_names = [f"_K{at}" for at in range(len(keys))]
     keyed = ", ".join(f"{key.duck} AS {name}" for key, name in zip(keys, key_names, strict=True))
@@ -199,7 +199,7 @@ def _groups(source: Relation, made: Relation, grouped: _Grouped) -> str:
     rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in key_names)}"  # fmt: skip
     by = ", ".join(key_names)
     if window and window.grace_ms >= 0:
-        # What time it is when a record comes, and at the end.
+        # Stream time at each record, and at the end.
         rows = f"SELECT *, max(_TS) OVER (ORDER BY _SEQ) AS _NOW, max(_TS) OVER () AS _LAST FROM ({rows})"
     if window and window.kind == "TIME":
         size, step = window.size_ms, window.advance_ms
@@ -256,7 +256,7 @@ def _aggregated(app: Application, of: Expressions, source: Relation) -> _Aggrega
 
 
 def _having(app: Application, of: Expressions, source: Relation) -> Written | None:
-    # A group that has lost its last row stays with a count of 0: it goes by what HAVING says.
+    # A group without rows stays with a count of 0: HAVING decides if it is deleted.
     least = app.random.randrange(3) if app.chance(0.4) else 0
     if source.is_table or app.chance(0.3):
         return Written(f"COUNT(*) > {least}", f"count(*) > {least}", "BOOLEAN")
@@ -271,10 +271,10 @@ def _having(app: Application, of: Expressions, source: Relation) -> Written | No
 
 
 def insert_into(app: Application) -> bool:
-    """INSERT INTO a stream that another query makes."""
+    """INSERT INTO a stream that another query creates."""
     made = [one for one in app.relations if one.name.startswith("R") and not one.is_table]
     source = app.pick("STREAM")
-    # What is read already may be read before this one is there, and not again behind it.
+    # Records that were read before this query exists are not read again.
     if not made or source is None or made[-1] != app.relations[-1] or source == made[-1]:
         return False
     into = made[-1]
@@ -298,7 +298,7 @@ def insert_into(app: Application) -> bool:
 
 
 def union_all(app: Application) -> bool:
-    """Two streams in one, behind FROM or alone."""
+    """Two streams in one, in FROM or alone."""
     first, second = app.pick("STREAM"), app.pick("STREAM")
     if first is None or second is None:
         return False
@@ -342,7 +342,7 @@ def union_all(app: Application) -> bool:
 
 
 def distinct(app: Application, kind: str) -> bool:
-    """SELECT DISTINCT: a table of what there is."""
+    """SELECT DISTINCT: a table of the distinct rows."""
     source = app.pick(kind)
     if source is None:
         return False
@@ -365,7 +365,7 @@ def distinct(app: Application, kind: str) -> bool:
 
 
 def selection(given: Sequence[Written], columns: Sequence[Col]) -> str:
-    """Return a list of SELECT: values in their order, keys wherever they may stand."""
+    """Return a SELECT list: values in order, keys at any position."""
     pairs = [f"{one.sql} AS {col.name}" for one, col in zip(given, columns, strict=True)]
     return ", ".join(pairs)
 
@@ -383,7 +383,7 @@ def has_column(one: Written, scope: Sequence[Written]) -> bool:
 
 
 def beside_keys(items: Sequence[Written], keys: Sequence[Written]) -> list[Written]:
-    """Return what is selected beside keys: a key that is a value too says so."""
+    """Return the values selected in addition to keys; a key as a value is marked."""
     taken = {key.sql for key in keys}
     return [one._replace(sql=f"AS_VALUE({one.sql})") if one.sql in taken else one for one in items]
 

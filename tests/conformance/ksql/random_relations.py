@@ -35,7 +35,7 @@ class Col(NamedTuple):
 
 
 class Input(NamedTuple):
-    """A record that is written to a topic, in the order of all."""
+    """A record written to a topic, with its position among all records."""
 
     topic: str
     key: bytes | None
@@ -74,7 +74,7 @@ class Relation:
 
     @property
     def present(self) -> str:
-        """The rows of now, as a query of DuckDB."""
+        """The current rows, as a query of DuckDB."""
         if not self.is_table or not self.changes:
             return f'(SELECT * FROM "{self.name}")'
         keys = ", ".join(f'"{key.name}"' for key in self.keys)
@@ -87,7 +87,7 @@ class Relation:
         return f'(SELECT * FROM "{self.name}")'
 
     def scope(self, sql: str, duck: str) -> list[Written]:
-        """Return its columns as expressions; `sql` and `duck` are what it is called there."""
+        """Return its columns as expressions; `sql` and `duck` are its names in both languages."""
         return [
             Written(f"{sql}.{col.name}" if sql else col.name, f'{duck}."{col.name}"', col.kind)
             for col in self.columns
@@ -120,7 +120,7 @@ class Application:
         return self.random.random() < share
 
     def names(self, count: int, taken: Sequence[str] = ()) -> list[str]:
-        """Return so many names of columns, each another one."""
+        """Return distinct column names."""
         free = [name for name in NAMES if name not in taken]
         return self.random.sample(free, count)
 
@@ -135,14 +135,14 @@ class Application:
         return self.random.choice(found) if found else None
 
     def key_format(self, keys: Sequence[Col]) -> str:
-        """Return a key format that can have these keys; empty where there is none."""
+        """Return a key format that supports these keys; empty if there is none."""
         if not keys:
             return ""
         simple = len(keys) == 1 and keys[0].kind in KAFKA
         return "KAFKA" if simple and self.chance(0.5) else "JSON"
 
     def properties(self, keys: Sequence[Col]) -> str:
-        """Return what WITH says of a result with these keys."""
+        """Return the WITH clause of a result with these keys."""
         of_key = self.key_format(keys)
         given = [f"KEY_FORMAT = '{of_key}'"] if of_key else []
         if self.chance(0.3):
@@ -150,7 +150,7 @@ class Application:
         return f" WITH ({', '.join(given)})" if given else ""
 
     def add(self, statement: str, relation: Relation, content: str) -> None:
-        """Add a stream or table that a query makes; `content` is what the judge has of it."""
+        """Add a stream or table that a query creates; `content` is its query in DuckDB."""
         self.statements.append(statement)
         try:
             self.judge.execute(f'CREATE TABLE "{relation.name}" AS {content}')
@@ -182,7 +182,7 @@ class Application:
         count = self.random.choice([1, 1, 1, 2]) if kind == "TABLE" else self.random.choice([0, 1, 1, 2])  # fmt: skip
         names = self.names(count + self.random.randrange(2, 6))
         keys = tuple(Col(one, self.random.choice(["STRING", "INT", "INT", "BIGINT"])) for one in names[:count])  # fmt: skip
-        # What can be joined comes often.
+        # Prefer keys that can be joined.
         values = tuple(
             Col(one, self.random.choice(["INT", "STRING", "INT", *KINDS])) for one in names[count:]
         )
@@ -201,7 +201,7 @@ class Application:
         return relation, SqlFormat(of_key or "NONE")
 
     def _record(self, relation: Relation, of_key: SqlFormat, seq: int) -> str:
-        """Draw a record and write it; return it as a row of the judge, empty where it is none."""
+        """Draw and write a record; return it as a row for DuckDB, empty if it is not a row."""
         key = [self._key(col) for col in relation.keys]
         no_key = bool(key) and self.chance(0.05)
         values = [drawn(self.random, col.kind) for col in relation.values]

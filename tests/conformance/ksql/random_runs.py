@@ -30,7 +30,7 @@ _BOUNDS: Final = ("WINDOWSTART", "WINDOWEND")
 
 
 def application(seed: int, queries: int, *, in_parts: bool) -> Application:
-    """Return a random application with its records and what the judge says of each stream and table."""
+    """Return a random application, its records, and DuckDB's content of each relation."""
     app = Application(seed, in_parts)
     app.declare(streams=app.random.choice([1, 2, 2]), tables=app.random.choice([1, 2, 2]))
     made = len(app.relations) + queries
@@ -58,7 +58,7 @@ def planned(app: Application) -> tuple[SqlSession, list[PersistentQuery]]:
 
 
 def run_one_by_one(app: Application) -> list[str]:
-    """Return what is otherwise than the judge says, record by record."""
+    """Return the differences from DuckDB if records are processed one by one."""
     session, queries = planned(app)
     mesh = Mesh()
     try:
@@ -80,7 +80,7 @@ def _taken(mesh: Mesh, info: SourceInfo) -> Iterator[SourceRecord]:
 
 
 def run_in_parts(app: Application, parts: int = 2) -> list[str]:
-    """Return what is otherwise than the judge says where queries take many records at a time, as in production."""
+    """Return the differences from DuckDB if queries read many records per micro-batch."""
     session, queries = planned(app)
     topics = _Topics()
     for one in app.inputs:
@@ -91,7 +91,7 @@ def run_in_parts(app: Application, parts: int = 2) -> list[str]:
 
 
 class _Topics:
-    """Topics with several partitions, of each its records."""
+    """Topics with several partitions, each with its records."""
 
     def __init__(self) -> None:
         self.written: dict[str, list[SourceRecord]] = defaultdict(list)
@@ -108,7 +108,7 @@ class _Topics:
     def run(self, query: PersistentQuery, parts: int) -> None:
         plan = query.planned.plan
         infos = {info.topic: info for info in query.planned.sources}
-        # What a stream is joined with is there before it.
+        # The other side of a stream's join is written before the stream.
         first = {topic for topic, info in infos.items() if info.is_table}
         first = first if len(first) < len(infos) else set()
         evaluator = KernelEvaluator(
@@ -149,7 +149,7 @@ def _differences(
 
 
 def told(app: Application, differences: list[str]) -> str:
-    """Return what a person needs to see it again."""
+    """Return the text with which a developer can reproduce a failure."""
     statements = "\n".join(app.statements)
     return "\n".join([f"seed {app.seed}, in_parts={app.in_parts}", statements, *differences])
 
@@ -197,7 +197,7 @@ def _compared(relation: Relation, row: dict[str, Any]) -> tuple[Any, ...]:
 
 def _one(value: Any, kind: str) -> Any:
     if kind == "MAP" and value is not None:
-        # Of DuckDB {'k': 1}; a map without entries is one of its own.
+        # DuckDB returns {'k': 1}; an empty map has another form.
         return comparable(dict(value))
     if kind == BAG:
         return tuple(sorted((comparable(one) for one in value or []), key=order_of))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A type: its names, and values to draw from."""
+    """A type: its names, and values to choose from."""
 
     sql: str
     duck: str
@@ -52,7 +52,7 @@ def drawn(random: Random, kind: str, nulls: float = 0.15) -> Any:
 
 
 def sql_literal(value: Any, kind: str) -> str:
-    """Return a value as a literal of SQL; None where there is none for it."""
+    """Return a value as a SQL literal; None if there is none."""
     match kind:
         case "STRING":
             return quoted(value)
@@ -92,7 +92,7 @@ def quoted(text: str) -> str:
 
 
 def comparable(value: Any) -> Any:
-    """Return a value as it is told and compared: numbers by what they are worth, doubles up to their last digits."""
+    """Return a value in comparable form: numbers by value, doubles rounded."""
     match value:
         case bool() | str() | None:
             return value
@@ -117,5 +117,5 @@ def _number(value: float | Decimal) -> str:
 
 
 def order_of(value: Any) -> str:
-    """Return what comparable values of all types can be sorted by."""
+    """Return a sort key for comparable values of all types."""
     return repr(value)

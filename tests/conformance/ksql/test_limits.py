@@ -1,4 +1,4 @@
-"""Calls in persistent queries make no more than ADR 0091 allows."""
+"""Calls in persistent queries respect the limits of ADR 0091."""
 
 import json
 
@@ -21,7 +21,7 @@ _DECLARED_ARRAY = (
 
 
 def _cube_rows(columns: int) -> tuple[int, int]:
-    """Return how many rows CUBE_EXPLODE makes of so many columns, and how many records it fails."""
+    """Return the rows of CUBE_EXPLODE for a number of columns, and the failed records."""
     session = SqlSession()
     list(session.run(_DECLARED_ARRAY))
     (made,) = session.run("CREATE STREAM r AS SELECT id, CUBE_EXPLODE(ns) AS x FROM s;")
@@ -63,7 +63,7 @@ def test_call_above_the_limit_returns_null(spark: SparkSession) -> None:
 
 
 def test_cube_is_limited_to_the_elements_of_a_call(spark: SparkSession) -> None:
-    """Of 16 columns it has 65,536 rows of 16 elements, which is the limit; of 17 it fails the record."""
+    """16 columns give 65,536 rows of 16 elements, the limit; 17 columns fail the record."""
     assert spark is not None, "the kernel is in the JVM of this run"
 
     assert _cube_rows(16) == (2**16, 0)

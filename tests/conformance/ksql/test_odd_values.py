@@ -1,4 +1,4 @@
-"""Every function gives the same value over odd rows, whether a query writes its results to a topic or answers rows."""
+"""Every function returns the same for odd rows in persistent and transient queries."""
 
 import json
 import math
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 
 class Odd:
-    """A stream of odd rows, and what calls over its columns give."""
+    """A stream of odd rows, and the results of calls over its columns."""
 
     def __init__(self, seed: int) -> None:
         self.session = SqlSession(given={"auto.offset.reset": "earliest"})
@@ -55,7 +55,7 @@ class Odd:
         return [done.query for done in self.session.run(statement) if done.query is not None]
 
     def differences(self, some: tuple[str, ...]) -> Iterator[str]:
-        """Yield what differs between the two queries, and why a query ends."""
+        """Yield the differences between the two queries, and errors that end a query."""
         listed = ", ".join(f"{call} AS X{at}" for at, call in enumerate(some))
         written = self._written(listed)
         try:
@@ -74,7 +74,7 @@ class Odd:
                 yield f"{call}: (written, answered, row) {found[:5]}"
 
     def groups_apart(self, call: str) -> str:
-        """Return where the groups of a table that a query writes and of one that is answered have other values."""
+        """Return the groups whose values differ between a persistent and a transient query."""
         key = f"ID % {GROUPS}"
         select = f"SELECT {key} AS G, AS_VALUE({key}) AS H, {call} AS X FROM O GROUP BY {key}"  # noqa: S608
         (query,) = self._run(f"CREATE OR REPLACE TABLE R AS {select};")
@@ -119,7 +119,7 @@ class Odd:
         return self.answered(f"SELECT ID, {listed} FROM O;")  # noqa: S608 - the statements are ours
 
     def answered(self, select: str) -> list[Row]:
-        """Return what a query answers; values are those of JSON."""
+        """Return the rows of a query as JSON values."""
         (node,) = parse(select)
         assert isinstance(node, exp.Query), node
         answer = Answering(self.session, self.topics).answer(node)

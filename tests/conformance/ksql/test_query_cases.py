@@ -35,7 +35,7 @@ PARTS: Final = 8
 
 
 def surprises(cases: Iterable[Case]) -> list[str]:
-    """Run cases, and return a line for each that passes though it is listed, or does not and is not."""
+    """Run cases; return a line for each listed case that passes and each other that fails."""
     listed = read_listed(PAGE)
     found = []
     for case in cases:

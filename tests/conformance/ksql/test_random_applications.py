@@ -21,7 +21,7 @@ PARTS: Final = 10
 
 
 def surprises(seed: int) -> str:
-    """Run an application, and say what is otherwise than the judge has it."""
+    """Run an application and return its differences from DuckDB."""
     in_parts = seed % 2 == 0
     app = application(seed, queries=5, in_parts=in_parts)
     try:

@@ -1,4 +1,4 @@
-"""Every statement of ksqlDB's own tests is read, but for those that are wrong on purpose."""
+"""Every statement of ksqlDB's own tests is parsed, except intentionally invalid ones."""
 
 import pytest
 

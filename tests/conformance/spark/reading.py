@@ -1,4 +1,4 @@
-"""Bytes that formats are read from, and the same reading by the engine and by the serde, held to one another."""
+"""Compare how the engine and the serde decode the same bytes of a format."""
 
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ UNREADABLE = "unreadable"
 def by_engine(
     spark: "SparkSession", read: Format, column: Column, part: "Part", data: list[bytes]
 ) -> list[object]:
-    """Return what the engine reads, as the JSON of it; None for a null, or `UNREADABLE`."""
+    """Return the engine's decoded value as JSON; None for a null, or `UNREADABLE`."""
     decoded = decode(read, (column,), part, first=0)
     rows = spark.createDataFrame(
         spark.sparkContext.parallelize([(i, bytearray(item)) for i, item in enumerate(data)], 1),

@@ -1,4 +1,4 @@
-"""ksqlDB's JSON and DELIMITED: the serde and the engine write the same bytes, and read the same from any."""
+"""ksqlDB's JSON and DELIMITED: serde and engine encode and decode alike."""
 
 import datetime as dt
 import math

@@ -1,4 +1,4 @@
-"""A plan in the reference evaluator, as rows: it must say what the kernel and Kafka Streams say."""
+"""Run a plan in the reference evaluator, with rows as input and output."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 def run_by_reference(
     plan: Plan, batches: Iterable[Sequence[Given]], *, cache_bytes_max: int, tasks: int
 ) -> list[ByTopic]:
-    """Return what sinks write for each batch."""
+    """Return the records that sinks write for each batch."""
     evaluator = ReferenceEvaluator(plan, tasks=tasks, cache=cache_bytes_max > 0)
     sources = {source.topic: serdes_of(source) for source in plan.sources}
     sinks = {topic: serdes_of(sink) for sink in plan.sinks for topic in sink.topics}

@@ -1,4 +1,4 @@
-"""Topologies with windows that have closed and are still asked for, for the judge."""
+"""Topologies that read closed windows, for the comparison with Kafka Streams."""
 
 from collections.abc import Callable
 from typing import Final
@@ -24,7 +24,7 @@ def _stream(topology: Topology, topic: str) -> Stream:
 
 
 def sliding_windows_on_close(topology: Topology) -> None:
-    """Each window leaves once; others are made of what has left."""
+    """Each window is emitted once; downstream windows aggregate the emitted results."""
     stream = _stream(topology, "s1")
     grouped = stream.group_by_key()
     short = grouped.windowed_by(sliding(ms(3), grace=ms(2)), emit="on close")
@@ -36,13 +36,13 @@ def sliding_windows_on_close(topology: Topology) -> None:
 
 
 def hops_told_once(topology: Topology) -> None:
-    """Rows that lie together and stay leave in parts: what was told before is not told again."""
+    """Adjacent rows that stay stored are emitted in parts, and none of them twice."""
     hops = hopping(ms(8), ms(1), grace=ms(1))
     _grouped(topology, "s1", hops, "on close").aggregate(c=count(), total=sum_("n")).to("hops")
 
 
 def tables_on_close_joined(topology: Topology) -> None:
-    """The other table's row is found as it is: told, or open, or closed long ago."""
+    """The other table's current row is found: emitted, still open, or closed long ago."""
     counts = _grouped(topology, "s1", WINDOWS, "on close").count("c")
     sums = _grouped(topology, "s2", WINDOWS, "on close").aggregate(t=sum_("n"))
     counts.join(sums).to("inner")
@@ -52,7 +52,7 @@ def tables_on_close_joined(topology: Topology) -> None:
 
 
 def tables_on_close_looked_up(topology: Topology) -> None:
-    """A stream and a table with windowed keys find rows of windows that have closed."""
+    """A stream and a table with windowed keys find rows of closed windows."""
     counts = _grouped(topology, "s1", WINDOWS, "on close").count("c")
     stream = topology.stream("w2", key=KEY, value=VALUE, windowed=WINDOWS)
     stream.left_join(counts).to("looked_up")
@@ -60,7 +60,7 @@ def tables_on_close_looked_up(topology: Topology) -> None:
 
 
 def rows_kept_for_longer(topology: Topology) -> None:
-    """A retention is how long rows are found, from the start of their windows on."""
+    """Rows are found for the retention period, counted from the start of their window."""
     stream = topology.stream("w2", key=KEY, value=VALUE, windowed=WINDOWS)
     for number, retention in enumerate((7, 12, 40)):
         windowed = _stream(topology, "s1").group_by_key().windowed_by(WINDOWS)
@@ -73,7 +73,7 @@ def rows_kept_for_longer(topology: Topology) -> None:
 
 
 def sessions_kept_for_longer(topology: Topology) -> None:
-    """A record that is not late itself joins a session that has closed, and it is told again."""
+    """An in-time record joins a closed session, which is emitted again."""
     windows = session(ms(3), grace=ms(6))
     grouped = _stream(topology, "s1").group_by_key()
     for emit in ("on update", "on close"):
@@ -82,7 +82,7 @@ def sessions_kept_for_longer(topology: Topology) -> None:
 
 
 def windows_of_every_kind(topology: Topology) -> None:
-    """What is done by time, in one place, for clocks that jump."""
+    """All time-based operators in one topology, for time jumps."""
     stream, other = _stream(topology, "s1"), _stream(topology, "s2")
     grouped = stream.group_by_key()
     grouped.windowed_by(WINDOWS).count().to("tumbling")
@@ -93,13 +93,13 @@ def windows_of_every_kind(topology: Topology) -> None:
 
 
 def suppressed_on_close(topology: Topology) -> None:
-    """What leaves when its window closes is held back no longer."""
+    """A result that was emitted on close is not suppressed again."""
     counts = _grouped(topology, "s1", WINDOWS, "on close").count("c")
     counts.suppress(until="window close").to("once")
 
 
 def windowed_tables_by_a_foreign_key(topology: Topology) -> None:
-    """Either side has windows in its key, or both; results that leave on close are joined, too."""
+    """One or both sides have windowed keys; final results are joined, too."""
     table = topology.table("t1", key=KEY, value=VALUE)
     windowed = topology.table("w1", key=KEY, value=VALUE, windowed=WINDOWS)
     windowed.left_join(table, on="a", prefix="t_").to("of_windows")
@@ -107,13 +107,13 @@ def windowed_tables_by_a_foreign_key(topology: Topology) -> None:
     table.filter(col("n") >= 0).join(windowed, on=bounds, prefix="w_").to("to_windows")
     closed = _grouped(topology, "s1", WINDOWS, "on close").aggregate(c=count(), a=max_("a"))
     closed.left_join(table, on="a", prefix="t_").to("of_closed")
-    # A left join of Streams fails where a foreign key is null and the right table windowed.
+    # A left join of Streams fails if the foreign key is null and the right table windowed.
     both = windowed.join(closed, on=["a", "window_start", "window_end"], prefix="c_")
     both.group_by("window_start").count("rows").to("by_start")
 
 
 def windowed_streams_joined(topology: Topology) -> None:
-    """Records with windows in their keys meet those of the same window."""
+    """Records with windowed keys join records of the same window."""
     one = topology.stream("w1", key=KEY, value=VALUE, windowed=WINDOWS)
     other = topology.stream("w2", key=KEY, value=VALUE, windowed=WINDOWS)
     one.join(other, within=ms(20), prefix="o_").to("inner")

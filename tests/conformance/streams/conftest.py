@@ -13,7 +13,7 @@ from conftest import RequireProgram
 def kafka_streams(
     require_program: RequireProgram, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KafkaStreams]:
-    """Kafka Streams' test driver in a JVM of its own, one for the whole run."""
+    """Kafka Streams' test driver in a separate JVM, one for the whole run."""
     require_program("javac", package="openjdk-17-jdk-headless")
     require_program("mvn", package="maven")
     with KafkaStreams(tmp_path_factory.mktemp("kafka_streams")) as judge:
@@ -22,13 +22,13 @@ def kafka_streams(
 
 @pytest.fixture
 def unaltered_kafka_streams(kafka_streams: KafkaStreams) -> KafkaStreams:
-    """The same for a test that compares what Duolog does by default, and has the judge run unaltered."""
+    """The same without deviations on either side: Duolog's defaults, unmodified Kafka Streams."""
     return kafka_streams
 
 
 @pytest.fixture(autouse=True)
 def _as_kafka_streams(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where Kafka Streams judges, do as it does what is decided otherwise; not where it is unaltered."""
+    """Make Duolog follow Kafka Streams where it deviates on purpose, unless unmodified."""
     if (
         "kafka_streams" in request.fixturenames
         and "unaltered_kafka_streams" not in request.fixturenames

@@ -1,4 +1,4 @@
-"""Topologies with global tables, by hand, and their records: what Kafka Streams judges."""
+"""Handwritten topologies with global tables and their records, for Kafka Streams."""
 
 from typing import Final
 
@@ -10,21 +10,21 @@ from topologies import GLOBAL, KEY, VALUE, RawRecord
 
 
 def looked_up_by_value(topology: Topology) -> None:
-    """Each record keeps its key; one without a key to look up is kept by the left join alone."""
+    """Each record keeps its key; only the left join keeps a record without a lookup key."""
     stream, table = _both(topology)
     stream.join(table, on="a", prefix="g_").to("inner")
     stream.left_join(table, on="a", prefix="g_").to("left")
 
 
 def looked_up_by_key(topology: Topology) -> None:
-    """A record without a key finds nothing."""
+    """A record without a key finds no row."""
     stream, table = _both(topology)
     stream.join(table, on="k", prefix="g_").to("inner")
     stream.left_join(table, prefix="g_", select={"found": col("g_n"), "at": row_time()}).to("left")
 
 
 def looked_up_by_an_expression(topology: Topology) -> None:
-    """The key is computed of key and value; the record goes on under its own."""
+    """The lookup key is computed from key and value; the record keeps its own key."""
     stream, table = _both(topology)
     key = coalesce(col("a"), concat(col("k"), ""))
     joined = stream.filter(col("n") > 0).left_join(table, on=key, prefix="g_")
@@ -33,7 +33,7 @@ def looked_up_by_an_expression(topology: Topology) -> None:
 
 
 def looked_up_behind_an_aggregate(topology: Topology) -> None:
-    """The join stands in two sub-topologies, behind the other's results."""
+    """The join is part of two sub-topologies, downstream of the other's results."""
     stream, table = _both(topology)
     counted = stream.join(table, on="a", prefix="g_").group_by("g_a").count("c")
     changes = counted.to_stream()

@@ -1,4 +1,4 @@
-"""A plan in the kernel's in-memory driver, as rows: what Kafka Streams is asked to judge."""
+"""Run a plan in the kernel's in-memory driver, with rows as input and output."""
 
 import json
 from collections import defaultdict
@@ -30,7 +30,7 @@ def run_in_memory(
     open_driver: OpenDriver | None = None,
     replays: bool = False,
 ) -> list[ByTopic]:
-    """Return what the kernel writes for each batch, a micro-batch each.
+    """Return the kernel's output for each batch, run as one micro-batch.
 
     With `replays` each micro-batch fails when it has written, and is run again on the state before
     it.

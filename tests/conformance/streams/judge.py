@@ -1,4 +1,4 @@
-"""Kafka Streams as the judge: a plan in its DSL, run by its TopologyTestDriver.
+"""Kafka Streams as the reference: a plan in its DSL, run by its TopologyTestDriver.
 
     plan ──► JSON ──► java/*.java builds the DSL ──► records in, records of the sinks out
 
@@ -83,11 +83,11 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class JudgeFailed(Exception):
-    """The judge could not be compiled, or could not run a case; the text says why."""
+    """Kafka Streams could not be compiled or could not run a case; the message has the reason."""
 
 
 class Given(NamedTuple):
-    """A record of a source topic, as rows."""
+    """A record of a source topic, as a row."""
 
     topic: str
     key: tuple[object, ...] | None
@@ -98,7 +98,7 @@ class Given(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A record of a sink topic, as rows."""
+    """A record of a sink topic, as a row."""
 
     key: tuple[object, ...] | None
     value: tuple[object, ...] | None
@@ -151,7 +151,7 @@ class KafkaStreams:
         cache_bytes_max: int = 0,
         unaltered: bool = False,
     ) -> list[ByTopic]:
-        """Return what Kafka Streams writes for each batch; it commits behind each.
+        """Return the output of Kafka Streams for each batch; it commits after each.
 
         Unaltered it has its default stores, retentions, record cache and intervals, and commits
         behind each record.
@@ -238,7 +238,7 @@ def _written(record: Json) -> Written:
 
 
 def plan_as_json(plan: Plan, *, unaltered: bool = False) -> list[Json]:
-    """Return the nodes of a plan, parents first; a group is a node, also by the key that is there."""
+    """Return the nodes of a plan, parents first; each group is a node, also by the same key."""
     nodes = [known for node in plan.nodes for known in (*_group_of(node), node)]
     copied = find_levels(plan).cut.copied
     ids = {node: number for number, node in enumerate(dict.fromkeys(nodes))}
@@ -251,7 +251,7 @@ def plan_as_json(plan: Plan, *, unaltered: bool = False) -> list[Json]:
             "value": [column.name for column in node.schema.value],
             "windowed": node.schema.window is not None,
             **_described(node),
-            # A copied aggregate is in no record cache: a copy must know what the store knows.
+            # A replicated aggregate has no record cache: the copy must equal the store.
             "cached": node not in copied,
             "unaltered": unaltered,
         }
@@ -277,7 +277,7 @@ def _group_of(node: Node) -> tuple[Node, ...]:
 
 
 def _cogroup_of(node: Node) -> Merge | None:
-    """Return what merges the streams of a cogroup, if `node` aggregates one."""
+    """Return the merge of the streams of a cogroup if `node` aggregates one."""
     merge = node.group.parent if isinstance(node, AggregateNode) else None
     return merge if isinstance(merge, Merge) and merge.name.startswith("cogroup") else None
 
@@ -390,7 +390,7 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
 
 
 def _windows(windows: Windows) -> Json:
-    """Return the fields of windows; of those of the calendar, where each begins in some years."""
+    """Return the fields of windows; for calendar windows, their starts over some years."""
     described: Json = {"kind": type(windows).__name__, **asdict(windows)}
     if isinstance(windows, CalendarWindows):
         (start,) = windows.starts(CALENDAR_MS[0])

@@ -1,4 +1,4 @@
-"""What Kafka Streams judges: topologies by hand, their records, and the ways in which these come."""
+"""Handwritten topologies for Kafka Streams, their records, and their batch modes."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -34,26 +34,26 @@ PARTITION_OF: Final = {"y": 1}
 
 
 def joined_with_the_count_of_another(topology: Topology) -> None:
-    """What is counted in this micro-batch is what is joined, record cache or not."""
+    """A join sees the counts of its micro-batch, with and without a record cache."""
     counted = topology.stream("s1", key=KEY, value=VALUE).group_by_key().count()
     topology.stream("s2", key=KEY, value=VALUE).join(counted).to("joined")
 
 
 def joined_with_its_own_count(topology: Topology) -> None:
-    """The count stands first in the topology, so each record counts before it joins."""
+    """The count is first in the topology, so each record is counted before it joins."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     stream.join(stream.group_by_key().count()).to("joined")
 
 
 def joined_with_its_filtered_count_under_a_new_key(topology: Topology) -> None:
-    """What goes through a repartition topic comes behind, a filter on the way or not."""
+    """Records of a repartition topic are processed later, with or without a filter."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     some = stream.select_key(k=col("a")).filter(col("n") > 0)
     stream.left_join(some.group_by_key().count()).to("joined")
 
 
 def joined_with_a_count_under_two_keys(topology: Topology) -> None:
-    """A count that is looked up once more, behind a new key, is kept there as it is now."""
+    """A count that is also looked up under a new key is replicated with its current value."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     counted = stream.group_by_key().count("c")
     by_other = stream.join(counted).select_key(k=col("a"))
@@ -62,24 +62,24 @@ def joined_with_a_count_under_two_keys(topology: Topology) -> None:
 
 
 def deletion_under_a_new_key(topology: Topology) -> None:
-    """The new key is computed of the old one; the value is null and stays so."""
+    """The new key is computed from the old one; the value stays null."""
     changes = topology.table("t1", key=KEY, value=VALUE).to_stream()
     changes.select_key(id=concat(col("k"), "!")).to("rekeyed")
 
 
 def times_of_old_rows(topology: Topology) -> None:
-    """A row is taken back with the time that it was added with."""
+    """A row is subtracted with the timestamp with which it was added."""
     table = topology.table("t1", key=KEY, value=VALUE)
     table.group_by("a").aggregate(at=sum_(row_time()), n=count()).to("times")
 
 
 def grouped_by_its_own_key(topology: Topology) -> None:
-    """A deletion of what is not there changes no group."""
+    """A deletion of a missing row changes no group."""
     topology.table("t1", key=KEY, value=VALUE).group_by("k").count().to("counted")
 
 
 def regrouped_twice(topology: Topology) -> None:
-    """Counts of counts: old and new results travel from one aggregate to the next."""
+    """Counts of counts: old and new results are forwarded from one aggregate to the next."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     by_both = stream.group_by("k", "a").aggregate(r=count(), total=sum_("n"))
     by_both.group_by("a").aggregate(keys=count(), total=sum_("total")).to("by_a")
@@ -96,19 +96,19 @@ def enriched(topology: Topology) -> None:
 
 
 def filtered(topology: Topology) -> None:
-    """A row that no longer passes is deleted; one that never did is not spoken of."""
+    """A row that no longer passes is deleted; one that never passed emits nothing."""
     table = topology.table("t1", key=KEY, value=VALUE).filter(col("n") > 1)
     table.to("large")
     table.group_by("a").count().to("by_a")
 
 
 def flushed(topology: Topology) -> None:
-    """The record cache hands on what was updated last at last."""
+    """The record cache forwards the most recently updated key last."""
     topology.stream("s1", key=KEY, value=VALUE).group_by_key().count().to("counted")
 
 
 def exploded_and_counted(topology: Topology) -> None:
-    """Several records of one go on in their order, under new keys and under the old one."""
+    """Several records made of one keep their order, under new keys and under the old one."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     both = stream.explode(e=array(concat(col("a"), "1"), col("k"), None, col("a")))
     both.to("elements")
@@ -118,7 +118,7 @@ def exploded_and_counted(topology: Topology) -> None:
 
 
 def exploded_behind_the_count_of_the_whole(topology: Topology) -> None:
-    """The elements are joined in their order, each with what is counted of those before it."""
+    """The elements are joined in order, each with the count of those before it."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     counted = stream.group_by_key().count("before")
     parts = stream.explode(e=array(lit("p"), col("a"), lit("q")))
@@ -129,7 +129,7 @@ def exploded_behind_the_count_of_the_whole(topology: Topology) -> None:
 
 
 def split_into_branches(topology: Topology) -> None:
-    """A record goes into the first branch that takes it, and into no other."""
+    """A record enters only the first branch whose predicate it satisfies."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     branches = stream.split(many=col("n") > 2, x=col("a") == "x", default="rest")
     for name, branch in branches.items():
@@ -140,7 +140,7 @@ def split_into_branches(topology: Topology) -> None:
 
 
 def branches_of_elements(topology: Topology) -> None:
-    """Elements that go different ways to one place come there in their order."""
+    """Elements that reach one node over different paths keep their order."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     parts = stream.explode(e=array(lit("p"), col("a"), lit("q"), lit("p")))
     branches = parts.split(p=col("e") == "p", default="rest")
@@ -149,7 +149,7 @@ def branches_of_elements(topology: Topology) -> None:
 
 
 def in_tumbling_windows(topology: Topology) -> None:
-    """Windows with grace: what comes out of order counts, what comes too late does not."""
+    """Windows with grace: out-of-order records count, late records do not."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     windows = tumbling(ms(5), grace=ms(2))
     stream.group_by_key().windowed_by(windows).aggregate(c=count(), total=sum_("n")).to("counted")
@@ -165,7 +165,7 @@ def in_hopping_windows(topology: Topology) -> None:
 
 
 def windows_counted_again(topology: Topology) -> None:
-    """The bounds of a window are columns: its result is taken back from one group and added to another."""
+    """Window bounds are columns: a result moves from one group to another."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     counted = stream.group_by("k", "a").windowed_by(hopping(ms(8), ms(4))).count("c")
     counted.group_by("window_start").aggregate(keys=count(), total=sum_("c")).to("by_window")
@@ -182,7 +182,7 @@ def in_sessions(topology: Topology) -> None:
 
 
 def windows_on_close(topology: Topology) -> None:
-    """One result for each window, when it has closed; who counts them takes nothing back."""
+    """One result for each closed window; a downstream count retracts nothing."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     tumbled = stream.group_by_key().windowed_by(tumbling(ms(5), grace=ms(2)), emit="on close")
     tumbled.aggregate(c=count(), total=sum_("n")).to("tumbled")
@@ -193,7 +193,7 @@ def windows_on_close(topology: Topology) -> None:
 
 
 def windows_on_close_behind_a_cache(topology: Topology) -> None:
-    """What a record cache lets go of at the end closes windows behind it."""
+    """Records that the record cache flushes at the end close downstream windows."""
     counted = topology.stream("s1", key=KEY, value=VALUE).group_by("a").count("c")
     again = (
         counted.to_stream().group_by("c").windowed_by(tumbling(ms(4), grace=ms(0)), emit="on close")
@@ -202,7 +202,7 @@ def windows_on_close_behind_a_cache(topology: Topology) -> None:
 
 
 def sessions_on_close(topology: Topology) -> None:
-    """A session leaves once, by its end, its start and its key; none is deleted."""
+    """Each session is emitted once, ordered by end, start and key; none is deleted."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     sessions = stream.group_by_key().windowed_by(session(ms(2), grace=ms(3)), emit="on close")
     sessions.aggregate(c=count(), total=sum_("n"), least=min_("n"), mean=avg("n")).to("sessions")
@@ -214,7 +214,7 @@ def sessions_on_close(topology: Topology) -> None:
 
 
 def suppressed_until_windows_close(topology: Topology) -> None:
-    """One row for each window; what was deleted by then is not spoken of."""
+    """One row for each window; rows deleted before it closes are not emitted."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     tumbled = stream.group_by_key().windowed_by(tumbling(ms(5), grace=ms(2)))
     rows = tumbled.aggregate(c=count(), total=sum_("n"))
@@ -224,14 +224,14 @@ def suppressed_until_windows_close(topology: Topology) -> None:
 
 
 def suppressed_sessions(topology: Topology) -> None:
-    """A session that has become another one is not spoken of."""
+    """A session that was merged into another one is not emitted."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     sessions = stream.group_by_key().windowed_by(session(ms(2), grace=ms(3))).count("c")
     sessions.suppress(until="window close").to("sessions")
 
 
 def suppressed_for_a_time(topology: Topology) -> None:
-    """The last change of a key leaves a while after the first one; deletions leave, too."""
+    """The last change of a key is emitted some time after the first; deletions are, too."""
     left, right = _tables(topology)
     left.suppress(ms(3)).to("later")
     left.filter(col("n") > 0).suppress(ms(0)).to("at-once")
@@ -242,7 +242,7 @@ def suppressed_for_a_time(topology: Topology) -> None:
 
 
 def suppressed_and_looked_up(topology: Topology) -> None:
-    """Who looks a row up finds the one that was told last."""
+    """A lookup finds the row that was emitted last."""
     held = topology.table("t1", key=KEY, value=VALUE).suppress(ms(4))
     topology.stream("s1", key=KEY, value=VALUE).left_join(held, prefix="t_").to("looked-up")
     windowed = topology.stream("s2", key=KEY, value=VALUE).group_by_key()
@@ -252,7 +252,7 @@ def suppressed_and_looked_up(topology: Topology) -> None:
 
 
 def suppressed_and_joined(topology: Topology) -> None:
-    """A row has the time that it was told with; Kafka Streams knows none for what it has told."""
+    """A row has its emitted timestamp; Kafka Streams stores none for emitted rows."""
     left, right = _tables(topology)
     held = left.suppress(ms(4))
     held.filter(col("n") > 0).left_join(right, prefix="r_").to("joined")
@@ -260,7 +260,7 @@ def suppressed_and_joined(topology: Topology) -> None:
 
 
 def tables_joined(topology: Topology) -> None:
-    """Both tables' changes are changes of each join; what joins hand on is taken back as it was."""
+    """Changes of both tables change each join; joined rows are retracted as emitted."""
     left, right = _tables(topology)
     left.join(right, prefix="r_").to("inner")
     left.left_join(right, prefix="r_").to("left")
@@ -271,7 +271,7 @@ def tables_joined(topology: Topology) -> None:
 
 
 def table_joined_with_itself(topology: Topology) -> None:
-    """A change is one of both sides; the other side sees it already."""
+    """A change affects both sides; the other side already sees it."""
     left, _ = _tables(topology)
     left.join(left, prefix="again_").to("twice")
     outer = left.outer_join(left.filter(col("n") > 1), prefix="large_")
@@ -280,7 +280,7 @@ def table_joined_with_itself(topology: Topology) -> None:
 
 
 def joins_of_joins(topology: Topology) -> None:
-    """A join is looked up: by a table, by a stream, behind a filter and a projection."""
+    """A join is looked up by a table and a stream, also after a filter and a projection."""
     left, right = _tables(topology)
     both = left.outer_join(right, prefix="r_")
     some = both.filter(col("r_n").is_null() | (col("r_n") > 0)).map_values("a", t=col("r_n"))
@@ -290,7 +290,7 @@ def joins_of_joins(topology: Topology) -> None:
 
 
 def tables_of_aggregates(topology: Topology) -> None:
-    """What the record cache holds back is seen by the other side."""
+    """The other side sees rows that the record cache holds."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     other = topology.stream("s2", key=KEY, value=VALUE)
     counted, added = stream.group_by_key().count("c"), other.group_by_key().aggregate(t=sum_("n"))
@@ -301,7 +301,7 @@ def tables_of_aggregates(topology: Topology) -> None:
 
 
 def table_joined_with_its_own_count(topology: Topology) -> None:
-    """The count needs what the table's part computes, so the join is where the count is."""
+    """The count depends on the table's sub-topology, so the join runs with the count."""
     left, right = _tables(topology)
     counted = left.group_by(k=col("a")).count("c")
     joined = left.outer_join(counted)
@@ -317,7 +317,7 @@ def _tables(topology: Topology) -> tuple[Table, Table]:
 
 
 def _right_rows(records: list[RawRecord]) -> Iterator[RawRecord]:
-    """Yield records of both tables: each of the left one's once more, later, for the right one."""
+    """Yield records of both tables: each left record is repeated later for the right table."""
     waiting: list[RawRecord] = []
     for number, (topic, key, row, time) in enumerate(records):
         yield topic, key, row, time
@@ -413,7 +413,7 @@ def cache_of(mode: Mode) -> int:
 
 
 def batches_of(plan: Plan, records: Sequence[RawRecord], mode: Mode) -> list[list[Given]]:
-    """Return the records that the plan reads, with a commit behind each batch."""
+    """Return the records that the plan reads, with a commit after each batch."""
     read = {source.topic for source in plan.sources}
     taken = [record for record in _given_records(records, mode) if record.topic in read]
     if mode == "each":
@@ -423,7 +423,7 @@ def batches_of(plan: Plan, records: Sequence[RawRecord], mode: Mode) -> list[lis
 
 
 def _given_records(records: Sequence[RawRecord], mode: Mode) -> Iterator[Given]:
-    """Yield records with times as drawn, or rising: then the order of all partitions is one.
+    """Yield records with random or rising times; rising times order all partitions.
 
     Late ones have times as drawn that rise in the long run, and come in one partition.
     """

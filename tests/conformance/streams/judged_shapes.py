@@ -1,4 +1,4 @@
-"""Streams that come together, and what is made of them: topologies that Kafka Streams judges."""
+"""Topologies with merged, cogrouped and converted streams, for Kafka Streams."""
 
 from typing import Final
 
@@ -25,7 +25,7 @@ from topologies import KEY, VALUE, ms
 
 
 def merged(topology: Topology) -> None:
-    """Two topics, branches of one, a stream with itself and with what is made of it: all in their order."""
+    """Merge two topics, branches, and a stream with itself and its derivation, in order."""
     one = topology.stream("s1", key=KEY, value=VALUE)
     two = topology.stream("s2", key=KEY, value=VALUE)
     both = one.filter(col("n") > 0).merge(two)
@@ -51,7 +51,7 @@ def merged_under_new_keys(topology: Topology) -> None:
 
 
 def merged_behind_joins(topology: Topology) -> None:
-    """Streams that were shuffled merge where they are, or behind an edge of their own."""
+    """Shuffled streams are merged in their task or after another shuffle."""
     one = topology.stream("s1", key=KEY, value=VALUE)
     two = topology.stream("s2", key=KEY, value=VALUE)
     left, right = _tables(topology)
@@ -69,7 +69,7 @@ def merged_behind_joins(topology: Topology) -> None:
 
 
 def taken_for_tables(topology: Topology) -> None:
-    """Records become rows: under their key or a new one, deleted by null values, without a null key."""
+    """Records become rows under their key or a new one; null values delete, null keys drop."""
     one = topology.stream("s1", key=KEY, value=VALUE)
     rows = one.to_table()
     rows.filter_not(col("n") > 1).to("small")
@@ -83,7 +83,7 @@ def taken_for_tables(topology: Topology) -> None:
 
 
 def reduced(topology: Topology) -> None:
-    """The first record of a group is kept as it is; what a table takes back stays a record."""
+    """A group starts with its first record; retractions of a table are records, too."""
     one = topology.stream("s1", key=KEY, value=VALUE)
     total = {"n": coalesce(acc("n"), 0) + coalesce(col("n"), 0), "a": col("a")}
     one.group_by_key().reduce(total).to("by_key")
@@ -94,21 +94,21 @@ def reduced(topology: Topology) -> None:
 
 
 def reduced_in_windows(topology: Topology) -> None:
-    """What a window begins with is its first record."""
+    """A window starts with its first record."""
     one = topology.stream("s1", key=KEY, value=VALUE)
     windowed = one.group_by("a").windowed_by(hopping(ms(10), ms(3), grace=ms(1)))
     windowed.reduce({"n": acc("n") + coalesce(col("n"), 7), "k": col("k")}).to("reduced")
 
 
 def reduced_in_sessions(topology: Topology) -> None:
-    """Two sessions are reduced as two records are."""
+    """Two sessions are reduced like two records."""
     one = topology.stream("s1", key=KEY, value=VALUE)
     sessions = one.group_by_key().windowed_by(session(ms(2), grace=ms(3)))
     sessions.reduce({"n": acc("n") * 10 + coalesce(col("n"), 7), "a": acc("a")}).to("reduced")
 
 
 def cogrouped(topology: Topology) -> None:
-    """Two streams, one of them under a new key, add to one row each in its own way."""
+    """Two streams, one under a new key, update one row with their own functions."""
     _cogrouped(topology).aggregate(initializer=_BEGIN).to("both")
     one = topology.stream("s1", key=KEY, value=VALUE)
     parts = one.split(p=col("n") > 1, default="q")
@@ -121,7 +121,7 @@ def cogrouped(topology: Topology) -> None:
 
 
 def cogrouped_in_windows(topology: Topology) -> None:
-    """Both streams add to the windows of their records."""
+    """Both streams update the windows of their records."""
     both = _cogrouped(topology)
     both.windowed_by(tumbling(ms(5), grace=ms(20))).aggregate(initializer=_BEGIN).to("tumbling")
     hops = both.windowed_by(hopping(ms(9), ms(3), grace=ms(20)))
@@ -129,7 +129,7 @@ def cogrouped_in_windows(topology: Topology) -> None:
 
 
 def cogrouped_in_sessions(topology: Topology) -> None:
-    """A record of either stream may join two sessions."""
+    """A record of either stream may merge two sessions."""
     both = _cogrouped(topology).windowed_by(session(ms(4), grace=ms(30)))
     merger = {"t": acc("t") + other("t"), "c": acc("c") + other("c"), "last": other("last")}
     both.aggregate(initializer=_BEGIN, merger=merger).to("sessions")
@@ -147,7 +147,7 @@ _BEGIN: Final = {"t": lit(0).cast("BIGINT"), "c": lit(0), "last": lit(None).cast
 
 
 def written_to_topics_of_their_own(topology: Topology) -> None:
-    """Each record names its topic; a row of a table by its key, deletions too."""
+    """Each record names its topic; a table row, also a deletion, names it by key."""
     one = topology.stream("s1", key=KEY, value=VALUE)
     own = concat("own-", coalesce(col("a"), "none"))
     one.to(own, topics=["own-x", "own-y", "own-z", "own-none"])
@@ -156,7 +156,7 @@ def written_to_topics_of_their_own(topology: Topology) -> None:
 
 
 def repartitioned(topology: Topology) -> None:
-    """What is repartitioned goes on when the record that caused it is done, without a value too."""
+    """Repartitioned records, also null values, continue after their cause is processed."""
     one = topology.stream("s1", key=KEY, value=VALUE)
     keyed = one.filter(col("k").is_not_null())
     keyed.repartition().to("all")

@@ -18,7 +18,7 @@ KERNEL: Final = Path(__file__).parents[3] / "jvm/src/org/duolog/kernel"
 def planted_driver(
     spark: SparkSession, java_class: str, line: str, planted: str, directory: Path
 ) -> OpenDriver:
-    """Return what opens a driver of the kernel in which `planted` stands for `line`."""
+    """Return a function that opens a kernel driver in which `planted` replaces `line`."""
     (file,) = KERNEL.rglob(f"{java_class}.java")
     source = file.read_text()
     assert source.count(line) == 1, f"{java_class} has no such line any more: plant anew\n{line}"
@@ -30,7 +30,7 @@ def planted_driver(
     class_path = java.java.lang.System.getProperty("java.class.path")
     words = ["-nowarn", "-proc:none", "-implicit:none", "-d", str(directory)]
     words += ["-cp", f"{jar.getPath()}:{class_path}", str(changed)]
-    # In the JVM that runs, whose compiler is warm; by its interface, as its class is not exported.
+    # In the running JVM, whose compiler is warm; by interface, as the class is not exported.
     compiler = java.javax.tools.ToolProvider.getSystemJavaCompiler()
     methods = java.java.lang.Class.forName("javax.tools.Tool").getMethods()
     run = next(method for method in methods if method.getName() == "run")
@@ -47,7 +47,7 @@ def planted_driver(
 
 
 class _Reflected:
-    """A Java object whose methods are looked up anew: Py4J remembers them by the class's name."""
+    """A Java object with uncached methods: Py4J caches them by class name."""
 
     def __init__(self, spark: SparkSession, target: Any) -> None:
         self._spark = spark

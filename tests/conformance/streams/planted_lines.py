@@ -1,4 +1,4 @@
-"""Lines of the kernel, the bug in the place of each, and the judged case that finds it."""
+"""Lines of the kernel, the bug that replaces each, and the case that finds it."""
 
 from typing import Final, NamedTuple
 
@@ -31,7 +31,7 @@ from conformance.streams.window_cases import in_sliding_windows
 
 
 class InKernel(NamedTuple):
-    """A line of a class of the kernel, and the bug in its place."""
+    """A line of a kernel class, and the bug that replaces it."""
 
     bug: str
     java_class: str

@@ -1,4 +1,4 @@
-"""One processor in Kafka Streams and here, which does what its records say: `java_processors/ProcessorJudge.java`.
+"""A processor that executes commands from its records, in Kafka Streams and in Duolog.
 
 play(steps)  ──►  Kafka Streams' TopologyTestDriver     ──►  what came after each step
              ──►  `Obeying`, in the driver of topologies ──►  the same
@@ -39,7 +39,7 @@ class Piped(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """The wall clock goes on by milliseconds."""
+    """The wall clock advances by milliseconds."""
 
     by_ms: int
 
@@ -50,7 +50,7 @@ Came = tuple[str, int, str, str, str]
 
 
 class Judge:
-    """Kafka Streams, in a JVM that is asked for one play after the other."""
+    """Kafka Streams in a JVM that runs one list of steps after the other."""
 
     def __init__(self, directory: Path) -> None:
         libs = f"{fetch()}/*"
@@ -90,7 +90,7 @@ class Judge:
             self._log.close()
 
     def play(self, steps: Iterable[Step]) -> list[list[Came]]:
-        """Return what came after each step."""
+        """Return the output of each step."""
         self._ask("begin")
         return [
             self._ask(
@@ -115,7 +115,7 @@ class Judge:
 
 
 class Obeying(Processor):
-    """Does what its records say, as the judge's does."""
+    """Execute the commands of records like the processor in Kafka Streams."""
 
     def init(self, context: Any) -> None:
         self.context = context
@@ -222,7 +222,7 @@ class Obeying(Processor):
 
 
 class Numbering(FixedKeyProcessor):
-    """Numbers what comes, in a store that the one behind it has too, and notes there when stream time told it to."""
+    """Number records in a store shared with the next processor; note punctuations there."""
 
     def init(self, context: Any) -> None:
         self.context, self.kv = context, context.store("kv")
@@ -289,7 +289,7 @@ def topology() -> Topology:
 
 
 def play(steps: Iterable[Step], engine: Literal["reference", "kernel"]) -> list[list[Came]]:
-    """Return what comes here after each step."""
+    """Return the output of Duolog for each step."""
     with TopologyDriver(topology(), engine=engine) as driver:
         given = driver.input_topic("in")
         told = []

@@ -1,4 +1,4 @@
-"""Random cases for the judge: a topology over all operators, its records, and how these come.
+"""Random cases for Kafka Streams: a topology, its records, and their batches.
 
 A case is a number: whoever sees it differ gets the same one again, and makes it smaller by leaving
 out steps of the topology and records. Times may be anything where each record is a micro-batch of
@@ -41,7 +41,7 @@ _DAYS_MS: Final = 500 * 24 * 3_600_000
 
 @dataclass(frozen=True)
 class Case:
-    """A topology, records, and how they come; without some of its steps or records it is a smaller one."""
+    """A topology, its records and batches; omitting steps or records shrinks it."""
 
     seed: int
     without_steps: frozenset[int] = frozenset()
@@ -49,7 +49,7 @@ class Case:
 
     @cached_property
     def mode(self) -> Mode:
-        """How records come; mostly one by one, where all operators can be judged."""
+        """How records are batched; mostly one by one, which works for all operators."""
         modes: list[Mode] = ["each", "each", "each", "micro-batch", "cache", "cache", "late"]
         return self._rng("mode").choice(modes)
 
@@ -63,7 +63,7 @@ class Case:
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """What keys are, and texts in values; which of several lengths asks first for a foreign key is our own."""
+        """Keys and texts; foreign-key responses for texts of several lengths have our own order."""
         if self._rng("keys").randrange(6):
             return TEXTS
         asks = any(isinstance(node, ForeignJoin) for node in self.plan.nodes)
@@ -101,7 +101,7 @@ class Case:
         seen = set()
         for number, record in enumerate(self._drawn()):
             at = (record.topic, record.key, record.time)
-            # Streams forgets a deletion that has the very time of the version that it deletes.
+            # Streams loses a deletion with the timestamp of the version that it deletes.
             forgotten = record.value is None and record.topic in versioned and at in seen
             if record.topic in read and number not in self.without_records and not forgotten:
                 found[number] = record
@@ -110,7 +110,7 @@ class Case:
 
     @cached_property
     def batches(self) -> list[list[Given]]:
-        """The records, with a commit behind each batch."""
+        """The records, with a commit after each batch."""
         if self.mode == "each":
             return [[record] for record in self.records.values()]
         rng = self._rng("batches")
@@ -121,7 +121,7 @@ class Case:
         return found if self.mode != "late" else list(_by_topic(found))
 
     def smaller(self, differs: Callable[["Case"], bool]) -> "Case":
-        """Return this case without what it takes not to be of this kind."""
+        """Return this case restricted to this kind of records."""
         case = self
         for step in range(self.steps):
             case = _if_still(
@@ -165,7 +165,7 @@ class Case:
         return self.keys.index(key) % self.partitions if key else 0
 
     def _origin(self, rng: Random, latest: int) -> tuple[int, int]:
-        """Return when time begins, and how long a millisecond lasts; before 1970 Streams has no windows."""
+        """Return the start and unit of time; Streams has no windows before 1970."""
         at = rng.choice([0, 100])
         windows = [node.windows for node in self.plan.nodes if isinstance(node, AggregateNode)]
         if any(isinstance(of, CalendarWindows) for of in windows):
@@ -178,7 +178,7 @@ class Case:
 
 
 def _by_topic(batches: list[list[Given]]) -> Iterator[list[Given]]:
-    """Yield batches of one topic each: in Streams a record that is dropped later still holds those behind it back."""
+    """Yield one-topic batches: in Streams, a record dropped later still delays the next ones."""
     for batch in batches:
         for topic in dict.fromkeys(record.topic for record in batch):
             yield [record for record in batch if record.topic == topic]
@@ -189,7 +189,7 @@ def _if_still(differs: Callable[[Case], bool], case: Case, fewer: Case) -> Case:
 
 
 def _any_times(rng: Random) -> list[int]:
-    """Near each other in any order, or rising in the long run; now and then far ahead."""
+    """Times near each other in any order, or rising on average; sometimes far ahead."""
     many = rng.randint(RECORDS_MAX // 3, RECORDS_MAX)
     match rng.randrange(3):
         case 0:

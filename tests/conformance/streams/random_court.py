@@ -1,4 +1,4 @@
-"""A random case before the judge: Duolog's kernel, the reference evaluator and Kafka Streams must say the same.
+"""Compare the kernel, the reference evaluator and Kafka Streams on a random case.
 
     tasks   times         compared
     1       any           the kernel with Streams, in order; the reference with the kernel
@@ -56,14 +56,14 @@ class Court:
         self._kafka_streams = kafka_streams
 
     def difference(self, case: Case) -> str | None:
-        """Return how the sides differ, with all that makes the case; None if they agree."""
+        """Return the differences and the case that reproduces them; None if all agree."""
         for who, found, expected in self._compared(case):
             if found != expected:
                 return _told(case, who, found, expected)
         return None
 
     def difference_when_replayed(self, case: Case) -> str | None:
-        """Return how micro-batches that are run again differ from those that are not; None if they agree."""
+        """Return how rerun micro-batches differ from others; None if they agree."""
         found, expected = (
             run_in_memory(
                 self._spark,
@@ -78,7 +78,7 @@ class Court:
         return None if found == expected else _told(case, "replayed and not", found, expected)
 
     def difference_when_interleaved(self, case: Case) -> str | None:
-        """Return how records differ that come from the partitions of topics in another order; None if they agree."""
+        """Return how results differ for another order of partitions; None if they agree."""
         rng = Random(case.seed)  # noqa: S311 - the same each time
         one, other = (
             run_in_memory(
@@ -95,7 +95,7 @@ class Court:
         return None if found == expected else _told(case, "interleaved and not", found, expected)
 
     def smaller(self, case: Case) -> Case:
-        """Return a smaller case that differs, too."""
+        """Return a smaller case that also differs."""
         return case.smaller(lambda fewer: self.difference(fewer) is not None)
 
     def _compared(self, case: Case) -> list[Compared]:
@@ -130,7 +130,7 @@ _NOT_JUDGED: Final = {
 
 
 def is_not_in_streams(plan: Plan) -> bool:
-    """Tell if the judge does not know something of a plan.
+    """Return True if Kafka Streams lacks something that a plan uses.
 
     Rows with a time to live, some aggregates, and keys in which other windows take the place of a
     record's own.
@@ -149,7 +149,7 @@ def is_not_in_streams(plan: Plan) -> bool:
 
 
 def depends_on_time(plan: Plan) -> bool:
-    """Tell if what is written depends on the stream time of a task."""
+    """Return True if the output depends on the stream time of a task."""
     return any(
         isinstance(node, Suppress | StreamJoin | SetTime)
         or (isinstance(node, AggregateNode) and node.windows is not None)
@@ -160,7 +160,7 @@ def depends_on_time(plan: Plan) -> bool:
 
 
 def _loses_headers(plan: Plan) -> bool:
-    """Tell if Streams loses headers: of a session without a record cache."""
+    """Return True if Streams loses headers: in sessions without a record cache."""
     return any(
         isinstance(node, AggregateNode) and isinstance(node.windows, SessionWindows)
         for node in plan.nodes
@@ -168,7 +168,7 @@ def _loses_headers(plan: Plan) -> bool:
 
 
 def _seen(plan: Plan, partitions: int) -> Callable[[list[ByTopic]], list[ByTopic]]:
-    """Return what is compared of what was written.
+    """Return the comparable part of the output.
 
     The records of several topics that go to a topic as they come have no order among each other,
     nor have those of several partitions that go there under new keys.
@@ -207,7 +207,7 @@ def _has_new_key(node: Node) -> bool:
 
 
 def _by_key(batches: list[ByTopic]) -> list[Any]:
-    """Return what was written for each key; without one records go to the task of their partition, each in its time."""
+    """Return the output by key; records without a key belong to the task of their partition."""
     return [
         {at: sorted(of, key=repr) if at[1] is None else of for at, of in batch.items()}
         for batch in by_key(batches)
@@ -219,7 +219,7 @@ def _in_one_partition(batches: Batches) -> Batches:
 
 
 def _interleaved(batch: list[Given], rng: Random) -> list[Given]:
-    """Return records in another order, in which those of one partition stay in theirs."""
+    """Return records in another order that keeps the order within each partition."""
     queues: dict[tuple[str, int], deque[Given]] = defaultdict(deque)
     for record in batch:
         queues[record.topic, record.partition].append(record)

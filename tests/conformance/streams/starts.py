@@ -1,4 +1,4 @@
-"""In which modes the starts of a test run: each start of a query costs seconds of a processor.
+"""Modes of the starts of a test: each start of a query costs seconds of CPU time.
 
 By default one checkpoint goes from micro-batches to real time, so that both modes are there and
 what one has kept the other finds. What real time had not committed when it was stopped is read

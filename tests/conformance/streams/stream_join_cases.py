@@ -1,4 +1,4 @@
-"""Joins of streams that Kafka Streams judges, and records for them."""
+"""Stream-stream joins for the comparison with Kafka Streams, and their records."""
 
 import random
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from topologies import KEY, VALUE, RawRecord, ms
 
 
 def joined_within(topology: Topology) -> None:
-    """Each pair once, by the later of the two; a record alone when its window and grace have passed."""
+    """Emit each pair once, at the later record; unmatched records after window and grace."""
     one, two = _streams(topology)
     one.join(two, within=ms(4), grace=ms(2), prefix="r_").to("inner")
     one.left_join(two, within=ms(4), grace=ms(2), prefix="r_").to("left")
@@ -19,7 +19,7 @@ def joined_within(topology: Topology) -> None:
 
 
 def joined_without_grace(topology: Topology) -> None:
-    """What is late is told alone at once; what is at the window's edge may be gone."""
+    """Late records are emitted unmatched at once; those at the window's edge may be expired."""
     one, two = _streams(topology)
     one.join(two, within=ms(3), prefix="r_").to("inner")
     one.left_join(two, within=ms(3), prefix="r_").to("left")
@@ -44,14 +44,14 @@ def joined_with_what_comes_some_time_after(topology: Topology) -> None:
 
 
 def joined_eagerly(topology: Topology) -> None:
-    """A record without a partner is told as soon as it comes."""
+    """An unmatched record is emitted as soon as it arrives."""
     one, two = _streams(topology)
     one.left_join(two, within=ms(4), grace=ms(9), prefix="r_", eager=True).to("left")
     one.outer_join(two, within=ms(4), prefix="r_", eager=True).to("outer")
 
 
 def stream_joined_with_itself(topology: Topology) -> None:
-    """A record is a partner of its own, and stands between those before it and those behind it."""
+    """A record joins itself, ordered between earlier and later partners."""
     one, _ = _streams(topology)
     one.join(one, within=ms(4), grace=ms(2), prefix="r_").to("inner")
     one.join(one, before=ms(1), after=ms(5), prefix="r_").to("inner-after")
@@ -61,7 +61,7 @@ def stream_joined_with_itself(topology: Topology) -> None:
 
 
 def joined_under_a_new_key(topology: Topology) -> None:
-    """Records without a key have no partner, and are told alone."""
+    """Records without a key have no partner and are emitted unmatched."""
     one, two = _streams(topology)
     by_name = one.select_key(k=col("a"))
     by_name.outer_join(two, within=ms(4), grace=ms(2), prefix="r_").to("outer")
@@ -69,7 +69,7 @@ def joined_under_a_new_key(topology: Topology) -> None:
 
 
 def joins_joined(topology: Topology) -> None:
-    """A join is a stream: it is joined, looked up and counted."""
+    """The result of a join is a stream: it is joined, looks up rows and is counted."""
     one, two = _streams(topology)
     pairs = one.join(two, within=ms(4), grace=ms(8), prefix="r_")
     pairs.left_join(two, within=ms(3), grace=ms(8), prefix="again_").to("three")
@@ -81,7 +81,7 @@ def joins_joined(topology: Topology) -> None:
 
 
 def joined_with_changes_of_its_own_count(topology: Topology) -> None:
-    """One side needs what the other's part computes, and a store of it."""
+    """One side depends on the other's sub-topology and on one of its stores."""
     one, _ = _streams(topology)
     counted = one.group_by_key().count("c")
     one.left_join(counted.to_stream(), within=ms(4), grace=ms(2)).to("counted")
@@ -90,7 +90,7 @@ def joined_with_changes_of_its_own_count(topology: Topology) -> None:
 
 
 def selected(topology: Topology) -> None:
-    """Columns and expressions of both; what is missing reads as null."""
+    """Columns and expressions of both sides; missing values are null."""
     one, two = _streams(topology)
     both = {"total": col("n") + col("r_n"), "a": col("r_a"), "k2": col("k")}
     one.outer_join(two, within=ms(4), grace=ms(2), prefix="r_", select=both).to("outer")

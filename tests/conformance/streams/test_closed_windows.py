@@ -1,4 +1,4 @@
-"""Kafka Streams judges windows that have closed: sliding ones, joined ones, and those that are kept for longer."""
+"""Compare closed windows with Kafka Streams: sliding, joined, and with retention."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -49,7 +49,7 @@ def _of_all_topics(records: list[RawRecord]) -> Iterator[RawRecord]:
 
 
 def _windowed(given: Given) -> Given:
-    """Windows of up to 30 ms before the record's time are asked for, and now and then of long ago."""
+    """Look up windows up to 30 ms before the record's time, and sometimes much older ones."""
     if given.topic not in WINDOWED or given.key is None:
         return given
     ago = given.time * 7 % (30 if given.time % 3 else 600)
@@ -70,7 +70,7 @@ def test_kafka_streams_handles_closed_windows_the_same(
     plan, cache = plan_of(define), 0 if mode == "late" else cache_of(mode)
     records = list(_of_all_topics(SOME * (1 if mode == "each" else 3)))
     batches = [list(map(_windowed, batch)) for batch in batches_of(plan, records, mode)]
-    if cache:  # Behind a commit Streams finds what happens to be in its memory.
+    if cache:  # After a commit, Streams finds expired rows that happen to be in memory.
         batches = [[*chain.from_iterable(batches)]]
 
     theirs = kafka_streams.run(plan, batches, cache_bytes_max=cache)
@@ -90,7 +90,7 @@ YEARS_AHEAD: Final = 2 * 10**12
 def test_kafka_streams_handles_time_jumps_the_same(
     spark: SparkSession, kafka_streams: KafkaStreams, cut: int
 ) -> None:
-    """Decades ahead, back to 1970, once more ahead; then records of one millisecond."""
+    """Jump decades ahead, back to 1970 and ahead again; then records of one millisecond."""
     plan = plan_of(windows_of_every_kind)
     times = [5, 6, YEARS_AHEAD, 0, 7, YEARS_AHEAD + 2, 3, 2 * YEARS_AHEAD, YEARS_AHEAD]
     times += [2 * YEARS_AHEAD + 1] * 6

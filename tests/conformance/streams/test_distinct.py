@@ -1,4 +1,4 @@
-"""`distinct`: the first record of each key within a time, judged by a loop over the records."""
+"""Compare `distinct` with a loop over the records: the first of each key in a period."""
 
 from random import Random
 from typing import Any, Literal
@@ -18,7 +18,7 @@ WITHIN_MS = 10
 
 
 def records(seed: int, many: int) -> list[Given]:
-    """Return records of which many are duplicates and some are late, by less than the time of duplicates."""
+    """Return records with many duplicates, some late by less than the period."""
     drawn = Random(seed)  # noqa: S311 - the same each time
     return [
         (

@@ -1,4 +1,4 @@
-"""`TopologyDriver` on the kernel: what the reference evaluator says it says too, outputs and stores.
+"""Compare outputs and stores of `TopologyDriver` on the kernel and on the reference.
 
 All share the JVM of the run.
 """
@@ -42,7 +42,7 @@ FORMS: tuple[Form, ...] = ("reference", "kernel")
 
 @pytest.fixture(params=FORMS)
 def engine(request: pytest.FixtureRequest) -> Form:
-    """Each form; for the kernel with the JVM of the run, which drivers find running."""
+    """Each form; the kernel form uses the JVM of the test run."""
     if request.param == "kernel":
         request.getfixturevalue("spark")
     form: Form = request.param
@@ -82,7 +82,7 @@ def test_kernel_and_reference_write_and_store_the_same_rows(
 
 
 def written_by(driver: TopologyDriver) -> dict[str, Any]:
-    """Return what was written since the last time, with what stands beside key and value."""
+    """Return the output since the last call, with timestamps, headers and partitions."""
     return {
         topic: [
             (*one, one.headers, one.partition) for one in driver.output_topic(topic).read_records()
@@ -100,7 +100,7 @@ def rows_of(driver: TopologyDriver) -> dict[str, Any]:
 
 
 def stores_of_all_kinds() -> Topology:
-    """Each with what is told apart from a row: stream times, indices, versions, pages, places of rows to go."""
+    """Stores with internal entries: stream times, indices, versions, pages, expiry entries."""
     topology = Topology("kinds")
     topology.table(
         "users", key="name STRING", value="city STRING", store="users", history="1 day"
@@ -225,7 +225,7 @@ def test_failed_record_is_reported_and_the_next_one_processed(
 
 
 class Keeping(Processor):
-    """Keeps its records by minute, and as sessions of ten seconds, and tells which of them it finds."""
+    """Store records by minute and in sessions of ten seconds, and forward those found."""
 
     def process(self, record: Record) -> None:
         at = record.timestamp_ms
@@ -241,12 +241,12 @@ class Keeping(Processor):
 
 MINUTE = 60_000
 TASKS = 3
-# Of three tasks: two names of one, and one of another.
+# Three tasks: two names in one task, and one in another.
 TOGETHER, APART = ("k0", "k1"), "k3"
 
 
 def test_expired_windows_and_sessions_of_a_processor_are_not_returned(engine: Form) -> None:
-    """Kafka Streams finds none that is behind the greatest time that was put, less the retention: each task by its own time."""
+    """Like Kafka Streams, hide rows older than the latest put less the retention, per task."""
     kept = {"key": "id STRING", "value": "n BIGINT", "retention": "2 minutes"}
     topology = Topology("keeping")
     came = topology.stream("in", key="id STRING", value="n BIGINT")

@@ -44,7 +44,7 @@ JOINS: Final = [
 
 
 def records(seed: int, many: int, step: float = 0.5) -> list[Given]:
-    """Return records whose times rise in the main, up to nine late; the last ones close all windows."""
+    """Return records with mostly rising times, up to nine late; the last close all windows."""
     drawn = Random(seed)  # noqa: S311 - the same each time
     found = [
         (
@@ -99,7 +99,7 @@ def test_closed_window_is_emitted_once_with_suppress_as_with_on_close(
     held = [0] * len(given)
     for (key, start, end), row in out["closed"]:
         numbers = [n for _, of, n, time in given if of == key and start <= time <= end]
-        # Records that came too late are not in it.
+        # Late records are not in it.
         assert row["n"] <= sum(numbers)
         for number in numbers:
             held[number] += 1
@@ -145,7 +145,7 @@ def test_join_never_emits_a_record_unmatched_and_then_matched(
 
 
 def ensure_final(window: JoinWindow, given: list[Given], out: dict[str, list[Any]]) -> None:
-    """Check what a left and an outer join have emitted, against all records at once."""
+    """Compare the output of a left and an outer join with a join of all records."""
     in_time, latest = {}, -1
     for _, _, number, time in given:
         latest = max(latest, time)

@@ -1,4 +1,4 @@
-"""A topic gets more partitions, while its application runs and between two starts: keys move, and nothing else changes."""
+"""Add partitions to a topic while its application runs, and between two starts."""
 
 import json
 import time
@@ -31,7 +31,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 def topology(name: str) -> Topology:
-    """A count by key, and the last city of each key beside it: both are wrong where a key changes its task."""
+    """Count by key and join the last city: both are wrong if a key changes its task."""
     found = Topology(name)
     cities = found.table(f"{name}-cities", key="id STRING", value="city STRING")
     visits = found.stream(f"{name}-visits", key="id STRING", value="n BIGINT")
@@ -80,7 +80,7 @@ def test_keys_that_move_to_new_partitions_keep_their_state(
 
 
 class Visits:
-    """Writes visits, and waits until each key has as many as were written."""
+    """Writes visits, and waits until each key's count equals the visits written."""
 
     def __init__(self, cluster: EmbeddedCluster, client: Client, name: str) -> None:
         self._cluster, self._client, self._name = cluster, client, name

@@ -1,4 +1,4 @@
-"""Aggregates that keep values: the kernel gives what the reference evaluator gives, and what DuckDB gives of the same records."""
+"""Compare collecting aggregates of the kernel with the reference evaluator and DuckDB."""
 
 import math
 import random
@@ -33,7 +33,7 @@ SEEDS: Final = range(3)
 
 
 def over_windows() -> Topology:
-    """What can be merged, in windows and in sessions."""
+    """Mergeable aggregates, in windows and in sessions."""
     found = Topology("in-windows")
     records = found.stream("rows", key="id STRING", value=COLUMNS).group_by("g")
     results = results_of(OF_STREAMS)
@@ -139,7 +139,7 @@ def test_group_with_thousands_of_values_is_stored_in_pages(spark: SparkSession) 
 def changes_of_many(
     drawn: random.Random, now: dict[str, tuple[int, str, int]], at: int, keep: float
 ) -> list[Given]:
-    """Change many rows of the only group: of those that are drawn, so many stay or come, the others go."""
+    """Change random rows of the only group: insert or update a number, delete the others."""
     found = []
     for step, key in enumerate(drawn.sample(range(900), 500)):
         time = at * 10_000 + step

@@ -1,4 +1,4 @@
-"""Aggregates that keep values on Spark, in both modes: over two starts they say what the table says at the end."""
+"""Collecting aggregates on Spark, in both modes, equal the final table after a restart."""
 
 import json
 import random
@@ -63,7 +63,7 @@ def topology() -> Topology:
 
 
 def change(drawn: random.Random, client: Client, rows: Rows) -> None:
-    """Give one shop so many different notes that they do not fit a row, and another a few."""
+    """Give one shop more distinct notes than fit a row, and another one a few."""
     for _ in range(300):
         key = str(drawn.randrange(400))
         rows.pop(key, None)
@@ -98,7 +98,7 @@ def table(client: Client) -> Rows:
     found: Rows = {}
     for record in client.read("by-shop"):
         found[str(record.key_text)] = row = json.loads(record.value_text or "")
-        # Records of one millisecond have no order that is known here.
+        # The order of records with one timestamp is not deterministic here.
         for one in (row.pop("oldest"), row.pop("newest")):
             assert row["notes"] == 0 or one >= row["low"]
     return {shop: row for shop, row in found.items() if row["notes"]}

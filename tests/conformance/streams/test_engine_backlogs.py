@@ -1,4 +1,4 @@
-"""Topics with more to read than one micro-batch takes: their records meet at their times all the same.
+"""Backlogs larger than one micro-batch are still merged by timestamp.
 
 Kafka Streams reads on from whichever input has the earliest record, and waits for what the broker
 has. A micro-batch of ours is bounded, and no topic may go on beyond what another was left with.
@@ -31,7 +31,7 @@ START_MS = 1_700_000_000_000
 
 
 class Shop:
-    """Orders that are joined with their customers, who change all at once, again and again."""
+    """Orders joined with customers, all of which are updated at once, repeatedly."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         self._client = {"bootstrap.servers": bootstrap_servers}
@@ -54,7 +54,7 @@ class Shop:
         return topology
 
     def produce(self, versions: range) -> None:
-        """For each version: all customers get it, then orders come, every seventh of them late."""
+        """Update all customers to each version, then write orders, every seventh of them late."""
         producer = Producer(self._client)
         for version in versions:
             for customer in range(CUSTOMERS):
@@ -82,7 +82,7 @@ class Shop:
         producer.produce(topic, value, key, partition, timestamp=self._now - late_ms)
 
     def produce_all_at_once(self, customers: int) -> None:
-        """Many customers, and when all are acknowledged, orders of the last of them."""
+        """Write many customers and, after all acknowledgements, orders of the last ones."""
         producer = Producer(self._client)
         for customer in range(customers):
             producer.produce("customers", b'{"version":1}', f"c{customer}", customer % 2)
@@ -95,7 +95,7 @@ class Shop:
         assert producer.flush(30) == 0
 
     def found(self) -> dict[int, list[int | None]]:
-        """Return the versions that were written for each order."""
+        """Return the versions written for each order."""
         consumer = Consumer(self._client | {"group.id": "shop"})
         consumer.assign([TopicPartition("joined", 0, 0)])
         messages = consumer.consume(self._orders, WAIT_S)
@@ -125,12 +125,12 @@ def shop() -> Iterator[tuple[Shop, str]]:
 def test_backlog_of_many_micro_batches_joins_like_a_single_batch(
     spark: SparkSession, shop: tuple[Shop, str], tmp_path: Path, modes: tuple[Mode, Mode]
 ) -> None:
-    """A table longer than a micro-batch once came behind orders that were made long after it."""
+    """Regression: a table longer than a micro-batch was read after much later orders."""
     assert spark is not None, "the engine finds the session of this run"
     made, servers = shop
     config = EngineConfig(servers, tmp_path, offsets_per_trigger_max=RECORDS_MAX)
 
-    # A second start goes on from offsets of its own.
+    # A restart continues from committed offsets.
     for versions, mode in zip((range(3), range(3, 5)), modes, strict=True):
         made.produce(versions)
         query = Engine(config).start(Shop.topology().build(), "shop", mode)
@@ -144,7 +144,7 @@ def test_backlog_of_many_micro_batches_joins_like_a_single_batch(
 def test_live_record_waits_for_earlier_table_rows(
     spark: SparkSession, shop: tuple[Shop, str], tmp_path: Path
 ) -> None:
-    """All orders once overtook their customers, each topic being read at its own pace."""
+    """Regression: topics were read independently, and all orders overtook their customers."""
     assert spark is not None, "the engine finds the session of this run"
     made, servers = shop
 

@@ -1,4 +1,4 @@
-"""Records reach their tasks without a shuffle, until one is in another task's partition: on Spark, over two starts."""
+"""Read without a shuffle until a record is in another task's partition, on Spark."""
 
 import json
 import time
@@ -29,7 +29,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 def topology() -> Topology:
-    """A join of two topics, an aggregate behind it, and what passes them by."""
+    """A join of two topics, a downstream aggregate, and a path that bypasses both."""
     found = Topology("orders")
     shops = found.table("shops", key="id STRING", value="city STRING")
     orders = found.stream("orders", key="id STRING", value="n BIGINT")
@@ -67,7 +67,7 @@ def test_results_are_independent_of_the_partitioner(
 
 
 def first_level(query: RunningQuery) -> str:
-    """Return what Spark did between the topics and the first level, in its words."""
+    """Return Spark's plan nodes between the topics and the first level."""
     spark_query = query._run.spark_query  # noqa: SLF001 - only this test reads Spark's plan
     assert spark_query is not None
     extended = False

@@ -1,4 +1,4 @@
-"""`distinct` in a query of Spark's: in micro-batches, in real time, and when it starts again."""
+"""`distinct` on Spark: in micro-batches, in real time, and after a restart."""
 
 import json
 from pathlib import Path

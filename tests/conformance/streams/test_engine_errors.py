@@ -1,4 +1,4 @@
-"""Records that cannot be read, processed or written, on real queries with the settings of a user."""
+"""Records that cannot be read, processed or written, on Spark with default settings."""
 
 import time
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ WAIT_S = 90
 DEAD = "dead-letters"
 FARE = b'{"name":"x","pattern":"%","fare":1}'
 PASS_OVER = ErrorHandling(LOG_AND_CONTINUE, LOG_AND_CONTINUE, LOG_AND_CONTINUE, DEAD)
-NO_PARTITION = b'{"name":"far","pattern":"x","fare":1}'  # is to go to partition 99 of 3
+NO_PARTITION = b'{"name":"far","pattern":"x","fare":1}'  # chooses partition 99 of 3
 NO_PATTERN = b'{"name":"x","pattern":"a\\\\b","fare":1}'  # \ before b
-# No compression makes it smaller.
+# Incompressible.
 LARGE = shake_256(b"large").hexdigest(300_000).encode()
 RECORDS = [
     (b"k", FARE, "good"),
@@ -37,7 +37,7 @@ RECORDS = [
     (b"k", NO_PARTITION, "InvalidPartitionsException"),
     (b"k", FARE, "good"),
 ]
-# Larger ones are dead letters without a value, or without a key too.
+# Larger ones become dead letters without a value, or also without a key.
 DEAD_LETTER_BYTES_MAX = 50_000
 
 
@@ -56,7 +56,7 @@ def servers(spark: SparkSession) -> Iterator[str]:
 
 
 def topology(name: str) -> Topology:
-    """Twice the names that are like their pattern, where they are to go, and the sum of all fares behind it."""
+    """Names that match their pattern, twice, to chosen partitions; then the sum of fares."""
     made = Topology(name)
     fares = made.stream(
         "fares", key="id STRING", value="name STRING, pattern STRING, fare DECIMAL(38,0)"
@@ -136,7 +136,7 @@ def test_bad_records_are_skipped_and_written_as_dead_letters(
 
 
 def test_results_fit_a_topic_with_a_small_batch_limit(servers: str, tmp_path: Path) -> None:
-    """A batch was split into pieces of the size that was refused, for two minutes, and then failed."""
+    """Regression: batches were split into pieces of the refused size for two minutes."""
     admin = AdminClient({"bootstrap.servers": servers})
     small = NewTopic("small", 1, 1, config={"max.message.bytes": "10000"})
     admin.create_topics([small])["small"].result(WAIT_S)

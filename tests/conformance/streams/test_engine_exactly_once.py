@@ -1,4 +1,4 @@
-"""Results once, whatever ends a query: on Spark and a broker, in both modes, over several starts.
+"""Exactly-once results on Spark after any failure, in both modes, over several starts.
 
 What kills do to it stands in `tests/fault`. Here ends are made by hand: files as a crash leaves
 them, a second owner, a record that nobody can process.
@@ -46,7 +46,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 def topology() -> Topology:
-    """Two levels and two sinks: what passes, and a count by another key, whose every update is told."""
+    """Two levels and two sinks: the records, and every update of a count by another key."""
     found = Topology("sales")
     sales = found.stream("sales", key="id STRING", value="shop STRING, amount BIGINT")
     sales.with_columns(again=col("shop")).to("kept")
@@ -56,7 +56,7 @@ def topology() -> Topology:
 
 
 class Run:
-    """One application over several engines, as it is over several starts of a process."""
+    """One application over several engines, as over several starts of a process."""
 
     def __init__(self, cluster: EmbeddedCluster, directory: Path, **changes: Any) -> None:
         self.cluster = cluster
@@ -115,7 +115,7 @@ class Run:
         wait_until(lambda: len(self.read("kept")) >= records)
 
     def ensure_each_once(self) -> None:
-        """Every sale was kept once, and of every shop each count was told once and in order."""
+        """Check that every sale was written once, and each count of a shop once and in order."""
         kept = Counter(key for key, _ in self.read("kept"))
         assert kept == {f"sale-{n}": 1 for n in range(self.sent)}
         counts: dict[str, list[int]] = {}
@@ -187,7 +187,7 @@ def test_readers_see_nothing_of_a_failed_epoch(
     run.send(50)
     run.wait_for(50)
     query.stop()
-    for letter in "abcdefghijkl":  # Batches that leave as they are full.
+    for letter in "abcdefghijkl":  # Full batches are sent at once.
         run.client.produce("sales", letter, sale_of(letter * 100_000))
     run.client.produce("sales", "too large", sale_of("x" * 600_000))
 
@@ -242,7 +242,7 @@ def test_fenced_application_stops_and_names_its_successor(
 
 
 def take_over(spark: SparkSession, cluster: EmbeddedCluster, directory: Path) -> None:
-    """Begin transactions of the same name, as an application with another checkpoint does."""
+    """Initialize transactions with the same id, as an application with another checkpoint."""
     java: Any = spark.sparkContext._jvm  # noqa: SLF001 - PySpark has no public way to Java
     assert socket.gethostname() != "other-host"
     settings = java.java.util.HashMap()
@@ -259,7 +259,7 @@ def test_oversized_result_is_skipped_and_the_epoch_continues(
     assert spark is not None
     run = Run(cluster, tmp_path, errors=ErrorHandling(production="log_and_continue"))
     run.send(10)
-    # What is kept of it names the shop twice.
+    # Its stored form contains the shop twice.
     run.client.produce("sales", "large", sale_of("x" * 600_000))
     query = run.start()
     run.send(10)

@@ -59,7 +59,7 @@ def parts(topology: Topology) -> None:
 
 
 def in_order(topology: Topology) -> None:
-    """What one record gives meets in its order, over several edges into one sub-topology."""
+    """Records made of one keep their order over several shuffles into one sub-topology."""
     stream = topology.stream("in", key="k STRING", value=VALUE)
     each = stream.explode(x=array(lit(1), col("n"), lit(2), col("n")))
     branches = each.split(odd=col("x") % 2 == 1, default="even")
@@ -93,7 +93,7 @@ def test_exploded_records_equal_the_reference_evaluator(
     found = by_topic_and_partition(drive(driver_of_plan(spark, plan, cache), given))
 
     assert len(expected) >= 3
-    # What no shuffle brings together has no order between partitions.
+    # Without a shuffle, records of different partitions have no order.
     in_order = SHUFFLED[define] if partitions > 1 else {topic for topic, _ in expected}
     for written in (expected, found):
         for topic, partition in written:

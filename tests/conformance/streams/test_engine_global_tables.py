@@ -32,7 +32,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 def test_every_task_finds_initial_and_later_rows_of_a_global_table(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, modes: Modes
 ) -> None:
-    """They have later timestamps than the orders, and do not fit one micro-batch."""
+    """The rows have later timestamps than the orders and do not fit one micro-batch."""
     assert spark is not None, "the engine finds the session of this run"
     client = Client(cluster.bootstrap_servers)
     for topic in ("orders", "rates", "valued"):
@@ -78,7 +78,7 @@ def wait_for(client: Client, expected: dict[str, int | None]) -> None:
 
 
 def valued(client: Client) -> dict[str, Any]:
-    """What was written first: a start in mid-epoch looks the last ones up again, in later rows."""
+    """Return the first write of each: a restart within an epoch looks up later rows."""
     return {
         str(record.key_text): json.loads(str(record.value_text))["rate"]
         for record in reversed(client.read("valued"))

@@ -28,7 +28,7 @@ def rows_that_go(topology: Topology) -> None:
 
 
 class Plant(NamedTuple):
-    """A line of a class of the kernel, and the bug in its place."""
+    """A line of a kernel class, and the bug that replaces it."""
 
     bug: str
     java_class: str

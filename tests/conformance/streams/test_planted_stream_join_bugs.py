@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 
 
 class Plant(NamedTuple):
-    """A line of a class of the kernel, and the bug in its place."""
+    """A line of a kernel class, and the bug that replaces it."""
 
     bug: str
     java_class: str

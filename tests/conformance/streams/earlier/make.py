@@ -1,4 +1,4 @@
-"""Makes the data that are kept here: run it in the tree of the version that is to be kept.
+"""Create the data stored here: run it in the tree of the version to preserve.
 
     PYTHONPATH=…/tests python make.py b506ee0.tar.xz
     PYTHONPATH=…/tests python make.py 9e67505.tar.xz --without-sql    as it refuses some statements
@@ -98,7 +98,7 @@ def _write(servers: str) -> None:
 
 
 def _wait_for_commits(folder: Path) -> None:
-    """Wait until each query has read all, and what it has planned is committed."""
+    """Wait until each query has read all records and committed its micro-batches."""
 
     def all_committed() -> bool:
         logs = [

@@ -1,4 +1,4 @@
-"""What an earlier version of Duolog has run on the data that are kept here, and what goes on with them."""
+"""Programs that an earlier version ran on the stored data, and that continue on it."""
 
 import json
 from typing import Any, Final
@@ -66,7 +66,7 @@ def reading(n: int) -> tuple[str, str]:
 
 
 def thing(n: int) -> tuple[str, str]:
-    """Return an update of one of four things: what it was before is taken back."""
+    """Return an update of one of four keys, whose old value is retracted."""
     value: dict[str, Any] = {"kind": KINDS[n % 2], "d": float(n), "n": n}
     return f"t{n % 4}", json.dumps(value)
 
