@@ -120,6 +120,21 @@ def test_who_asks_in_vain_is_told_the_process_that_uses_the_directory(tmp_path: 
     first.close()
 
 
+def test_a_start_that_fails_gives_the_lock_back(tmp_path: Path) -> None:
+    topics = tmp_path / "data" / "topics"
+    topics.parent.mkdir()
+    LogManager(RealDisk(), str(topics.parent), FakeClock(), {}).close()
+    topics.rmdir()
+    topics.touch()
+
+    with pytest.raises(DataDirRefused) as refused:
+        LogManager(RealDisk(), str(topics.parent), FakeClock(), {})
+    topics.unlink()
+
+    assert "topics" in refused.value.message
+    LogManager(RealDisk(), str(topics.parent), FakeClock(), {}).close()
+
+
 @pytest.mark.parametrize("threads", [1, 4])
 def test_a_stop_syncs_every_log_whatever_the_number_of_threads(
     tmp_path: Path, threads: int
