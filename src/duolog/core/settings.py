@@ -34,14 +34,6 @@ class Kind(Enum):
     PASSWORD = "password"  # noqa: S105 - the name of a kind
 
 
-class Importance(Enum):
-    """Likelihood that users need the setting."""
-
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
-
-
 _INTEGER_BITS: Final = {Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
 
 NO_EFFECT: Final = "Kept, no effect: "
@@ -57,7 +49,6 @@ class Setting:
     kind: Kind
     doc: str
     check: Check | None = None
-    importance: Importance = Importance.MEDIUM
 
     @property
     def inert(self) -> bool:

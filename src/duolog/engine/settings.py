@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from duolog.core.settings import Importance, Kind, Setting, Settings, Value, at_least, one_of
+from duolog.core.settings import Kind, Setting, Settings, Value, at_least, one_of
 from duolog.core.units import GIB, MIB, MINUTE_MS
 from duolog.engine.lowering.timestamps import EXTRACTORS, PREFIX
 from duolog.engine.spark_settings import PREFIX as PREFIX_OF_SPARK
@@ -53,7 +53,6 @@ ENGINE_SETTINGS: Final = Settings(
             "The Spark master: local[n] with n slots (not cores), or a cluster: "
             "spark://host:7077, yarn, k8s://…. "
             f"If not set, the environment variable {MASTER_VARIABLE} is used.",
-            importance=Importance.HIGH,
         ),
         Setting(
             "tasks",
@@ -71,7 +70,6 @@ ENGINE_SETTINGS: Final = Settings(
             "one transaction with its state, so readers with isolation.level=read_committed "
             "see each result once, whatever fails. Mode auto then stays in micro-batches.",
             one_of(AT_LEAST_ONCE, EXACTLY_ONCE),
-            importance=Importance.HIGH,
         ),
         Setting(
             "epoch.ms",
@@ -136,7 +134,6 @@ ENGINE_SETTINGS: Final = Settings(
             "MB less memory. The JVM of a first run writes it after the run has ended, "
             "within a minute and with at most 1 GiB of additional memory, unless the "
             "machine is busy or short of memory.",
-            importance=Importance.LOW,
         ),
         Setting(
             "auto.lag.records.max",
@@ -244,7 +241,6 @@ ENGINE_SETTINGS: Final = Settings(
             "in addition to hdfs and viewfs. Renaming and creating a file must both be "
             "atomic there, and never overwrite; otherwise results may be lost, or written "
             "again.",
-            importance=Importance.LOW,
         ),
         Setting(
             "logging.format",
@@ -252,7 +248,6 @@ ENGINE_SETTINGS: Final = Settings(
             Kind.STRING,
             "The format of the engine's log: text, or json with one object per line.",
             one_of("text", "json"),
-            importance=Importance.LOW,
         ),
         Setting(
             "connector",
@@ -260,7 +255,6 @@ ENGINE_SETTINGS: Final = Settings(
             Kind.STRING,
             "A different Kafka connector: a directory of jars, or "
             "group:artifact:version@sha256 items.",
-            importance=Importance.LOW,
         ),
     ),
     subject="engine setting",

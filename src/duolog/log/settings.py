@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 from duolog.core.settings import (
     Check,
-    Importance,
     Kind,
     Setting,
     Settings,
@@ -325,7 +324,6 @@ BROKER_LOG_SETTINGS: Final = (
         "The number of bytes written to a partition after which a new recovery point is set. At "
         "most this much of a partition is read again after a crash.",
         at_least(1),
-        Importance.LOW,
     ),
     Setting(
         "num.recovery.threads.per.data.dir",
@@ -334,7 +332,6 @@ BROKER_LOG_SETTINGS: Final = (
         "The number of threads that sync the logs at shutdown. The file system combines several "
         "syncs into one commit.",
         at_least(1),
-        Importance.LOW,
     ),
     Setting(
         "log.recovery.bytes.max",
@@ -343,7 +340,6 @@ BROKER_LOG_SETTINGS: Final = (
         "The number of bytes of all partitions together that a start after a crash may have to "
         "read again. Above it, recovery points are set early.",
         at_least(1),
-        Importance.LOW,
     ),
     Setting(
         "log.journal.bytes",
@@ -351,7 +347,6 @@ BROKER_LOG_SETTINGS: Final = (
         Kind.LONG,
         "The size at which the journal, which syncs many partitions with one fsync, is restarted.",
         at_least(1),
-        Importance.LOW,
     ),
     Setting(
         "log.open.files.max",
@@ -360,7 +355,6 @@ BROKER_LOG_SETTINGS: Final = (
         "The maximum number of open segment files. 0 means 4096, or half of the file descriptors "
         "of the process if that is less.",
         at_least(0),
-        Importance.LOW,
     ),
     Setting(
         "producer.id.expiration.ms",
@@ -368,7 +362,6 @@ BROKER_LOG_SETTINGS: Final = (
         Kind.INT,
         "How long an idle idempotent producer is remembered.",
         at_least(1),
-        Importance.LOW,
     ),
 )
 """Rows for the broker's own settings; `LogManager` reads the values under these names."""

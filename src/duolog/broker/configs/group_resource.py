@@ -19,7 +19,6 @@ from duolog.core.errors import ConfigError, KafkaError
 from duolog.core.settings import (
     NO_EFFECT,
     Check,
-    Importance,
     Kind,
     Setting,
     Settings,
@@ -46,7 +45,7 @@ def _check_reset(value: Value) -> str | None:
 def _inert(
     name: str, default: Value, kind: Kind, check: Check, *, of: str = "share groups"
 ) -> Setting:
-    return Setting(name, default, kind, f"{NO_EFFECT}there are no {of}.", check, Importance.LOW)
+    return Setting(name, default, kind, f"{NO_EFFECT}there are no {of}.", check)
 
 
 _STREAMS: Final = "groups of the streams protocol"

@@ -11,7 +11,6 @@ from duolog.broker.settings.inert_settings import INERT_ROWS, REFUSED_ROWS
 from duolog.broker.settings.log_cleaner import CLEANER_SETTINGS
 from duolog.broker.settings.network import CONNECTION_ROWS, LISTENER_ROWS, WATCHING_ROWS
 from duolog.core.settings import (
-    Importance,
     Kind,
     Setting,
     Settings,
@@ -75,7 +74,6 @@ _LOG_ROWS: Final = (
         doc="When records are acknowledged. fsync: after they are on disk. os: after they are "
         "written to the page cache; a power failure may lose them.",
         check=one_of("fsync", "os"),
-        importance=Importance.HIGH,
     ),
     Setting(
         "log.retention.check.interval.ms",
@@ -169,7 +167,6 @@ _TRANSACTION_ROWS: Final = (
         kind=Kind.INT,
         doc="How often the broker checks for transactions that have timed out.",
         check=at_least(1),
-        importance=Importance.LOW,
     ),
     Setting(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
@@ -177,7 +174,6 @@ _TRANSACTION_ROWS: Final = (
         kind=Kind.INT,
         doc="How often the broker checks for expired transactional ids.",
         check=at_least(1),
-        importance=Importance.LOW,
     ),
     Setting(
         "transaction.state.log.num.partitions",
@@ -203,7 +199,6 @@ _THROTTLE_ROWS: Final = tuple(
         kind=Kind.LONG,
         doc="Kept, no effect: nothing is replicated. kafka-reassign-partitions --throttle sets it.",
         check=at_least(0),
-        importance=Importance.LOW,
     )
     for name in (
         "follower.replication.throttled.rate",

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.coordinator.settings import ConsumerGroupSettings, MigrationPolicy
 from duolog.core.errors import ConfigError
-from duolog.core.settings import Importance, Kind, Setting, at_least, one_of
+from duolog.core.settings import Kind, Setting, at_least, one_of
 from duolog.core.units import MINUTE_MS, SECOND_MS
 
 if TYPE_CHECKING:
@@ -80,7 +80,6 @@ CONSUMER_GROUP_ROWS: Final = (
         doc="How often the topics of subscribed regular expressions are resolved even though no "
         "topic was created or deleted.",
         check=at_least(10 * SECOND_MS),
-        importance=Importance.LOW,
     ),
 )
 

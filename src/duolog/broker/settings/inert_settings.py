@@ -17,7 +17,6 @@ from typing import Final
 from duolog.core.settings import (
     NO_EFFECT,
     Check,
-    Importance,
     Kind,
     Setting,
     at_least,
@@ -305,7 +304,6 @@ REFUSED_ROWS: Final = (
         "Every authorizer is refused, because there are no ACLs and the data that it protects "
         "would be open.",
         lambda value: "must be empty: there are no ACLs" if value else None,
-        Importance.LOW,
     ),
     Setting(
         "remote.log.storage.system.enable",
@@ -313,7 +311,6 @@ REFUSED_ROWS: Final = (
         kind=Kind.BOOLEAN,
         doc="true is refused, because there is no tiered storage.",
         check=lambda value: "cannot be true: there is no tiered storage" if value else None,
-        importance=Importance.LOW,
     ),
 )
 """Settings of Kafka that accept their default only: another value, ignored, would endanger data."""
@@ -333,7 +330,7 @@ def _read_table(text: str) -> Iterator[tuple[Setting, set[str]]]:
             checks = [_check(word) for word in rest if word != "dynamic"]
             doc = f"{NO_EFFECT}{reason}."
             check = checks[0] if checks else None
-            row = Setting(name, "", Kind(kind), doc, check, Importance.LOW)
+            row = Setting(name, "", Kind(kind), doc, check)
             if default != "-":
                 text = "" if default == '""' else default
                 row = replace(row, default=row.parse(text))

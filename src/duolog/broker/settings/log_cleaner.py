@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from duolog.core.settings import Importance, Kind, Setting, at_least, between
+from duolog.core.settings import Kind, Setting, at_least, between
 from duolog.core.units import KIB, MIB, SECOND_MS
 
 _DOUBLE_MAX: Final = 1.7976931348623157e308
@@ -20,7 +20,6 @@ CLEANER_SETTINGS: Final = (
         kind=Kind.INT,
         doc="Kept, no effect: one process compacts one log after the other.",
         check=at_least(0),
-        importance=Importance.LOW,
     ),
     Setting(
         "log.cleaner.dedupe.buffer.size",
@@ -29,7 +28,6 @@ CLEANER_SETTINGS: Final = (
         doc="The memory for the keys of one compaction run, 24 bytes per key. A log with more new "
         "keys is compacted in several runs.",
         check=at_least(MIB),
-        importance=Importance.LOW,
     ),
     Setting(
         "log.cleaner.io.buffer.size",
@@ -37,7 +35,6 @@ CLEANER_SETTINGS: Final = (
         kind=Kind.INT,
         doc="The number of bytes read from a segment at a time.",
         check=at_least(KIB),
-        importance=Importance.LOW,
     ),
     Setting(
         "log.cleaner.io.buffer.load.factor",
@@ -45,7 +42,6 @@ CLEANER_SETTINGS: Final = (
         kind=Kind.DOUBLE,
         doc="The maximum fill ratio of log.cleaner.dedupe.buffer.size.",
         check=between(0.01, 1),
-        importance=Importance.LOW,
     ),
     Setting(
         "log.cleaner.io.max.bytes.per.second",
@@ -53,7 +49,6 @@ CLEANER_SETTINGS: Final = (
         kind=Kind.DOUBLE,
         doc="The maximum number of bytes that the cleaner reads and writes per second.",
         check=at_least(1),
-        importance=Importance.LOW,
     ),
     Setting(
         "log.cleaner.backoff.ms",

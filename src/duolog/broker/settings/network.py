@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from duolog.core.settings import Importance, Kind, Setting, at_least, one_of
+from duolog.core.settings import Kind, Setting, at_least, one_of
 from duolog.core.units import INT32_MAX, KIB, MIB, MINUTE_MS
 
 LISTENER_ROWS: Final = (
@@ -11,7 +11,6 @@ LISTENER_ROWS: Final = (
         default="",
         kind=Kind.STRING,
         doc="The listeners, as NAME://HOST:PORT separated by commas. Same as --listen.",
-        importance=Importance.HIGH,
     ),
     Setting(
         "advertised.listeners",
@@ -19,7 +18,6 @@ LISTENER_ROWS: Final = (
         kind=Kind.STRING,
         doc="The address of each listener that clients connect to, if it differs from the address "
         "that it listens on. Same as --advertise.",
-        importance=Importance.HIGH,
     ),
     Setting(
         "listener.security.protocol.map",
@@ -33,7 +31,6 @@ LISTENER_ROWS: Final = (
         default=False,
         kind=Kind.BOOLEAN,
         doc="Whether to listen on addresses beyond loopback without authentication.",
-        importance=Importance.HIGH,
     ),
 )
 
