@@ -46,7 +46,7 @@ BUGS = [
     ),
     Planted(
         "the marker tells of the epoch before",
-        "Transactions",
+        "EpochMarkers",
         'marker.put("epoch", number);',
         'marker.put("epoch", number - 1);',
         "transaction.committed",
