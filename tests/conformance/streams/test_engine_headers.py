@@ -1,4 +1,4 @@
-"""Headers of a record reach what is made of it, on real queries with the settings of a user."""
+"""Derived records inherit headers, on Spark with default settings."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Windows that close where no record comes, on Spark, in both modes: told once, over two starts, and without ticks for nothing."""
+"""Idle windows close once on Spark, in both modes and over a restart, without idle ticks."""
 
 import json
 import time
@@ -50,11 +50,11 @@ def test_each_window_is_emitted_once_without_a_newer_record(
             client.produce("visits", user, json.dumps({"n": 1}), timestamp_ms=at)
             wanted[user, at] = 1
         wait_until(lambda: told(client).keys() >= wanted.keys())
-        # It has closed: who comes now is late.
+        # It has closed: further records are late.
         client.produce("visits", USERS[0], json.dumps({"n": 1}), timestamp_ms=at + 1)
         wait_until(lambda: sum(query.progress().late.values()) == 1)  # noqa: B023 - called at once
-        # What real time has not committed is read again, and then who came late is there before the
-        # window closes.
+        # Records that real time did not commit are read again; then the late record comes before
+        # the window closes.
         wait_until_committed(query, mode)
         query.stop()
 
@@ -67,7 +67,7 @@ def test_each_window_is_emitted_once_without_a_newer_record(
 def test_downtime_does_not_make_real_time_records_late(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    """The time in between counted as idle: the first tick closed what had ended meanwhile."""
+    """Regression: downtime counted as idle, so the first tick closed windows too early."""
     assert spark is not None, "the engine finds the session of this run"
     client = Client(cluster.bootstrap_servers)
     for topic in ("visits", "counts"):
@@ -75,11 +75,11 @@ def test_downtime_does_not_make_real_time_records_late(
     engine = Engine(EngineConfig(cluster.bootstrap_servers, tmp_path, epoch_ms=1000))
     query = engine.start(topology("8 seconds").build(), "idle", "real-time")
     wait_until(lambda: query.mode == "real-time")
-    # A window that is open while the first query runs, and has ended when the second one begins.
+    # A window that is open while the first query runs, and has ended when the second one starts.
     at = (int(time.time()) // 10 + 2) * 10_000
     client.produce("visits", "ann", json.dumps({"n": 1}), timestamp_ms=at)
     wait_until(lambda: query.counters().records_in == 1)
-    # A tick comes within an epoch or two, a quarter of the timeout behind the record.
+    # A tick comes within an epoch or two, a quarter of the timeout after the record.
     wait_for_epochs(query, 3)
     wait_until_committed(query, "real-time")
     query.stop()
@@ -151,7 +151,7 @@ def wait_until_committed(query: RunningQuery, mode: Mode) -> None:
     if mode == "micro-batch":
         assert query.wait_until_caught_up(WAIT_S)
         return
-    # The last one that was told of may be the one before the last that has ended.
+    # The last reported epoch may be the one before the last that has ended.
     last = query.progress().epoch_id
     wait_until(lambda: query.progress().epoch_id > last + 1)
 

@@ -1,4 +1,4 @@
-"""Keys at the edge of what a topic can carry, in the kernel and in the reference evaluator."""
+"""Edge cases of keys, in the kernel and in the reference evaluator."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ Written = list[tuple[bytes | None, bytes | None]]
 
 
 def both(spark: SparkSession, define: Define, *rows: tuple[Any, Any]) -> tuple[Written, Written]:
-    """What the kernel writes and what the reference writes, of records of the first source."""
+    """The output of the kernel and of the reference for records of the first source."""
     plan = plan_of(define)
     (source, *_) = plan.sources
     records = [
@@ -44,7 +44,7 @@ def test_composite_key_of_nulls_is_a_null_key(spark: SparkSession) -> None:
 
 
 def test_keys_that_differ_below_a_millisecond_are_distinct(spark: SparkSession) -> None:
-    """Both were written as the same key, so that one group's row took the other's place."""
+    """Regression: both were written as the same key, so one group replaced the other's row."""
 
     def times(topology: Topology) -> None:
         read = topology.stream("t", value="at TIMESTAMP")
@@ -86,7 +86,7 @@ def _of_other_names(topology: Topology) -> tuple[Stream, Stream]:
 
 @pytest.mark.parametrize("define", [rows_found, streams_met, tables_met])
 def test_column_names_are_not_part_of_a_key(spark: SparkSession, define: Define) -> None:
-    """Their names were in the bytes that choose a task, so that equal keys did not meet."""
+    """Regression: column names were hashed for the task, so equal keys were not co-located."""
     keys = [(f"key-{number}", number) for number in range(20)]
     records = [Given("there", key, (1,), 1) for key in keys]
     records += [Given("here", key, (2,), 2) for key in keys]

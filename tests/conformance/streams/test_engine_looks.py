@@ -1,4 +1,4 @@
-"""Looks into the stores of an application that runs, as a user asks: each kind, in both modes, on several partitions."""
+"""Interactive queries of a running application's stores, of each kind, in both modes."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
 
 WAIT_S: Final = 90
 PARTITIONS: Final = 3
-BEGIN_MS: Final = 100_000  # Of a record at 0 a client makes one of now.
+BEGIN_MS: Final = 100_000  # librdkafka takes the timestamp 0 for "now".
 NAMES: Final = ("amy", "ann", "bob", "eve", "zoe")
 
 
@@ -52,7 +52,7 @@ def topology(name: str) -> Topology:
 
 
 def order(client: Client, name: str, numbers: range) -> None:
-    """Order `n` comes from customer n mod 5, at second n from the beginning."""
+    """Order `n` is of customer n mod 5, at n seconds after the start."""
     for n in numbers:
         value = json.dumps({"place": f"p{n % 2}", "n": n})
         client.produce(f"{name}-orders", NAMES[n % 5], value, timestamp_ms=BEGIN_MS + 1000 * n)
@@ -157,7 +157,7 @@ def see_rows(application: Application, numbers: range) -> None:
 
 
 def see_what_is_not_over(application: Application, numbers: range) -> None:
-    """Of each partition by its own time: as Kafka Streams, whose windows of no grace period go with the next one that begins."""
+    """Each partition expires by its own time; without grace, when the next window starts."""
     name = {n: NAMES[n % 5] for n in numbers}
     task = {n: partition_of(name[n].encode(), PARTITIONS) for n in numbers}
     assert len(set(task.values())) > 1
@@ -175,7 +175,7 @@ def see_what_is_not_over(application: Application, numbers: range) -> None:
 
 
 def see_windows(application: Application) -> None:
-    """Of 20 orders: ann's are at 101, 106, 111 and 116 s."""
+    """Among 20 orders, ann's are at 101, 106, 111 and 116 s."""
     hourly = application.store("hourly")
     assert hourly.fetch("ann") == {(100_000, 110_000): {"n": 2}, (110_000, 120_000): {"n": 2}}
     assert hourly.fetch("ann", from_ms=100_001, to_ms=110_000) == {(110_000, 120_000): {"n": 2}}

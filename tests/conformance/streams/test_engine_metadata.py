@@ -1,4 +1,4 @@
-"""What stands beside key and value, and rows that go, on Spark: in both modes and over two starts."""
+"""Record metadata and row expiry on Spark, in both modes and over a restart."""
 
 import json
 import time
@@ -56,7 +56,7 @@ def test_restart_keeps_record_metadata_and_expires_old_rows(
         3: ("signals", "b", 61_001, 3, [("seen", b"yes")]),
         4: ("signals", "a", 61_501, 0, [("seen", b"yes")]),
     }
-    # b was seen 59 seconds ago; a 60.5, which is too long.
+    # b was updated 59 s ago; a 60.5 s ago, which is too long.
     assert counts == {("a", 1_000, 1), ("b", 2_000, 1), ("b", 61_000, 2), ("a", 61_500, 1)}
 
 
@@ -83,7 +83,7 @@ def signal(client: Client, key: str, at: int | None, number: int) -> None:
 
 
 def placed(client: Client) -> dict[int, tuple[Any, ...]]:
-    """Return by its offset what became of each signal, and where it was written."""
+    """Return the result of each signal and its partition, by offset."""
     found = {}
     for record in client.read("placed"):
         value = json.loads(str(record.value_text))
@@ -93,7 +93,7 @@ def placed(client: Client) -> dict[int, tuple[Any, ...]]:
 
 
 def counted(client: Client) -> set[tuple[str | None, int, int]]:
-    """Return key, time and count of what was counted; a stop may have it written twice."""
+    """Return key, timestamp and count of each result; a stop may write one twice."""
     return {
         (record.key_text, record.timestamp_ms, json.loads(str(record.value_text))["count"])
         for record in client.read("counted")

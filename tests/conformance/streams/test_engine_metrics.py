@@ -1,4 +1,4 @@
-"""What an application tells of itself while it runs: to its program, to Prometheus, to `duolog top`."""
+"""Metrics of a running application: in its program, for Prometheus and `duolog top`."""
 
 import json
 import time
@@ -29,7 +29,7 @@ BUYERS = 3
 @pytest.fixture
 def servers(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     assert spark is not None, "the engine finds the session of this run"
-    # A process has one socket, and the run's other tests have it elsewhere.
+    # A process has one metrics socket, and other tests of the run bind it elsewhere.
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr(local_registry, "_sockets", [])
     with EmbeddedCluster() as cluster:

@@ -1,4 +1,4 @@
-"""Results on close go on with another number of tasks: each is told once, however far the tasks were from one another."""
+"""Final results are emitted once after a change of the task count, whatever the tasks' times."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 class Closing(Bench):
-    """Every kind of window on close. Its keys lie where the broker's clients put them: as its tasks do, of two."""
+    """Every kind of window on close, with keys partitioned as the clients and two tasks do."""
 
     tasks = 2
 
@@ -74,14 +74,14 @@ class Closing(Bench):
         assert producer.flush(30) == 0
 
     def told(self) -> dict[str, Any]:
-        """Return what was told, and how often."""
+        """Return the emitted results, and how often each was emitted."""
         return {
             topic: sorted((r.key or b"", r.value or b"") for r in self.client.read(self.of(topic)))
             for topic in CLOSED
         }
 
     def shown(self, keys: Sequence[str]) -> dict[str, Any]:
-        """Return the rows of these keys that a look from outside finds, by store."""
+        """Return the rows of these keys that an interactive query finds, by store."""
         engine, plan = Engine(self.config()), self.plan()
         found = {}
         for table in (node for node in plan.nodes if node.stores):
@@ -91,7 +91,7 @@ class Closing(Bench):
 
 
 def first_half(bench: Closing, mode: Mode) -> None:
-    """The keys of one of two tasks are a minute ahead in the end: theirs were told, and stay where they are."""
+    """One of two tasks ends a minute ahead: its results were emitted and stay stored."""
     assert 0 < len(AHEAD) < len(KEYS)
     bench.visit(KEYS, [*range(5), *range(12, 30, 3)])
     bench.visit(AHEAD, range(40, 43))
@@ -100,7 +100,7 @@ def first_half(bench: Closing, mode: Mode) -> None:
     # Of the sessions that are written by now, end at 42 and 43 and lie side by side, one has gone
     # by the record behind this.
     bench.visit(AHEAD[:1], [48])
-    # With the last record all are told, and found until the next one.
+    # The last record emits all of them; they are found until the next one.
     bench.visit(AHEAD[:1], [90])
     bench.run(mode)
 
@@ -136,7 +136,7 @@ def test_each_final_result_is_emitted_once_with_another_task_count(
         first_half(bench, mode)
 
     visited = partition_of(KEYS[0].encode(), ways[0])
-    # Of those that are behind, rows go sooner: stream time is the greatest.
+    # Rows of tasks that lag expire sooner: the greatest stream time counts.
     others = [key for key in AHEAD if partition_of(key.encode(), ways[0]) != visited]
     shown = moved.shown(others)
     for second, tasks in enumerate(ways, start=91):

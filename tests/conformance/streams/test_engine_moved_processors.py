@@ -1,4 +1,4 @@
-"""Processors go on with another number of tasks: their rows are where their records come, and time calls them as before."""
+"""Processors after a change of the task count: rows are co-located, punctuators run."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 class Remembering(Processor):
-    """Counts by key, by key and minute, and looks back; by stream time it names the keys that it knows."""
+    """Counts by key, and by key and minute; lists its keys when stream time advances."""
 
     def init(self, context: Any) -> None:
         self.context = context
@@ -61,7 +61,7 @@ class Remembering(Processor):
 
 
 class Wandering(Processor):
-    """Keeps a row of a key that is not its record's."""
+    """Stores a row under a key other than its record's."""
 
     def init(self, context: Any) -> None:
         self.counts = context.store("counts")

@@ -1,4 +1,4 @@
-"""Every kind of store goes on with another number of tasks as if it had had that number from the beginning."""
+"""Every kind of store continues with another task count as if it had always had it."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 class Moved(Bench):
-    """An application whose tasks are counted otherwise at each of its starts."""
+    """An application that starts with another task count each time."""
 
     tasks = 2
     wait_s = 300
@@ -48,7 +48,7 @@ class Moved(Bench):
             self.client.create_topic(self.of(topic), partitions=2, configs=settings)
 
     def plan(self) -> Plan:
-        """Every kind of store that can be moved."""
+        """Every kind of store that can be repartitioned."""
         made = Topology(self.name)
         of, value = self.of, "n BIGINT, a STRING"
         one = made.stream(of("s1"), key="k STRING", value=value)
@@ -93,7 +93,7 @@ class Moved(Bench):
         assert len(done.stores) >= 20
 
     def write(self, part: int, records: int = 300) -> None:
-        """Write the records of a part: each key in one partition, and in the order of time.
+        """Write the records of a part: each key in one partition, ordered by time.
 
         Else what a record of a key comes behind depends on what else is in its task.
         """
@@ -110,7 +110,7 @@ class Moved(Bench):
         assert producer.flush(30) == 0
 
     def close_all(self) -> None:
-        """Write records of a later time for each key, so that each task lets go of what it holds back."""
+        """Write later records for each key, so that each task emits suppressed results."""
         producer = Producer({"bootstrap.servers": self.cluster.bootstrap_servers})
         for at in (_LATER_MS, _LATER_MS + 20_000):
             for topic in ("s1", "s2", "t1", "t2", "t3"):
@@ -121,7 +121,7 @@ class Moved(Bench):
         assert producer.flush(30) == 0
 
     def told(self) -> dict[str, Any]:
-        """Return what the topics of results say in the end."""
+        """Return the final rows of the result topics."""
         found: dict[str, Any] = {}
         for topic in (*RESULTS, *OTHERS):
             records = self.client.read(self.of(topic))

@@ -1,4 +1,4 @@
-"""Fields, elements and entries are found by the kernel as by the reference evaluator."""
+"""Fields, elements and entries of nested values equal those of the reference evaluator."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Results that wait, on Spark, in both modes: over two starts each window leaves with what was counted."""
+"""Final results on Spark, in both modes: each window emits its count across a restart."""
 
 import json
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def test_each_window_is_emitted_on_close_across_a_restart(
         query = engine.start(topology().build(), "closing", mode)
         for window in (2 * start, 2 * start + 1):
             visit(client, window, wanted)
-        # Windows that later ones have closed: all but the last, which is open over the second
+        # Windows closed by later ones: all but the last, which stays open across the second
         # start.
         open_from = BEGIN_MS + (2 * start + 1) * WINDOW_MS
         closed = {at: n for at, n in wanted.items() if at[1] < open_from}
@@ -72,7 +72,7 @@ def topology() -> Topology:
 
 
 def visit(client: Client, window: int, wanted: Counts) -> None:
-    """Let each user come some times at the window's start, all within a second."""
+    """Write several visits of each user at the window's start, within one second."""
     at = BEGIN_MS + window * WINDOW_MS
     for number, user in enumerate(USERS):
         for step in range(1 + number % 3):

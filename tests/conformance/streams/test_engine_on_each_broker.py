@@ -43,7 +43,7 @@ def bootstrap_servers(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 class Run:
-    """An application with names of its own, and the events that flow into it."""
+    """An application with unique names, and the events written to it."""
 
     def __init__(self, bootstrap_servers: str, directory: Path, mode: Mode) -> None:
         self.bootstrap_servers = bootstrap_servers
@@ -56,7 +56,7 @@ class Run:
         create_result_topics(self.plan, bootstrap_servers)
 
     def start(self) -> RunningQuery:
-        """Start the query, and return when it runs in the mode that it ends up in."""
+        """Start the query, and return once it runs in its final mode."""
         query = self.engine.start(self.plan, f"{self.prefix}journeys", self.mode)
         self.wait_for(query, lambda: query.state == "running" and query.mode == self.last_mode)
         return query
@@ -66,7 +66,7 @@ class Run:
         return "micro-batch" if self.mode == "micro-batch" else "real-time"
 
     def flow_while_it_starts(self) -> RunningQuery:
-        """A flight that overtakes its airline in real time is joined with none, and rightly so."""
+        """A flight that overtakes its airline in real time is correctly joined with none."""
         if self.mode != "real-time":
             self.flow.start()
             return self.start()
@@ -128,7 +128,7 @@ def test_result_tables_become_compacted_topics_with_a_partition_for_each_task(
 
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     names = [prefix + name for name in RESULTS]
-    # Apache Kafka acknowledges a new topic before its broker's own metadata has it.
+    # Apache Kafka acknowledges a new topic before the broker's metadata has it.
     waiting.wait_until(
         lambda: set(names) <= set(admin.list_topics(timeout=TIMEOUT_S).topics),
         "the topics did not appear",

@@ -1,4 +1,4 @@
-"""One topic, read as a stream and as a table: each record finds the row that it brought."""
+"""A topic read as both stream and table: each record joins the row it wrote."""
 
 import json
 import time
@@ -24,7 +24,7 @@ RECORDS = 400
 def test_record_joins_its_own_row_in_every_mode(
     spark: SparkSession, tmp_path: Path, mode: Mode
 ) -> None:
-    """The topic was read twice, and in real time the stream often came before the table."""
+    """Regression: the topic was read twice; in real time the stream often came first."""
     assert spark is not None, "the engine finds the session of this run"
     topology = Topology("twice")
     stream = topology.stream("visits", key="user STRING", value="place BIGINT")
@@ -42,7 +42,7 @@ def test_record_joins_its_own_row_in_every_mode(
         for _ in range(WAIT_S * 10):
             if query.mode == mode or query.wait(0.1):
                 break
-        time.sleep(2)  # Live, it waits for records.
+        time.sleep(2)  # In real time it waits for records.
         producer = Producer(client)
         for number in range(RECORDS):
             producer.produce("visits", json.dumps({"place": number}), f"u{number % 50}")

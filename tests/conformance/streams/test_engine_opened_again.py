@@ -1,4 +1,4 @@
-"""Engines that follow each other, or stand side by side, in one process with its one JVM."""
+"""Consecutive and concurrent engines in one process, which has one JVM."""
 
 import subprocess
 import sys
@@ -86,9 +86,9 @@ def outputs(directory: Path) -> list[str]:
 def test_engines_share_a_jvm_that_stops_with_the_last_and_restarts(
     tmp_path: Path,
 ) -> None:
-    """PySpark kept the gateway of the first JVM: the next start asked a process that was gone.
+    """Regression: PySpark kept the gateway of the first, stopped JVM for the next start.
 
-    And of each that had closed a thread of py4j stayed, and with it the connections to a JVM that
+    Each closed engine also left a py4j thread, and with it connections to a JVM that
     had ended.
     """
     *side_by_side, held, after, renewed, held_again = outputs(tmp_path)

@@ -1,6 +1,6 @@
-"""Records without a value (a DECIMAL sum that overflows, a pattern that is none), passed over.
+"""Skipped records whose expressions fail: an overflowing DECIMAL sum, an invalid pattern.
 
-The kernel in memory against the reference evaluator: both leave the same state behind.
+The in-memory kernel and the reference evaluator must have the same state afterwards.
 """
 
 import json
@@ -44,7 +44,7 @@ batches = st.lists(
 
 
 def plan_of(*, table: bool, products: bool = True) -> Plan:
-    """Sums by group, also a user's own, of all records and of those that are like their pattern."""
+    """Built-in and custom sums by group, of all records and of those matching their pattern."""
     topology = Topology("overflows")
     source: Any = (topology.table if table else topology.stream)("t", key="id STRING", value=ROW)
     liked = source.filter(col("g").like(col("pattern")))
@@ -70,7 +70,7 @@ def plan_of(*, table: bool, products: bool = True) -> Plan:
 
 @pytest.mark.parametrize("table", [False, True], ids=["stream", "table"])
 @pytest.mark.parametrize("cache", [False, True], ids=["every update", "record cache"])
-@settings(max_examples=settings().max_examples // 8)  # A case costs what ten others cost.
+@settings(max_examples=settings().max_examples // 8)  # Each case takes as long as ten others.
 @given(given=batches)
 def test_skipped_records_leave_the_same_state(
     spark: SparkSession,
@@ -95,7 +95,7 @@ def test_skipped_records_leave_the_same_state(
 
 
 def test_decimal_sum_overflow_is_a_record_error(spark: SparkSession) -> None:
-    """It was passed over without a word in a stream, and null for ever in a table."""
+    """Regression: streams skipped it silently, and in a table it stayed null."""
     for table in (False, True):
         driver = driver_of(
             spark, plan_of(table=table, products=False), 0, processing="log_and_fail"
@@ -110,7 +110,7 @@ def test_decimal_sum_overflow_is_a_record_error(spark: SparkSession) -> None:
 
 
 def test_custom_sum_overflow_is_a_record_error(spark: SparkSession) -> None:
-    """It was null from then on, without a word."""
+    """Regression: the value silently became null for good."""
     topology = Topology("own")
     topology.stream("t", key="id STRING", value=ROW).group_by("g").aggregate(
         initializer={"own": lit(0).cast("DECIMAL(38,2)")},
@@ -142,7 +142,7 @@ def test_custom_sum_overflow_is_a_record_error(spark: SparkSession) -> None:
 def test_custom_product_overflow_is_a_record_error(
     spark: SparkSession, step: Expr, amounts: tuple[str, ...]
 ) -> None:
-    """It was null from then on, without a word. A quotient by zero is null, as elsewhere."""
+    """Regression: the value silently became null. Division by zero returns null, as elsewhere."""
     topology = Topology("own")
     topology.stream("t", key="id STRING", value=ROW).group_by("g").aggregate(
         initializer={"own": lit(3).cast("DECIMAL(38,2)")}, adder={"own": step}

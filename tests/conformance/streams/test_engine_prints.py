@@ -1,4 +1,4 @@
-"""What a topology prints, and why records are passed over, reaches who runs it: real commands, a real JVM."""
+"""Printed records and reasons of skipped ones reach the user, with real commands and a JVM."""
 
 import signal
 import subprocess
@@ -34,7 +34,7 @@ def cluster(tmp_path: Path) -> Iterator[EmbeddedCluster]:
 def test_topology_that_only_prints_runs_and_prints(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    """In `auto`: what is there comes from micro-batches, what follows from real time."""
+    """In `auto`, micro-batches print the backlog and real time prints later records."""
     (tmp_path / "app.py").write_text(APP)
     client = Client(cluster.bootstrap_servers)
     client.create_topic("orders", partitions=2)

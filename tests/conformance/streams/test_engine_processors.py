@@ -1,4 +1,4 @@
-"""Processors in a query of Spark's: in micro-batches, in real time, when it starts again, and with exactly once."""
+"""Processors on Spark: micro-batches, real time, restarts and exactly once."""
 
 import datetime as dt
 import json
@@ -33,7 +33,7 @@ MINUTE_MS = 60_000
 
 
 class Counting(Processor):
-    """Counts by key and by minute, and tells all counts with each minute of stream time, and of the wall clock now and then."""
+    """Counts by key and minute; emits all counts every minute and by the wall clock."""
 
     def init(self, context: Any) -> None:
         self.context = context
@@ -65,7 +65,7 @@ class Counting(Processor):
 
 
 class Numbering(FixedKeyProcessor):
-    """Numbers the records of a key; its store is the one that a step before it has, for other keys."""
+    """Numbers the records of a key in a store shared with an earlier step with other keys."""
 
     def init(self, context: Any) -> None:
         self.context, self.seen = context, context.store("seen")
@@ -127,7 +127,7 @@ def _time(n: int) -> int:
 
 
 def _not_over(numbers: range) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """Return the windows and sessions whose time is not over: each partition has its own."""
+    """Return the windows and sessions that have not expired in their partition."""
     there = [n for n in numbers if n != 13]
     task = {n: partition_of(f"k{n % 4}".encode(), PARTITIONS) for n in there}
     windows, sessions = {}, {}
@@ -155,7 +155,7 @@ def _wait(ready: Callable[[], bool], shown: Callable[[], object]) -> None:
 
 
 def _numbered(numbers: range) -> dict[str, list[int]]:
-    """The numbers that a key's records get, in any order: thirteen was never processed."""
+    """The numbers of a key's records, in any order: thirteen was never processed."""
     there = [n for n in numbers if n != 13]
     return {f"{key}": list(range(1, 1 + sum(n % 5 == key for n in there))) for key in range(5)}
 

@@ -1,4 +1,4 @@
-"""Functions in Python in a query of Spark's: in micro-batches, in real time, and when it starts again."""
+"""Python functions on Spark: in micro-batches, in real time and after a restart."""
 
 import json
 import time

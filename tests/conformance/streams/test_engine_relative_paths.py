@@ -1,4 +1,4 @@
-"""The data directory as the guide writes it, `--data ./data`: a second start goes on with its state."""
+"""A relative data directory as in the guide (`--data ./data`) keeps state across a restart."""
 
 import json
 import signal
@@ -45,7 +45,7 @@ def cluster(tmp_path: Path) -> Iterator[EmbeddedCluster]:
 def test_a_second_start_on_a_relative_data_directory_finds_its_state(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    """The checkpoint was made in the JVM's scratch directory, and went with it at a clean stop."""
+    """Regression: the checkpoint was in the JVM's scratch directory, deleted at a clean stop."""
     (tmp_path / "app.py").write_text(APP)
     client = Client(cluster.bootstrap_servers)
     client.create_topic("visits", partitions=2)
@@ -67,7 +67,7 @@ def run_until(client: Client, wanted: dict[str, int], words: list[str], director
         deadline = time.monotonic() + WAIT_S
         before = last_commit(directory)
         try:
-            # What is stopped between its results and their commit writes the results once more.
+            # A query stopped between its results and their commit writes the results again.
             while totals(client) != wanted or last_commit(directory) == before:
                 assert process.poll() is None, process.communicate()[1]
                 assert time.monotonic() < deadline, f"counted {totals(client)}, {before=}"
@@ -85,6 +85,6 @@ def last_commit(directory: Path) -> int:
 def totals(client: Client) -> dict[str, int]:
     try:
         records = client.read("totals")
-    except KeyError:  # the application makes it
+    except KeyError:  # created by the application
         return {}
     return {str(r.key_text): json.loads(r.value_text or "{}")["visits"] for r in records}

@@ -1,4 +1,4 @@
-"""The state of an application is given to another number of tasks: its tables go on as if nothing had been."""
+"""Repartition an application's state to another task count: its tables continue."""
 
 import time
 import uuid
@@ -43,7 +43,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 def test_tables_and_aggregates_continue_with_another_task_count(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, tasks: int, mode: Mode
 ) -> None:
-    """A join, aggregates behind it on a second level, and a table's aggregate that takes back."""
+    """A join, second-level aggregates after it, and a table aggregate with retractions."""
     assert spark is not None, "the engine finds the session of this run"
     prefix = f"{uuid.uuid4().hex[:8]}-"
     address = cluster.bootstrap_servers
@@ -73,7 +73,7 @@ def test_tables_and_aggregates_continue_with_another_task_count(
         application.start()
         send_and_await(islice(incoming, EVENTS), flow, results, application)
         application.stop()
-        # Once more, from a directory that is not the first one's.
+        # Again, from another directory.
         application.repartition(tasks + 1)
         application.start()
         send_and_await(islice(incoming, EVENTS), flow, results, application)
@@ -91,8 +91,8 @@ def send_and_await(
         if time.monotonic() > deadline:
             assert found == expected
         time.sleep(0.2)
-    # Results are seen before their micro-batch is committed, and a stop would break the first one
-    # off.
+    # Results are visible before their micro-batch is committed, and a stop would abort the first
+    # one off.
     assert application.query.wait_until_caught_up(WAIT_S)
 
 

@@ -1,6 +1,6 @@
-"""Stores come back from their changelogs: what a lost checkpoint held is there again, entry by entry, and results go on.
+"""Restore stores of a lost checkpoint from changelogs, entry by entry, and continue.
 
-Each test runs the same records twice, with a checkpoint that is lost in between and without.
+Each test runs the same records twice, with and without losing the checkpoint in between.
 """
 
 import json
@@ -45,7 +45,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 @dataclass
 class Bench:
-    """An application with topics of its own, and its checkpoint."""
+    """An application with unique topics, and its checkpoint."""
 
     wait_s = WAIT_S
 
@@ -125,7 +125,7 @@ class Bench:
         )
 
     def run(self, mode: Mode = "micro-batch") -> None:
-        """Run until what is there was read, and stop."""
+        """Run until all available records are read, then stop."""
         engine = Engine(self.config())
         engine.on_restore = self.restored.append
         engine.check(self.plan(), self.name)
@@ -151,7 +151,7 @@ class Bench:
         ]
 
     def spoil(self) -> None:
-        """Write a change of each entry as if a commit had failed behind it."""
+        """Write a change of each entry as if the following commit had failed."""
         producer = Producer(self._servers)
         for topic in self.changelogs:
             last = {row.key: row for row in self.client.read(topic)}
@@ -174,7 +174,7 @@ class Bench:
         return {key for key, row in last.items() if (row.value or b"").endswith(b"\x7f")}
 
     def results(self) -> dict[str, list[Any]]:
-        """Return what was written, by topic: all records of each key in their order."""
+        """Return the output by topic: all records of each key in order."""
         found = {}
         for topic in RESULTS:
             records = self.client.read(self.of(topic))
@@ -226,14 +226,14 @@ def test_every_store_is_restored_entry_by_entry(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     bench = Bench(cluster, tmp_path, "every")
-    for part in (0, 1):  # What the first has written the second removes in part.
+    for part in (0, 1):  # The second removes part of the first one's output.
         bench.write(part)
         bench.run()
     before = bench.state(spark)
     assert len(before) >= 15
     assert all(before.values()), "each store has something"
     assert any(value is None for value in bench.last_entries().values()), "something was removed"
-    bench.spoil()  # Entries of a commit that never came.
+    bench.spoil()  # Entries of a commit that never happened.
 
     remove_all(bench.checkpoint)
     bench.run()
@@ -264,7 +264,7 @@ def test_results_continue_after_a_lost_checkpoint(
 
 
 class Passing(Bench):
-    """An application whose store gets nothing, beside results that need none."""
+    """An application with an empty store, and results that need no store."""
 
     def plan(self) -> Plan:
         made = Topology(self.name)
@@ -283,7 +283,7 @@ def test_application_without_entries_resumes_from_its_commit(
     bench.run()
     written = len(bench.client.read(bench.of("listed")))
 
-    for _ in range(2):  # Nothing comes, so that nothing is committed in between.
+    for _ in range(2):  # No records arrive, so nothing is committed in between.
         remove_all(bench.checkpoint)
         bench.run()
 
@@ -304,12 +304,12 @@ class Counts(Bench):
         return made.build()
 
     def counted(self) -> dict[str, int]:
-        """Return how many records each group has, by what was written last."""
+        """Return the last written count of each group."""
         rows = self.client.read(self.of("counted"))
         return {row.key_text or "": json.loads(row.value or b"")["c"] for row in rows}
 
     def written(self) -> dict[str, int]:
-        """Return how many records of each group were written."""
+        """Return the number of written records of each group."""
         rows = self.client.read(self.of("s1"))
         return dict(Counter(json.loads(row.value or b"")["a"] for row in rows))
 
@@ -340,7 +340,7 @@ def test_damaged_checkpoint_is_restored(
 def test_uncommitted_entries_are_not_restored(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
 ) -> None:
-    """Entries of a commit that never came stand at the end of the changelog, over those that count."""
+    """Entries of a failed commit are at the end of the changelog, after the valid ones."""
     assert spark is not None, "the engine finds the session of this run"
     bench = Counts(cluster, tmp_path, f"ahead-{mode}")
     bench.write(0)
@@ -362,7 +362,7 @@ def test_uncommitted_entries_are_not_restored(
 def test_uncommitted_entries_do_not_undo_later_ones(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    """What counts of such a key is written behind all of its entries: once more is lost, and nothing was changed in between."""
+    """The valid value of such a key is rewritten last: lose the checkpoint twice unchanged."""
     assert spark is not None, "the engine finds the session of this run"
     bench = Counts(cluster, tmp_path, "behind")
     bench.write(0)
@@ -389,7 +389,7 @@ def test_uncommitted_entries_do_not_undo_later_ones(
 def test_results_are_written_once_after_a_lost_checkpoint(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, mode: Mode
 ) -> None:
-    """Twice in a row: the second time the restored query has committed results of its own, and then none."""
+    """Lose it twice: first after results of the restored query, then without any."""
     assert spark is not None, "the engine finds the session of this run"
     bench = Counts(cluster, tmp_path, f"once-{mode}", exactly_once=True, cache_bytes_max=0)
     for part in (0, 1, None, None, 2):

@@ -53,7 +53,7 @@ CARRIERS = ("UA", "AA", "DL")
 
 
 def enriched(topology: Topology) -> None:
-    """A join that feeds two aggregates, one of them counting only."""
+    """A join with two downstream aggregates, one of them a plain count."""
     flights = topology.stream("flights", key="id STRING", value=FLIGHT)
     airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
     joined = flights.filter(col("delay") != 13).join(airlines, on="carrier")
@@ -81,7 +81,7 @@ def duality(topology: Topology) -> None:
 
 
 def regrouped(topology: Topology) -> None:
-    """A table grouped by a value: rows move between groups and are taken back."""
+    """A table grouped by a value: rows move between groups and are retracted."""
     airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
     airlines.group_by("name").aggregate(
         airlines=count(), seats=sum_("seats"), known=count("seats"), mean=avg("seats")
@@ -89,7 +89,7 @@ def regrouped(topology: Topology) -> None:
 
 
 def grouped_by_its_own_key(topology: Topology) -> None:
-    """A table's rows, each a group of its own: no shuffle between, and deletions of nothing."""
+    """A table grouped by its key: no shuffle, and deletions of missing rows."""
     airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
     airlines.group_by("code").aggregate(rows=count(), seats=sum_("seats")).to("by_code")
 
@@ -118,7 +118,7 @@ def joined_with_computed_tables(topology: Topology) -> None:
 
 
 def by_row_time(topology: Topology) -> None:
-    """A table whose rows' timestamps are filtered by, projected, grouped by and summed."""
+    """A table with row timestamps in a filter, projection, group key and sum."""
     airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
     recent = airlines.filter(row_time() % 7 != 3).map_values("name", at=row_time())
     recent.to("recent")
@@ -130,7 +130,7 @@ def by_row_time(topology: Topology) -> None:
 
 
 def rekeyed_deletions(topology: Topology) -> None:
-    """A table's changelog under new keys, made of the old one: a deletion has no other columns."""
+    """A table's changelog under keys computed from the old key, as deletions have no value."""
     airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
     changes = airlines.to_stream()
     changes.select_key(shouted=concat(col("code"), "!")).to("shouted")
@@ -140,7 +140,7 @@ def rekeyed_deletions(topology: Topology) -> None:
 
 
 def joined_with_its_own_counts(topology: Topology) -> None:
-    """A stream and what is counted of it, in each order, filtered and under a new key."""
+    """A stream and its own count, in each order, filtered and under a new key."""
     flights = topology.stream("flights", key="id STRING", value=FLIGHT)
     totals = flights.group_by_key().count("n")
     early = flights.filter(col("delay") < 5).group_by_key().count("early")
@@ -152,7 +152,7 @@ def joined_with_its_own_counts(topology: Topology) -> None:
 
 
 def looked_up_twice(topology: Topology) -> None:
-    """Tables before and after a change of key, and one that needs what stands before its join."""
+    """Tables before and after a key change, and one that depends on a node before its join."""
     flights = topology.stream("flights", key="id STRING", value=FLIGHT)
     airlines = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
     totals = flights.group_by_key().count("n")
@@ -175,7 +175,7 @@ def several_keys(topology: Topology) -> None:
 
 
 def read_as_stream_and_as_table(topology: Topology) -> None:
-    """One topic twice: each record finds the row that it brought."""
+    """A topic read as both stream and table: each record joins the row it wrote."""
     changes = topology.stream("airlines", key="code STRING", value="name STRING, seats INT")
     rows = topology.table("airlines", key="code STRING", value="name STRING, seats INT")
     changes.left_join(rows, prefix="row_").to("own")
@@ -183,7 +183,7 @@ def read_as_stream_and_as_table(topology: Topology) -> None:
 
 
 def in_windows(topology: Topology) -> None:
-    """Windows that hop and tumble, with records that come too late, and counts of their results."""
+    """Hopping and tumbling windows with late records, and counts of their results."""
     flights = topology.stream("flights", key="id STRING", value=FLIGHT)
     hops = flights.group_by("carrier").windowed_by(hopping(ms(10), ms(4), grace=ms(3)))
     delays = hops.aggregate(
@@ -198,7 +198,7 @@ def in_windows(topology: Topology) -> None:
 
 
 def in_sessions(topology: Topology) -> None:
-    """Sessions that grow, meet and close, and a count of them that is taken back where they meet."""
+    """Sessions that grow, merge and close, and a count that is retracted when they merge."""
     flights = topology.stream("flights", key="id STRING", value=FLIGHT)
     sessions = (
         flights.group_by("carrier")
@@ -247,13 +247,13 @@ def plan_of(define: Define) -> Plan:
 def driver_of(
     spark: SparkSession, define: Define, cache_bytes_max: int, *, real_time: bool = False
 ) -> Any:
-    """Return the driver of a topology, compiled once: its expressions cost more than a case."""
+    """Return the driver of a topology, compiled once: compilation costs more than a case."""
     tasks = tasks_of(define, real_time=real_time)
     return driver_of_plan(spark, plan_of(define), cache_bytes_max, tasks, real_time=real_time)
 
 
 def tasks_of(define: Define, *, real_time: bool) -> int:
-    """A row that leaves one group for another changes two tasks, whose results meet again in real time as they come."""
+    """A row that changes groups updates two tasks, whose results have no order in real time."""
     return 1 if real_time and define is by_row_time else TASKS
 
 
@@ -279,7 +279,7 @@ def drive(driver: Any, records: Iterable[SourceRecord]) -> list[SinkRecord]:
 
 
 def by_topic_and_partition(records: Iterable[SinkRecord]) -> dict[tuple[str, int], list[Any]]:
-    """Order is promised within a task; a record's key tells its task where the sink is keyed."""
+    """Order is guaranteed within a task; if the sink is keyed, the key determines the task."""
     ordered: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for record in records:
         task = -1 if record.key is None else partition_of(record.key, TASKS)
@@ -348,7 +348,7 @@ def micro_batches(draw: st.DrawFn) -> list[list[SourceRecord]]:
 def test_kernel_writes_the_same_as_the_reference_evaluator(
     spark: SparkSession, define: Define, way: str, batches: list[list[SourceRecord]]
 ) -> None:
-    """In real time each record is on its own, one source after the other."""
+    """In real time each record is processed alone, one source after the other."""
     plan = plan_of(define)
     read = [source.topic for source in plan.sources]
     cache, real_time = way == "record cache", way == "real time"

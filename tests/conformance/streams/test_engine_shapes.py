@@ -1,4 +1,4 @@
-"""Streams that come together on Spark, in both modes: over two starts the results are those of all records."""
+"""Merged and cogrouped streams on Spark, in both modes and over a restart."""
 
 import json
 import random
@@ -110,7 +110,7 @@ def wait_for(client: Client, wanted: dict[str, Any]) -> None:
 
 
 def differences(found: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return what differs; a result that is written once more behind a stop is none."""
+    """Return the differences, ignoring results that a stop caused to be written twice."""
     return {
         topic: (found[topic], of)
         for topic, of in wanted.items()

@@ -1,4 +1,4 @@
-"""Epochs that are over before Spark's tasks start: what a busy machine does to epochs of a second."""
+"""Epochs that end before Spark's tasks start, as on a busy machine."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ SHORTER_THAN_A_START_MS = 5
 def test_epochs_shorter_than_task_startup_still_read_records(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Spark ends an epoch a fixed time after it has planned it; tasks that started later read nothing, epoch after epoch."""
+    """Spark ends an epoch a fixed time after planning; tasks that started later read nothing."""
     assert spark is not None
     topology = Topology("short")
     topology.stream("in", key="k STRING", value="n BIGINT").group_by_key().count("n").to("out")
@@ -54,7 +54,7 @@ def test_epochs_shorter_than_task_startup_still_read_records(
 def test_idle_windows_close_with_epochs_shorter_than_task_startup(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The source of ticks is a task too: it gave none, epoch after epoch."""
+    """Regression: the tick source is also a task and never emitted a tick."""
     assert spark is not None
     topology = Topology("idle")
     visits = topology.stream("in", key="k STRING", value="n BIGINT").group_by_key()

@@ -1,4 +1,4 @@
-"""Where sources begin, and functions that are called with records: on Spark, over four starts of one application."""
+"""Start offsets and functions called with records, on Spark over four starts."""
 
 import json
 import random
@@ -32,7 +32,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 class Called:
-    """Keeps what it was called with; raises at one key, while it is told to."""
+    """Records its calls; raises at one key while failing is enabled."""
 
     def __init__(self) -> None:
         self.records: list[CalledRecord] = []
@@ -136,7 +136,7 @@ def test_application_starts_at_the_given_offsets_and_calls_each_record(
 
 
 def test_records_reach_the_chosen_tasks(spark: SparkSession) -> None:
-    """In a micro-batch tasks are done one after the other, so the order of results tells them apart."""
+    """A micro-batch runs tasks one by one, so the order of results identifies them."""
     chosen = Topology("chosen")
     orders = chosen.stream("orders", key="id STRING", value="n BIGINT, at BIGINT")
     orders.repartition(partitioner=col("n")).to("by-number")

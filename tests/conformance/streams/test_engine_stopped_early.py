@@ -1,4 +1,4 @@
-"""A start that ends within its first moment leaves nothing that stands in the way of the next one."""
+"""A start that is stopped at once does not prevent the next start."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from duolog.testing import Client, EmbeddedCluster
 def test_application_stopped_while_planning_can_be_restarted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Spark refused the checkpoint for good: `offsets should be empty on batch 0`."""
+    """Regression: Spark refused the checkpoint with `offsets should be empty on batch 0`."""
     assert spark is not None, "the engine finds the session of this run"
     topology = Topology("early")
     visits = topology.stream("visits", key="name STRING", value="place STRING")

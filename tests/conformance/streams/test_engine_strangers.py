@@ -1,4 +1,4 @@
-"""Strangers at the ports of the JVM: a browser, a client of Kafka, a scan, a machine next door."""
+"""Foreign connections to the JVM's ports: browsers, Kafka clients, port scans, other hosts."""
 
 import json
 import socket
@@ -28,7 +28,7 @@ SAID = [b"GET / HTTP/1.0\r\n\r\n", KAFKA, NO_READER, UNKNOWN]
 
 
 def ports_of(pid: int) -> set[int]:
-    """Return where a process listens."""
+    """Return the addresses on which a process listens."""
     sockets = {
         str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()
     }
@@ -42,20 +42,20 @@ def ports_of(pid: int) -> set[int]:
 
 
 def visit(port: int, said: bytes) -> None:
-    """Say something, and go."""
+    """Send bytes and close the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=WAIT_S) as stranger:
         stranger.sendall(said)
 
 
 def vanish(port: int) -> None:
-    """Take back a connection, as a scan of ports does."""
+    """Reset a connection, as a port scan does."""
     with socket.create_connection(("127.0.0.1", port), timeout=WAIT_S) as stranger:
         stranger.sendall(b"x")
         stranger.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
 
 
 def wait_for_commits(query: RunningQuery, commits: Path, number: int) -> None:
-    """Wait for the ends of epochs, where Spark looks what went wrong meanwhile."""
+    """Wait for the end of epochs, when Spark checks for errors."""
     wanted = len(list(commits.glob("[0-9]*"))) + number
     deadline = time.monotonic() + WAIT_S
     while len(list(commits.glob("[0-9]*"))) < wanted:
@@ -67,10 +67,10 @@ def wait_for_commits(query: RunningQuery, commits: Path, number: int) -> None:
 def test_real_time_query_survives_foreign_connections_to_its_ports(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """It failed for good: "Too large frame", "Connection reset by peer"."""
+    """Regression: it failed with "Too large frame" or "Connection reset by peer"."""
     topology = Topology("guarded")
     topology.stream("in", key="k STRING", value="n BIGINT").group_by_key().count("n").to("out")
-    gateway = spark.sparkContext._gateway  # noqa: SLF001 - who else knows the process
+    gateway = spark.sparkContext._gateway  # noqa: SLF001 - the only reference to the process
     assert gateway is not None
     pid = int(gateway.jvm.ProcessHandle.current().pid())
     with EmbeddedCluster() as cluster:

@@ -1,4 +1,4 @@
-"""Joins of streams on Spark, in both modes: over two starts each pair is there, and each record alone in its time."""
+"""Stream-stream joins on Spark, in both modes: all pairs, and unmatched records in time."""
 
 import json
 import time
@@ -50,7 +50,7 @@ def test_stream_joins_emit_each_pair_and_each_unmatched_record(
             minute = 100 + 10 * (2 * start + batch)
             expected += click_and_view(client, minute)
             wait_for(client, expected, once=once)
-            # Time goes on in all tasks, and closes the windows. In real time each topic is read at
+            # Time advances in all tasks and closes the windows. In real time each topic is read at
             # its own pace.
             for number in range(40):
                 close = json.dumps({"c": -1})
@@ -58,7 +58,7 @@ def test_stream_joins_emit_each_pair_and_each_unmatched_record(
             expected += Counter({(key, minute, None): 1 for key in ALONE})
             wait_for(client, expected, once=once)
         if start == 0:
-            # Its window has closed, in each task: nobody would find it.
+            # Its window has closed in each task, so no record would join it.
             client.produce("clicks", "t0", json.dumps({"c": -1}), timestamp_ms=MINUTE)
             assert late_records(query) == [1]
         assert query.wait_until_caught_up(WAIT_S), "what was written is committed"
@@ -66,7 +66,7 @@ def test_stream_joins_emit_each_pair_and_each_unmatched_record(
 
 
 def click_and_view(client: Client, minute: int) -> Found:
-    """Write a click of each key, and two views but for those alone; return the pairs."""
+    """Write a click of each key, and two views of keys that match; return the pairs."""
     for key in KEYS:
         row = json.dumps({"c": minute})
         client.produce("clicks", key, row, timestamp_ms=minute * MINUTE)
@@ -80,7 +80,7 @@ def click_and_view(client: Client, minute: int) -> Found:
 
 
 def late_records(query: RunningQuery) -> list[int]:
-    """Return how many records came too late, by operator, once there are some."""
+    """Return the number of late records by operator, once there are some."""
     deadline = time.monotonic() + WAIT_S
     while not (late := query.progress().late) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -88,7 +88,7 @@ def late_records(query: RunningQuery) -> list[int]:
 
 
 def wait_for(client: Client, expected: Found, *, once: bool) -> None:
-    """Wait for these results; a real-time epoch that a stop has cut short is written once more."""
+    """Wait for these results; a real-time epoch aborted by a stop is written again."""
     deadline = time.monotonic() + WAIT_S
     while not is_found(now := found(client), expected, once=once) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -108,6 +108,6 @@ def topology() -> Topology:
 
 
 def found(client: Client) -> Found:
-    """Return what was written, without those who only move time on."""
+    """Return the output without records that only advance time."""
     rows = [(str(one.key_text), json.loads(one.value_text or "")) for one in client.read("both")]
     return Counter((key, row["c"], row["v"]) for key, row in rows if row["c"] >= 0)

@@ -54,7 +54,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 class Bench:
-    """Topics of names of their own, an engine, and the records that went in."""
+    """Topics with unique names, an engine, and the input records."""
 
     def __init__(self, bootstrap_servers: str, directory: Path) -> None:
         self.prefix = uuid.uuid4().hex[:8]
@@ -74,7 +74,7 @@ class Bench:
             created.result(30)
 
     def plan(self) -> Plan:
-        """Flights joined with their airline; the join feeds two aggregates."""
+        """Flights joined with their airline, with two downstream aggregates."""
         topology = Topology("flights")
         flights = topology.stream(
             self.topic("flights"),
@@ -150,7 +150,7 @@ class Bench:
         return {key.decode(): json.loads(value) for _, key, value in rows if key and value}
 
     def expected(self, *micro_batches: list[SourceRecord]) -> dict[str, list[list[Any]]]:
-        """What the reference evaluator writes, by topic and task, in order."""
+        """The output of the reference evaluator, by topic and task, in order."""
         evaluator = ReferenceEvaluator(
             self.plan(), tasks=TASKS, cache=self.config.cache_bytes_max > 0
         )
@@ -174,7 +174,7 @@ def bench(cluster: EmbeddedCluster, spark: SparkSession, tmp_path: Path) -> Benc
 
 @pytest.fixture(params=["record cache", "every update"])
 def bench_with_each_cache(request: pytest.FixtureRequest, bench: Bench) -> Bench:
-    """With the record cache that a user gets, and with none."""
+    """With the default record cache, and with none."""
     if request.param == "every update":
         bench.config = replace(bench.config, cache_bytes_max=0)
     return bench
@@ -184,7 +184,7 @@ def bench_with_each_cache(request: pytest.FixtureRequest, bench: Bench) -> Bench
 def bench_on_each_broker(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
 ) -> Bench:
-    """The same on Duolog's broker and on a real one: only bootstrap.servers differs."""
+    """Run on Duolog's broker and on Apache Kafka: only bootstrap.servers differs."""
     assert spark is not None, "the engine finds the session of this run"
     broker = request.getfixturevalue("cluster" if request.param == "Duolog" else "kafka_peer")
     made = Bench(broker.bootstrap_servers, tmp_path)
@@ -194,7 +194,7 @@ def bench_on_each_broker(
 
 @pytest.fixture
 def spills(spark: SparkSession) -> Iterator[None]:
-    """Every sort spills after a few rows, which takes away the order within a partition."""
+    """Make every sort spill after a few rows, which loses the order within a partition."""
     conf: Any = spark._jsparkSession.sparkContext().conf()  # noqa: SLF001
     conf.set(SPILL, "7")
     yield
@@ -232,7 +232,7 @@ def flights(numbers: range, time_of: Callable[[int], int]) -> list[Row]:
 def test_inputs_of_different_speed_are_merged_by_time_with_spilling_sorts(
     bench_with_each_cache: Bench,
 ) -> None:
-    """Airlines change their names while flights go on; each partition has its own pace."""
+    """Airlines change their names while flights are written; partitions differ in speed."""
     bench = bench_with_each_cache
     paces = (1, 3, 2)
     sent = bench.produce(
@@ -252,7 +252,7 @@ def test_inputs_of_different_speed_are_merged_by_time_with_spilling_sorts(
 def test_a_replayed_micro_batch_writes_the_same_rows_in_the_same_order(
     bench_with_each_cache: Bench,
 ) -> None:
-    """Take the last commit out of the checkpoint, as a crash before it would have left it."""
+    """Remove the last commit from the checkpoint, as after a crash before it."""
     bench = bench_with_each_cache
     first = bench.produce([*airlines(1), *flights(range(60), lambda number: 1 + number)])
     with bench.running("micro-batch") as query:
@@ -276,7 +276,7 @@ def test_a_replayed_micro_batch_writes_the_same_rows_in_the_same_order(
 
 @pytest.mark.parametrize("mode", ["micro-batch", "auto"])
 def test_stream_joins_the_current_count_in_every_mode(bench: Bench, mode: Mode) -> None:
-    """With the record cache a join saw the count before the micro-batch, here none."""
+    """Regression: with the record cache, a join saw the count before the micro-batch."""
     bench.create(counted=1, asking=1, joined=TASKS)
     topology = Topology("joined")
     counted = topology.stream(bench.topic("counted"), key="id STRING", value="x INT")
@@ -302,7 +302,7 @@ def test_stream_joins_the_current_count_in_every_mode(bench: Bench, mode: Mode) 
 def test_each_record_joins_a_count_that_includes_it_also_after_a_restart(
     bench: Bench,
 ) -> None:
-    """Several records of one timestamp, in two partitions: joined and counted one by one."""
+    """Join and count one by one several records with one timestamp, in two partitions."""
     bench.create(visits=2, numbered=TASKS)
     topology = Topology("numbered")
     visits = topology.stream(bench.topic("visits"), key="user STRING", value="x INT")
@@ -394,7 +394,7 @@ def test_modes_alternate_on_one_checkpoint_and_lose_nothing(bench_on_each_broker
 
 
 def wait_for_jobs_to_end(query: RunningQuery) -> None:
-    """Spark's bus tells its status tracker of the end of a job a little later."""
+    """Spark's listener bus updates the status tracker some time after a job ends."""
     jobs = query.launcher.session.spark.sparkContext.statusTracker()
     for _ in range(WAIT_S * 10):
         if not jobs.getActiveJobsIds():
@@ -446,7 +446,7 @@ def test_missing_source_topic_and_changed_plan_are_named_and_refused(bench: Benc
 
 
 def test_running_application_is_not_started_by_another_engine(bench: Bench) -> None:
-    """Spark would stop the first query on the checkpoint, and nobody would be told."""
+    """Otherwise Spark would silently stop the first query on the checkpoint."""
     with bench.running("micro-batch") as first:
         with pytest.raises(CheckpointInUse, match="is already running"):
             Engine(bench.config).start(bench.plan(), f"app-{bench.prefix}", "micro-batch")
@@ -460,7 +460,7 @@ def test_running_application_is_not_started_by_another_engine(bench: Bench) -> N
 def test_records_deleted_before_they_were_read_are_counted_or_fatal(
     bench: Bench, handler: str
 ) -> None:
-    """Retention, or somebody, was faster than the query."""
+    """Retention or a user deleted records before the query read them."""
     bench.produce([*airlines(1), *flights(range(90), lambda number: 1 + number)])
     with bench.running("micro-batch") as query:
         assert query.wait_until_caught_up(WAIT_S)

@@ -1,4 +1,4 @@
-"""Joins of tables on Spark, in both modes: over two starts the result is what both tables say at the end."""
+"""Table-table joins on Spark equal a join of the final tables, in both modes."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Names and texts of any content go through the generated SQL unharmed."""
+"""Names and texts of any content are quoted correctly in generated SQL."""
 
 import json
 
@@ -49,7 +49,7 @@ def ensure_same(spark: SparkSession, topology: Topology, given: list[SourceRecor
 
 @pytest.mark.parametrize("text", TEXTS, ids=ascii)
 def test_text_is_never_interpreted_as_sql(spark: SparkSession, text: str) -> None:
-    """A literal `${env:HOME}` once became the directory of the user."""
+    """Regression: a literal `${env:HOME}` was replaced by the home directory."""
     topology = Topology("texts")
     texts = topology.stream("in", key="k STRING", value="a STRING")
     texts.map_values(text=lit(text), same=col("a") == text, one_of=col("a").isin(text, "x")).to("o")

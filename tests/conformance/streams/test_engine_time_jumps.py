@@ -1,6 +1,6 @@
-"""Stream time that jumps by decades and comes back, in each mode, and timestamps that Spark has no value for.
+"""Stream time that jumps decades ahead and back, and timestamps that Spark cannot represent.
 
-What came before the jump is there, what comes back is late and counted, and no query ends.
+Results before the jump exist, records after it are counted as late, and no query fails.
 """
 
 from collections.abc import Iterator
@@ -142,7 +142,7 @@ def counts(servers: str, application: Application, topic: str) -> dict[int, int]
 
 
 def records(servers: str, topic: str, *, wait_s: float = WAIT_S) -> Iterator[Any]:
-    """Yield the records of a topic, until none has come for a while."""
+    """Yield the records of a topic until none arrives for a while."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "r"})
     consumer.assign([TopicPartition(topic, 0, 0)])
     while (message := consumer.poll(wait_s)) is not None:

@@ -1,4 +1,4 @@
-"""A topic is deleted and created again: a source under a query and between two starts, a result under a query."""
+"""Recreate source topics during a query and between starts, and delete other topics."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ WAIT_S = 60
 def test_recreated_source_topic_fails_the_query_and_the_next_start(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Its first records were skipped; a deleted topic came back by itself, with one partition."""
+    """Regression: first records were skipped; a deleted topic was recreated by a client."""
     assert spark is not None, "the engine finds the session of this run"
     topology = Topology("visits")
     topology.stream("visits", key="page STRING", value="ms BIGINT").group_by_key().count().to("out")
@@ -65,7 +65,7 @@ def test_recreated_source_topic_fails_the_query_and_the_next_start(
 def test_deleted_result_topic_is_not_silently_recreated(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """It came back by itself, not compacted and with the broker's number of partitions."""
+    """Regression: it was recreated without compaction, with the default partition count."""
     assert spark is not None, "the engine finds the session of this run"
     topology = Topology("visited")
     topology.stream("visits", key="page STRING", value="ms BIGINT").group_by_key().count().to("out")
@@ -99,7 +99,7 @@ def test_deleted_result_topic_is_not_silently_recreated(
 
 @pytest.mark.deep
 def test_deleted_changelog_is_not_silently_recreated(spark: SparkSession, tmp_path: Path) -> None:
-    """It came back by itself with what changed from then on, and so did the state of a checkpoint that was lost."""
+    """Regression: it was recreated with later changes only, and so were restored stores."""
     assert spark is not None, "the engine finds the session of this run"
     topology = Topology("kept")
     topology.stream("visits", key="page STRING", value="ms BIGINT").group_by_key().count(
@@ -124,15 +124,15 @@ def test_deleted_changelog_is_not_silently_recreated(spark: SparkSession, tmp_pa
             assert query.wait_until_caught_up(WAIT_S)
 
             admin.delete_topics([changelog])[changelog].result(WAIT_S)
-            # Of task 0: the partition of the other one does not come back, and what goes there
-            # waits for it.
+            # Of task 0: the other task's partition is not recreated, and its records
+            # stay buffered.
             client.produce("visits", "home", '{"ms": 2}')
             with pytest.raises(ChangelogLost, match=f'"{changelog}" was deleted and created again'):
                 query.wait(WAIT_S)
             with pytest.raises(ChangelogMismatch, match=f'"{changelog}" of .* created again'):
                 application.start()
 
-            # What both say to do: all that the checkpoint has goes to a new one.
+            # The remedy in both messages: write the whole checkpoint to a new changelog.
             application.repartition(2)
             client.produce("visits", "news", '{"ms": 3}')
             assert application.start().wait_until_caught_up(WAIT_S)

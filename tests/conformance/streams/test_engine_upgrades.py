@@ -1,4 +1,4 @@
-"""Another topology on the state of the one before, on real streaming queries."""
+"""Upgrade to another topology on existing state, on real streaming queries."""
 
 import json
 import uuid
@@ -34,7 +34,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 class Shop:
-    """Orders of customers in two partitions, and what several topologies make of them."""
+    """Orders of customers in two partitions, processed by several topologies."""
 
     def __init__(self, bootstrap_servers: str, directory: Path, **config: Any) -> None:
         self.prefix = uuid.uuid4().hex[:8]
@@ -131,7 +131,7 @@ def shop(cluster: EmbeddedCluster, spark: SparkSession, tmp_path: Path) -> Itera
 
 
 def first(shop: Shop) -> Topology:
-    """Nothing has a name: each store is called by its place."""
+    """No step is named: store names are generated from positions."""
     topology = Topology("shop")
     orders = topology.stream(
         shop.topic("orders"), key="customer STRING", value="item STRING, price BIGINT, paid BIGINT"
@@ -144,7 +144,7 @@ def first(shop: Shop) -> Topology:
 
 
 def with_more(shop: Shop) -> Topology:
-    """Another source, a join with a table, a filter, one more level: all stores are numbered anew."""
+    """Another source, a table join, a filter, one more level: all stores get new numbers."""
     topology = Topology("shop")
     customers = topology.table(shop.topic("customers"), key="customer STRING", value="name STRING")
     returns = topology.stream(shop.topic("returns"), key="customer STRING", value="item STRING")
@@ -181,7 +181,7 @@ def test_upgrade_keeps_renumbered_and_relocated_stores(shop: Shop, mode: Mode) -
     with pytest.raises(CheckpointMismatch, match="has changed"):
         shop.engine.start(with_more(shop).build(), f"shop-{shop.prefix}", mode)
 
-    shop.run(with_more, mode, "keep")  # There is nothing new to read of what was read before.
+    shop.run(with_more, mode, "keep")  # There are no new records in the old topics.
     shop.order(range(40, 60))
     shop.run(with_more, mode)
 
@@ -196,7 +196,7 @@ def test_upgrade_keeps_renumbered_and_relocated_stores(shop: Shop, mode: Mode) -
 def test_upgrade_that_crashed_before_its_first_commit_is_retried_or_reverted(
     shop: Shop,
 ) -> None:
-    """Take that commit out of the checkpoint, as a crash before it leaves it: state is written, and not committed."""
+    """Remove the commit from the checkpoint, as after a crash: state is written, uncommitted."""
     shop.order(range(20, 40))
     shop.run(first, "micro-batch")
     shop.order(range(40, 50))
@@ -230,7 +230,7 @@ def forget_commits(spark_dir: Path) -> None:
 
 
 def with_another_sum(shop: Shop) -> Topology:
-    """One aggregate of two computes something else, and one more is written to a topic of its own."""
+    """One of two aggregates changes, and another one is written to its own topic."""
     topology = Topology("shop")
     orders = topology.stream(
         shop.topic("orders"), key="customer STRING", value="item STRING, price BIGINT, paid BIGINT"
@@ -242,7 +242,7 @@ def with_another_sum(shop: Shop) -> Topology:
 
 
 def paid(numbers: range) -> dict[str, Any]:
-    """What customers have paid: one more than the price, each time."""
+    """The sum that customers paid: the price plus one for each order."""
     totals = expected(numbers)[0]
     return {key: row | {"total": row["total"] + row["n"]} for key, row in totals.items()}
 
@@ -271,7 +271,7 @@ def test_incompatible_stores_start_empty_only_if_requested(
 def test_incompatible_stores_are_rebuilt_alongside_the_old_application(
     shop: Shop,
 ) -> None:
-    """What the old topology has written is not written again; a topic of its own has all results."""
+    """Existing results are not rewritten; the topic of the rebuilt store has all results."""
     shop.order(range(20, 40))
     with shop.running(first, "micro-batch") as old:
         assert old.wait_until_caught_up(WAIT_S)
@@ -291,7 +291,7 @@ def test_incompatible_stores_are_rebuilt_alongside_the_old_application(
     assert shop.table("paid") == paid_by_item(range(20, 50))
     assert not (shop.directory / "rebuild").exists()
 
-    # And back: what nobody has read when that begins is for the new one to tell.
+    # And back: the new one emits the results of records unread at its start.
     shop.order(range(50, 55))
     shop.run(first, "micro-batch", "rebuild")
 

@@ -1,4 +1,4 @@
-"""Versioned tables on Spark, in both modes: what is known, and what waits, outlives a stop."""
+"""Versioned tables on Spark, in both modes: versions and buffered records survive a stop."""
 
 import json
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ WAITED: Final = {6: 50, 4: None}
 
 
 def topology() -> Topology:
-    """The latest order of all tells that its time has come, so it stays back itself."""
+    """The latest order advances stream time and stays buffered itself."""
     topology = Topology("shop")
     orders = topology.stream("orders", key="item STRING", value="id STRING")
     prices = topology.table("prices", key="item STRING", value="price BIGINT", history="1 day")
@@ -86,6 +86,6 @@ def wait_for(client: Client, topic: str, expected: dict[str, Any]) -> None:
 
 
 def found(client: Client, topic: str) -> dict[str, Any]:
-    """What was written first, but for the order that holds back."""
+    """The first result of each order, except the one that stays buffered."""
     rows = [json.loads(str(record.value_text)) for record in reversed(client.read(topic))]
     return {row["id"]: row["price"] for row in rows if not row["id"].endswith(f"@{HOLDS_BACK}")}

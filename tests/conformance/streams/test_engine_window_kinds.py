@@ -1,6 +1,6 @@
 """All kinds of windows on Spark, in both modes and over two starts, against the reference evaluator.
 
-What is compared is the table that each topic leads to, and how many records came too late.
+The test compares the table of each topic, and the number of late records.
 """
 
 import json
@@ -35,7 +35,7 @@ from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecor
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
 
 WAIT_S: Final = 120
-AT_MS: Final = 1_774_739_000_000  # the evening before clocks are put forward
+AT_MS: Final = 1_774_739_000_000  # the evening before daylight saving time starts
 MINUTE_MS: Final = 60_000
 USERS: Final = ("ann", "bob", "cat")
 SINKS: Final = ("sessions", "bursts", "days", "shifts", "ever", "both")
@@ -66,7 +66,7 @@ def topology() -> Topology:
 
 
 def records(first: int, count: int) -> list[SourceRecord]:
-    """Return records that go on in time by and large; some are late by hours, and some have no value."""
+    """Return records with mostly rising times; some are hours late, some have null values."""
     found = []
     for number in range(first, first + count):
         back = 400 * MINUTE_MS if number % 17 == 0 else number * 7 % 40 * MINUTE_MS
@@ -110,7 +110,7 @@ def test_all_kinds_of_windows_equal_the_reference_evaluator(
 
 
 def ensure_same_rows(engine: Engine, plan: Plan, reference: ReferenceEvaluator, store: str) -> None:
-    """Look into a store as a user does, whole and by key and time: what the last commit has left."""
+    """Query a store's committed rows as a user does: all, and by key and time."""
     of = tables_by_store(plan)[store]
     view = StoreView(of, lambda bounds: engine.committed_rows(plan, "kinds", of, bounds))
     expected = StoreRows(of, reference.rows(of))

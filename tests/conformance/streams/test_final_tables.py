@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - the queries are ours
-"""At the end of input DuckDB says the same of all records at once: aggregates, joins, windows.
+"""Compare final aggregates, joins and windows with DuckDB's result of all records.
 
 Records come out of order in several micro-batches, to two tasks, with the record cache that a user
 gets. Nothing is too late: grace periods are ample. A table is the last record of each key.
@@ -135,7 +135,7 @@ def test_final_tables_equal_duckdb(
 
 
 def _batches(rng: Random) -> list[list[Given]]:
-    """Records near each other in time, out of order: of any one of a source, two have different times."""
+    """Out-of-order records near each other in time; times of one source are distinct."""
     times = list(range(180))
     rng.shuffle(times)
     found: list[list[Given]] = [[] for _ in range(rng.randint(1, 4))]

@@ -46,7 +46,7 @@ THE_SAME_AGAIN: Final[RawRecord] = ("t1", "x", ("x", 4), 20)
 
 
 def joined_by_a_foreign_key(topology: Topology) -> None:
-    """Rows of the left table ask for rows of the right one; either may change, go and come again."""
+    """Rows of both tables are inserted, updated, deleted and inserted again."""
     left, right = _tables(topology)
     joined = left.join(right, on="a", prefix="r_")
     joined.to("inner")
@@ -55,7 +55,7 @@ def joined_by_a_foreign_key(topology: Topology) -> None:
 
 
 def joined_by_a_foreign_key_behind_others(topology: Topology) -> None:
-    """Both tables are derived, and what they make is filtered."""
+    """Both tables are derived, and their join is filtered."""
     left, _ = _tables(topology)
     some = left.filter(col("n") > 0).map_values("a", m=col("n") * 2)
     counted = topology.stream("s1", key=KEY, value=VALUE).group_by_key().count("c")
@@ -64,7 +64,7 @@ def joined_by_a_foreign_key_behind_others(topology: Topology) -> None:
 
 
 def joined_by_a_foreign_key_in_front_of_others(topology: Topology) -> None:
-    """What two tables make is looked up, and joined again."""
+    """The join of two tables is looked up, and joined again."""
     left, right = _tables(topology)
     joined = left.filter(col("n") > 0).join(right.map_values(m=col("n") + 1), on="a")
     joined.outer_join(right, prefix="r_").to("again")
@@ -72,7 +72,7 @@ def joined_by_a_foreign_key_in_front_of_others(topology: Topology) -> None:
 
 
 def joined_with_itself_by_a_foreign_key(topology: Topology) -> None:
-    """Each row asks for another row of the same table, or for itself."""
+    """Each row references another row of the same table, or itself."""
     left, _ = _tables(topology)
     left.join(left, on="a", prefix="of_").to("inner")
 
@@ -83,7 +83,7 @@ def joined_with_itself_by_a_foreign_key_or_nothing(topology: Topology) -> None:
 
 
 def joined_by_two_foreign_keys(topology: Topology) -> None:
-    """The result of one is asked for by another, and then grouped."""
+    """The result of one join is referenced by another, and then grouped."""
     left, right = _tables(topology)
     joined = left.left_join(right, on="a", prefix="r_")
     again = joined.join(right, on=coalesce(col("r_a"), col("a")).alias("by"), prefix="s_")
@@ -92,14 +92,14 @@ def joined_by_two_foreign_keys(topology: Topology) -> None:
 
 
 def joined_by_its_key_and_a_column(topology: Topology) -> None:
-    """The foreign key is made of the key and the value."""
+    """The foreign key is computed from the key and the value."""
     left, right = _tables(topology)
     by = concat(col("k"), coalesce(col("a"), "")).alias("by")
     right.join(left.group_by(k=by).aggregate(n=sum_("n")), on=by, prefix="l_").to("joined")
 
 
 def joined_with_its_count_by_a_foreign_key(topology: Topology) -> None:
-    """A change of a row is one of both tables."""
+    """Each row change affects both tables."""
     left, _ = _tables(topology)
     counted = left.group_by("a").count("c")
     left.join(counted, on="a").to("inner")
@@ -189,7 +189,7 @@ def test_kafka_streams_writes_the_same(
     ids=lambda define: define.__name__,
 )
 def test_response_for_an_unchanged_row_is_accepted(court: Court, define: Define) -> None:
-    """Its time is the same, too: the judge's rows carry it, and their hash is of all."""
+    """The timestamp is unchanged, too: rows of Kafka Streams contain and hash it."""
     court.ensure_same(plan_of(define), [*RECORDS, THE_SAME_AGAIN], "each", tasks=1)
 
 
@@ -210,7 +210,7 @@ ALIKE: Final = (476465, 1604711)
 
 
 def bucket(spark: SparkSession, key: int) -> int:
-    """Return where the kernel keeps subscriptions to a key of one BIGINT."""
+    """Return the kernel's subscription bucket of a BIGINT key."""
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no other way to the JVM
     row = bytes(8) + key.to_bytes(8, "little")
     begin = java.org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET

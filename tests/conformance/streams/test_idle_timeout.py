@@ -1,4 +1,4 @@
-"""Windows that close where no record comes: the kernel tells what the reference evaluator tells, tick by tick.
+"""Idle timeouts of windows: the kernel equals the reference evaluator, tick by tick.
 
 All share the JVM of the run.
 """
@@ -30,7 +30,7 @@ STEPS = st.lists(VISIT | st.integers(1, 60), min_size=3, max_size=14)
 
 
 def topology(windows: Windows, *, twice: bool) -> Topology:
-    """Count visits by user and window; `twice`, these counts too, behind a new key."""
+    """Count visits by user and window; with `twice`, also count these counts by a new key."""
     found = Topology("visits")
     stream = found.stream("visits", key="user STRING", value="page STRING")
     counted = stream.group_by_key().windowed_by(windows, emit="on close", idle="40 ms").count("n")

@@ -1,4 +1,4 @@
-"""Kafka Streams judges what stands beside key and value: read, written, and behind aggregates and joins.
+"""Compare record metadata with Kafka Streams: read, written, after aggregates and joins.
 
 Records come in one partition, as its driver has no other. What crossed a repartition topic has its
 place there in Kafka Streams, and in its own topic here.
@@ -64,7 +64,7 @@ def chosen_by_header(topology: Topology) -> None:
 
 @case
 def behind_a_count(topology: Topology) -> None:
-    """With a record cache the place of the last record, as the cache keeps its context."""
+    """With a record cache, results have the offset of the last record, as the cache stores it."""
     counted = topology.stream("s1", key=KEY, value=VALUE).group_by_key().count()
     counted.to_stream().with_columns(offset(), h=header("h").cast(str)).to("out")
 
@@ -101,7 +101,7 @@ def times_written(topology: Topology) -> None:
 
 @case
 def timestamps_of_a_column(topology: Topology) -> None:
-    """A deletion of a table keeps its own; a record without a number is passed over."""
+    """A table deletion keeps its timestamp; a record without a number is skipped."""
     stream = topology.stream("s1", key=KEY, value=VALUE, timestamp="n", invalid_timestamp="skip")
     stream.with_columns(at=row_time()).to("out")
     stream.group_by_key().count().to("counted")

@@ -136,12 +136,12 @@ class Court:
             assert by_key(ours) == by_key(theirs), case
         if tasks == 1 and not any(node.schema.window for node in plan.nodes):
             reference = run_by_reference(plan, batches, cache_bytes_max=cache, tasks=tasks)
-            # It goes through a source partition by partition, as order across them is nobody's.
+            # It reads a source partition by partition: partitions have no order among each other.
             assert by_key(reference) == by_key(theirs), case
 
 
 def waits_for_time(plan: Plan) -> bool:
-    """Tell if records leave when time has come, and not when they have come themselves."""
+    """Return True if records are emitted by time and not on their arrival."""
     return any(
         isinstance(node, Suppress) or (isinstance(node, AggregateNode) and node.emits_on_close)
         for node in plan.nodes
@@ -175,7 +175,7 @@ def test_kafka_streams_writes_the_same(
 def test_kafka_streams_finds_the_same_rows_of_global_tables(
     court: Court, define: Define, mode: Mode, tasks: int
 ) -> None:
-    """The keys go to three tasks, where all of them went to one of two."""
+    """Three tasks share the keys: with two, all keys belonged to one task."""
     court.ensure_same(plan_of(define), WITH_GLOBAL_ROWS, mode, tasks=tasks)
 
 
@@ -203,7 +203,7 @@ def test_kafka_streams_drops_the_same_late_records(court: Court, define: Define)
     "define", [*IN_SESSIONS, *SHAPES_IN_SESSIONS], ids=lambda define: define.__name__
 )
 def test_kafka_streams_creates_the_same_sessions(court: Court, define: Define, mode: Mode) -> None:
-    """Headers aside: Kafka Streams loses them where it has no record cache."""
+    """Headers are not compared: Kafka Streams loses them without a record cache."""
     plan = plan_of(define)
     batches, cache = batches_of(plan, SOME * 2, mode), cache_of(mode)
     theirs = court.kafka_streams(plan, batches, cache)

@@ -94,7 +94,7 @@ async def looked_up(v: str | None) -> str:
 
 
 class Forwarding(Processor):
-    """Forwards each record with whether it has a value in its key."""
+    """Forwards each record with a key that says if the value is null."""
 
     def init(self, context: Any) -> None:
         self.context = context
@@ -158,7 +158,7 @@ CASES: Final[Sequence[tuple[str, list[Seen], Build]]] = [
 
 
 def seen_by(engine: Form, build: Build) -> list[Seen]:
-    """Return what a topology writes for a row of a table and its deletion, the latter alone."""
+    """Return the output of a topology for the deletion of a table row."""
     topology = Topology("nulls")
     changes = topology.table("t", key="k STRING", value="v STRING").to_stream()
     built = build(topology, changes)
@@ -195,7 +195,7 @@ def test_null_values_reach_partitioners_topic_choosers_and_for_each(
     called: list[Any] = []
     topology = Topology("nulls")
     changes = topology.table("t", key="k STRING", value="v STRING").to_stream()
-    if engine == "reference":  # The kernel in memory calls nothing in the driver's process.
+    if engine == "reference":  # The in-memory kernel calls no functions in the driver's process.
         changes = changes.peek(lambda record: called.append(record.value))
     changes.to("out", partitioner=first)
     changes.to(call(longer), topics=["u-a"])

@@ -1,4 +1,4 @@
-"""Results that wait, on close and held back: Kafka Streams judges their order and their moment.
+"""Compare order and time of final and suppressed results with Kafka Streams.
 
 Kafka Streams lets them go once in a second at most; the judge lets them go with the record that
 closes the window, as Duolog does. Of what was held back it hands on a row as the old one that
@@ -58,7 +58,7 @@ def test_kafka_streams_suppresses_the_same_changes(
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("define", [*ON_CLOSE, *SUPPRESSED], ids=lambda define: define.__name__)
 def test_each_task_has_its_own_stream_time(court: Court, define: Define, mode: Mode) -> None:
-    """Kafka Streams has one task here, so the reference evaluator judges two."""
+    """Kafka Streams has one task here, so compare two tasks with the reference evaluator."""
     plan = plan_of(define)
     batches, cache = batches_of(plan, OF_BOTH_TABLES * 2, mode), cache_of(mode)
 
@@ -72,7 +72,7 @@ def test_each_task_has_its_own_stream_time(court: Court, define: Define, mode: M
 def test_operators_after_suppress_retract_only_emitted_rows(
     spark: SparkSession, mode: Mode
 ) -> None:
-    """Kafka Streams takes back what nobody was told, so the reference evaluator judges."""
+    """Kafka Streams retracts rows that were never emitted, so compare with the reference."""
     plan = plan_of(suppressed_and_joined)
     batches = batches_of(plan, OF_BOTH_TABLES * 2, mode)
 

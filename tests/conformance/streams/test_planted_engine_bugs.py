@@ -1,4 +1,4 @@
-"""A test of the tests: each bug that is planted here makes the engine differ from Kafka Streams.
+"""The comparison with Kafka Streams finds each bug that is planted in the engine.
 
 Bugs are planted in the kernel's sources (one line changed, compiled, loaded beside the real one)
 and in the spec that the plan is lowered to. Each names the judged case that must find it.
@@ -41,7 +41,7 @@ Spec = dict[str, Any]
 
 
 class InSpec(NamedTuple):
-    """What a wrong lowering would give instead."""
+    """The result of a wrong lowering."""
 
     bug: str
     change: Callable[[Spec], None]
@@ -126,7 +126,7 @@ def interpreted(spark: SparkSession) -> Any:
 
 @pytest.fixture(scope="module")
 def expected(kafka_streams: KafkaStreams) -> Callable[[Define, Mode], list[ByTopic]]:
-    """What Kafka Streams writes, asked once for each case."""
+    """The output of Kafka Streams, computed once for each case."""
 
     @cache
     def ask(define: Define, mode: Mode) -> list[ByTopic]:

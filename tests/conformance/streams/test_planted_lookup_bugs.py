@@ -1,4 +1,4 @@
-"""A test of the tests: bugs in global and versioned tables make the engine differ from Kafka Streams."""
+"""Tests of global and versioned tables find each bug planted in the kernel."""
 
 from pathlib import Path
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""A test of the tests of what stands beside key and value, and of rows that go: each planted bug is found."""
+"""Tests of record metadata and row expiry find each planted bug."""
 
 from pathlib import Path
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""A test of the tests of joins of streams: each bug planted in the kernel is found by a judged case."""
+"""Tests of stream-stream joins find each bug planted in the kernel."""
 
 from pathlib import Path
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Processors do what those of Kafka Streams do: when they are called by time, what their stores have, where records go."""
+"""Compare processors with Kafka Streams: punctuation, stores and forwarding."""
 
 from collections.abc import Iterator
 from random import Random
@@ -62,9 +62,9 @@ KEYS = ["a", "ab", "abc", "b", "ä", "aé", "é", "\U0001f600", "\uffff", "A", "
 
 
 def random_steps(seed: int, count: int) -> list[Step]:
-    random = Random(seed)  # noqa: S311 - of a test
+    random = Random(seed)  # noqa: S311 - test data
     keys = ["a", *random.sample(KEYS, 4)]
-    # Some begin in 1970, so that what is asked for begins before it.
+    # Some start in 1970, so that lookups start before it.
     now, steps = BASE_MS if seed % 3 else 0, list[Step]()
     for number in range(count):
         jumps = [400_000] if number % 20 == 0 else []
@@ -82,7 +82,7 @@ def random_steps(seed: int, count: int) -> list[Step]:
 
 
 def random_command(random: Random, keys: list[str], time: int, new: str) -> str | None:
-    """Return what a processor is told about a time and those around it, also where rows are just gone."""
+    """Return lookups at and around a time, also where rows have just expired."""
     at = max(0, time - random.choice([0, 7, 60_000, 120_000, 239_999, 240_000, 300_000]))
     later = at + random.choice([0, 40, 70_000])
     value = random.choice([new, new, "-"])
