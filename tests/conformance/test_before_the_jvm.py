@@ -1,4 +1,4 @@
-"""What stands in the way of a start is told before a JVM is started: each with a real broker, and no JVM."""
+"""Checks that refuse a start before the JVM starts, with a real broker and no JVM."""
 
 import fcntl
 import signal
@@ -59,12 +59,12 @@ orders.join(customers, on="customer").to("joined")
 
 
 class JvmStarted(Exception):
-    """Raised in the place of the start of a JVM."""
+    """Raised instead of starting a JVM."""
 
 
 @pytest.fixture(autouse=True)
 def topics_at_jvm_start(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
-    """The topics of the broker at the moment when the JVM would start; empty where none would."""
+    """The topics of the broker when the JVM would start; empty if it would not start."""
     seen: list[set[str]] = []
 
     def open_session(config: EngineConfig, **_: object) -> None:
@@ -98,7 +98,7 @@ def own_cluster() -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def _signals() -> Iterator[None]:
-    """A command in this process leaves its handlers behind."""
+    """Remove the handlers that a command in this process leaves."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
     for number, handler in before.items():
@@ -153,7 +153,7 @@ def test_missing_topic_is_named_with_a_similar_one(
 def test_an_address_without_a_listener_is_reported_at_once(
     tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
-    """It took 37 seconds: those of the JVM, and of a client that tries and tries."""
+    """Regression: it took 37 seconds, for the JVM and a client's retries."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -202,7 +202,7 @@ def test_a_second_process_of_the_application_is_refused(
 def test_second_process_is_refused_while_the_first_starts_its_jvm(
     cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
-    """It started a JVM of its own, and was refused 15 seconds later."""
+    """Regression: it started a JVM and was refused 15 seconds later."""
     directory = checkpoint_of(tmp_path).directory
 
     with (
@@ -226,7 +226,7 @@ def test_failed_start_releases_the_application(cluster: EmbeddedCluster, tmp_pat
 def test_closing_engine_leaves_the_application_to_the_next_one(
     cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As behind a change of the file that `duolog run --watch` runs: the next one starts, then the last one closes."""
+    """As when `duolog run --watch` reloads: the next engine starts before the last one closes."""
     monkeypatch.setattr(engine_session, "open_session", MagicMock())
     monkeypatch.setattr(claims, "claim", lambda *_, **__: None)
     monkeypatch.setattr(claims, "release", lambda directory, *_: owner.give_back(directory))
@@ -327,12 +327,12 @@ def duolog_run(where: Path, *words: str) -> Result:
 def test_run_with_its_own_broker_creates_topics(
     tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
-    """It could not succeed the first time: its broker was new, and so without the topics."""
+    """Regression: the first run always failed, because its new broker had no topics."""
     told = duolog_run(tmp_path, "--listen", "127.0.0.1:0")
 
     assert isinstance(told.exception, JvmStarted), told.output
     assert 'created missing source topic "orders"' in told.output
-    # The rows of a table are kept; records of a stream go when they are old, as everywhere.
+    # Table rows are kept; records of a stream expire by retention, as usual.
     assert topics_at_jvm_start == [{"orders", "customers", "customers is compacted"}]
 
 

@@ -1,4 +1,4 @@
-"""`duolog broker` as a person runs it: from a directory of their own, with a relative path."""
+"""`duolog broker` as a user runs it: in the current directory, with a relative path."""
 
 import json
 import signal

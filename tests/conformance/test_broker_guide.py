@@ -1,4 +1,4 @@
-"""Every command of docs/guide/broker.md runs as it stands there, in order, in a clean home.
+"""Every command of docs/guide/broker.md runs verbatim, in order, in a clean home.
 
 Only the ports differ: two of these may run at one time.
 """
@@ -71,7 +71,7 @@ def test_the_tools_of_kafka_on_the_page_run(
 
 
 def pay(bootstrap_servers: str) -> None:
-    """Leave a transactional id behind, of which the page asks."""
+    """Create the transactional id that the page queries."""
     producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": "payments"})
     producer.init_transactions(TIMEOUT_S)
     producer.begin_transaction()

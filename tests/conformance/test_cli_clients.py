@@ -1,4 +1,4 @@
-"""`duolog topics`, `produce` and `consume` against Duolog's broker, as a person calls them."""
+"""`duolog topics`, `produce` and `consume` against Duolog's broker, as a user calls them."""
 
 import base64
 import json
@@ -209,8 +209,8 @@ def test_an_unreachable_broker_is_reported_within_two_seconds(
 
     assert (done.returncode, done.stdout) == (5, "")
     assert "127.0.0.1:1: connection refused" in done.stderr
-    # A client of its own tries for 15 s. The start of Python is in it, on a machine that may be
-    # busy.
+    # A client alone retries for 15 s. The time includes the start of Python on a machine that may
+    # be busy.
     assert time.monotonic() - began < 14
 
 
@@ -264,7 +264,7 @@ def test_records_a_group_did_not_write_are_read_again(duolog: Duolog) -> None:
         assert process.wait(60) == 141
     rest = duolog(*read, "-e", "-f", r"%o\n").stdout.splitlines()
 
-    # Of 1 MB a pipe holds 64 KB: the rest was fetched and never written.
+    # A pipe buffers 64 KB of 1 MB: the rest was fetched and never written.
     assert len(rest) > 300
     assert rest[-1] == "499"
 
@@ -297,7 +297,7 @@ def test_the_last_records_are_read_by_a_negative_offset(duolog: Duolog) -> None:
 
 @pytest.mark.parametrize("outcome", ["commit", "abort", "open"])
 def test_transactions_do_not_affect_reading_to_the_end(duolog: Duolog, outcome: str) -> None:
-    """A marker takes an offset and is not a record; open transactions are not read and block no reader."""
+    """A marker takes an offset but is not a record; open transactions block no reader."""
     topic = f"settled-by-{outcome}"
     duolog("topics", "create", topic)
     producer = Producer({"bootstrap.servers": duolog.bootstrap_servers, "transactional.id": topic})

@@ -1,4 +1,4 @@
-"""`duolog groups` against Duolog's broker, as a person calls it."""
+"""`duolog groups` against Duolog's broker, as a user calls it."""
 
 import json
 import signal

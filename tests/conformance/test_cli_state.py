@@ -1,4 +1,4 @@
-"""`duolog state` as a person calls it: what needs a broker, and what needs a JVM."""
+"""`duolog state` as a user calls it: commands with a broker, and with a JVM."""
 
 import json
 import shutil
@@ -42,7 +42,7 @@ def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
 
 
 def topics(servers: str, of: Collection[str]) -> list[str]:
-    """Return which of these topics there are; a query that lost its broker may find this one at the same port."""
+    """Return the existing ones of these topics; other queries may create topics here."""
     listed = Duolog(servers)("topics", "list", "-o", "json").stdout
     return sorted(row["topic"] for row in json.loads(listed) if row["topic"] in of)
 
@@ -90,7 +90,7 @@ def test_reset_deletes_only_the_state_of_its_application(
 def test_reset_works_from_topics_without_a_checkpoint(
     broker: BrokerProcess, tmp_path: Path
 ) -> None:
-    """A changed program was refused with the changelogs of a lost checkpoint, and so was the reset that the refusal named."""
+    """Regression: the reset that the error suggested was refused, too, for a changed program."""
     servers = broker.bootstrap_servers
     client, duolog = Client(servers), Duolog(servers)
     data = tmp_path / "data"
@@ -167,7 +167,7 @@ def keep_in_kafka(servers: str, data: Path, name: str, upgraded: str = "") -> No
 def test_state_is_dumped_and_restored_unless_the_application_runs(
     broker: BrokerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a relative data directory; each command with a JVM has minutes, as many may start at once here."""
+    """Use a relative data directory; JVM commands have minutes, as several may start at once."""
     servers = broker.bootstrap_servers
     monkeypatch.chdir(tmp_path)
     Path("shop.py").write_text(PROGRAM)
@@ -228,7 +228,7 @@ def test_state_is_dumped_and_restored_unless_the_application_runs(
 
 @contextmanager
 def running(servers: str) -> Iterator[None]:
-    """Run the program of `shop.py` in a process of its own."""
+    """Run the program `shop.py` in a separate process."""
     words = ["run", "shop.py", "-b", servers, "--data", "data", "--set", "state.changelog=on"]
     words += ["--mode", "micro-batch"]
     runs = subprocess.Popen(
@@ -244,5 +244,5 @@ def running(servers: str) -> Iterator[None]:
 def _totals(client: Client) -> dict[str | None, str | None]:
     try:
         return {row.key_text: row.value_text for row in client.read("totals")}
-    except Exception:  # noqa: BLE001 - it is made by the start that is waited for
+    except Exception:  # noqa: BLE001 - the awaited start creates it
         return {}

@@ -1,4 +1,4 @@
-"""Each exit status that `duolog --help` promises, from commands as a person calls them."""
+"""Each exit status that `duolog --help` documents, from commands as a user calls them."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The page of the data directory knows each file, and a broker starts without those that it calls removable."""
+"""The data directory's page lists each file; a broker starts without the removable ones."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ TIMEOUT_S: Final = 30
 
 
 def rows(section: str) -> dict[str, str]:
-    """Return what the table of a section says about removing each file, by its name."""
+    """Return the table column about removing each file, by file name."""
     table = PAGE.read_text().split(f"## {section}\n")[1].split("\n## ")[0]
     found = re.findall(r"^\| (`.*?) \| .*? \| (.*?) \|$", table, re.MULTILINE)
     names = {named: told for cell, told in found for named in re.findall(r"`([^`]+)`", cell)}
@@ -31,7 +31,7 @@ def rows(section: str) -> dict[str, str]:
 
 
 def pattern(name: str) -> re.Pattern[str]:
-    """Return what the name of a row stands for: ID, P, N and NAME for any, `*` for any part."""
+    """Return the pattern of a row's name: ID, P, N, NAME match any text, `*` any part."""
     text = re.escape(name).replace(r"\*", "[^/]*")
     for word, any_of in (
         ("NAME", "[^/]+"),
@@ -41,12 +41,12 @@ def pattern(name: str) -> re.Pattern[str]:
         ("N", r"\d{20}"),
     ):
         text = re.sub(rf"\b{word}\b", any_of.replace("\\", r"\\"), text)
-    # A name without its directory stands beside the one before it, and a directory for all in it.
+    # A name without a directory is next to the previous one; a directory covers its contents.
     return re.compile(rf"(?:.*/)?{text}{'.*' if name.endswith('/') else ''}")
 
 
 def undescribed(directory: Path, section: str) -> list[str]:
-    """Return the files below a directory that no row of a section speaks of."""
+    """Return the files below a directory that no row of a section lists."""
     known = [pattern(name) for name in rows(section)]
     files = (str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file())
     return [file for file in files if not any(one.fullmatch(file) for one in known)]

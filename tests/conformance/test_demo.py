@@ -1,4 +1,4 @@
-"""The main job: flights through a broker, Spark and two tables, compared with one batch."""
+"""Compare the demo (flights through a broker, Spark and two tables) with one batch."""
 
 import json
 import signal
@@ -50,7 +50,7 @@ def wait_until_nothing_names(directory: Path) -> None:
 def end_by_signal(
     data_dir: Path, number: signal.Signals, status: int, *, events_before: int = 0
 ) -> int:
-    """Start the demo, send it a signal when it counts more than before, and has committed; return the count."""
+    """Start the demo, signal it after it counted and committed more; return the count."""
     words = demo(data_dir, "--mode", "micro-batch", "--rate", "300", "--limit", "200000")
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
@@ -61,7 +61,7 @@ def end_by_signal(
 
         process.send_signal(number)
 
-        # A first run writes the JVM's archive of classes as it ends, seconds of a processor.
+        # The first run writes the class archive when it stops, which takes seconds of CPU time.
         assert process.wait(TIMEOUT_S) == status
     wait_until_nothing_names(data_dir.resolve())
     return int(events)
@@ -75,7 +75,7 @@ def commits_in(data_dir: Path) -> int:
 def test_tables_equal_the_batch_after_a_stop_and_a_kill(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One data directory, relative as users write it, in both modes: each start takes long."""
+    """One relative data directory for both modes, because each start takes long."""
     monkeypatch.chdir(tmp_path)
     data = Path("data")
     events = end_by_signal(data, signal.SIGINT, 130)

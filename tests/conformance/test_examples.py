@@ -1,4 +1,4 @@
-"""Each program under `examples/` runs by itself, ends well, and says what to notice.
+"""Each program under `examples/` runs alone, succeeds, and prints what to notice.
 
 Those that need nothing but the JVM of the test run are in `test_examples_on_one_jvm.py` too; here
 they start their own with `--deep`, as does a program that takes minutes.
@@ -54,7 +54,7 @@ def test_example_runs_by_itself(name: str) -> None:
     "words", [["-k", "not engine"], pytest.param(["-k", "engine"], marks=pytest.mark.deep)]
 )
 def test_the_tests_of_a_topology_pass(words: list[str]) -> None:
-    """As the examples' README says it, but for the one that starts a JVM: that is for `--deep`."""
+    """Run the command of the examples' README, without the JVM test, which needs `--deep`."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, "examples/testing"],
         cwd=EXAMPLES.parent,

@@ -1,4 +1,4 @@
-"""The examples in SQL: each passes as a test, and writes to its topics what the one in Python writes of the same records."""
+"""SQL examples pass as tests and write the same records as their Python versions."""
 
 import runpy
 from typing import Any, Final
@@ -31,7 +31,7 @@ TIMES_DIFFER: Final = ("last-seen",)
 
 
 class Reader:
-    """Reads the records of one stream or table of SQL."""
+    """Reads the records of a SQL stream or table."""
 
     def __init__(self, source: SourceInfo) -> None:
         formats = plan_format(source.key_format), plan_format(source.value_format)

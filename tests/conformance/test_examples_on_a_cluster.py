@@ -1,4 +1,4 @@
-"""The programs of `examples/` in Python on a Spark cluster of two workers: the environment says where, nothing else.
+"""Run the Python examples on a Spark cluster of two workers, set by the environment only.
 
 Each says what it says in one process, and its executors leave their work directories with the
 workers.

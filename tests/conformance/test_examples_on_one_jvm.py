@@ -1,4 +1,4 @@
-"""Programs under `examples/` in the process of the test run, which saves each the start of a JVM."""
+"""Run `examples/` in the process of the test run, which saves the start of a JVM for each."""
 
 import runpy
 

@@ -1,6 +1,6 @@
-"""What stands in the guides runs to the letter: every command, every program, every line that is shown.
+"""Run the guides verbatim: every command, every program, every line of output.
 
-`broker.md` has its own, for the tools of Kafka in it.
+`broker.md` has a separate test, because it contains commands of Kafka's tools.
 """
 
 import re

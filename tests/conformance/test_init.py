@@ -19,7 +19,7 @@ CONSUME: Final = "duolog consume revenue-by-city --from-beginning"
 
 @pytest.fixture
 def newcomer(tmp_path: Path) -> Iterator[Reader]:
-    """A user with an empty home, in a project that has just been made."""
+    """A user with an empty home, in a newly created project."""
     someone = Reader(tmp_path / "home")
     someone.type("duolog init shop")
     someone.home /= "shop"
@@ -33,7 +33,7 @@ def commands(newcomer: Reader) -> list[str]:
 
 
 def consume_until(newcomer: Reader, command: str, text: str) -> None:
-    """Type a command that runs until Ctrl-C, and check that it prints `text`."""
+    """Run a command until Ctrl-C, and check that it prints `text`."""
     deadline = time.monotonic() + TIMEOUT_S
     while text not in (printed := newcomer.type(f"timeout 3 {command} || true")):
         assert time.monotonic() < deadline, printed

@@ -1,4 +1,4 @@
-"""Internal topics of an application on a broker: what is found there is looked at, without Spark."""
+"""Checks of an application's internal topics on a broker, without Spark."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,7 +85,7 @@ def test_changelog_with_retention_is_refused_until_it_is_compacted(
 def test_state_of_a_hundred_thousand_starts_is_written_and_read(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    """Their list has more than a client's message.max.bytes, which is a million where it is left alone."""
+    """The list exceeds a client's default message.max.bytes of one million."""
     state = state_of(cluster, tmp_path, "often")
     begin(state)
     generations = [(number, number * 30) for number in range(1, 100_000)]

@@ -1,4 +1,4 @@
-"""`--log-format json`: every line on standard error is an object, whatever a command and its JVM have to say."""
+"""`--log-format json`: commands and their JVM write only JSON objects to standard error."""
 
 import json
 import signal
@@ -36,7 +36,7 @@ CREATE STREAM twice AS SELECT id, n * 2 AS twice FROM numbers;
 
 
 class Running:
-    """A command that stays, and what it has written to standard error so far."""
+    """A running command, and its standard error so far."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
@@ -58,7 +58,7 @@ class Running:
         assert found, f"no line has {part!r}: {self.lines}"
 
     def end(self) -> list[dict[str, Any]]:
-        """End it as Ctrl-C does, and return all lines as objects."""
+        """Stop it with SIGINT, and return all lines as objects."""
         self.process.send_signal(signal.SIGINT)
         self.process.wait(WAIT_S)
         self._thread.join(WAIT_S)
@@ -125,7 +125,7 @@ def test_each_log_line_of_a_failing_command_is_an_object(
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("command", ["run", "sql"])
 def test_each_log_line_of_a_running_application_is_an_object(tmp_path: Path, command: str) -> None:
-    """A JVM that starts, records that fail, and an end; what functions print goes to standard output."""
+    """JVM start, failed records and stop; the output of functions goes to standard output."""
     (tmp_path / "app.py").write_text(TOPOLOGY)
     (tmp_path / "app.sql").write_text(SQL)
     with EmbeddedCluster() as cluster:
@@ -150,7 +150,7 @@ def test_each_log_line_of_a_running_application_is_an_object(tmp_path: Path, com
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("command", ["run", pytest.param("sql", marks=pytest.mark.deep)])
 def test_ctrl_c_during_a_jvm_call_logs_no_traceback(tmp_path: Path, command: str) -> None:
-    """py4j logged `KeyboardInterrupt while sending command.` as an error, with its own lines of code."""
+    """Regression: py4j logged `KeyboardInterrupt while sending command.` with a traceback."""
     (tmp_path / "app.py").write_text(TOPOLOGY)
     (tmp_path / "app.sql").write_text(SQL)
     with EmbeddedCluster() as cluster:
@@ -158,7 +158,7 @@ def test_ctrl_c_during_a_jvm_call_logs_no_traceback(tmp_path: Path, command: str
         assert duolog("topics", "create", "numbers").returncode == 0
         file = ("run", "app.py") if command == "run" else ("sql", "-f", "app.sql")
         with running(tmp_path, *file, "-b", cluster.bootstrap_servers, "--data", "data") as process:
-            # Spark is made by one call, in the middle of which it listens beside py4j.
+            # Spark starts in one call, during which it listens in addition to py4j.
             waiting.wait_until(
                 lambda: not (ports_of_java(process.process.pid) < 2), lambda: process.lines, WAIT_S
             )
@@ -171,7 +171,7 @@ def test_ctrl_c_during_a_jvm_call_logs_no_traceback(tmp_path: Path, command: str
 
 
 def ports_of_java(parent: int) -> int:
-    """Return at how many ports the JVM listens that a process has started."""
+    """Return the number of listening ports of the JVM that a process started."""
     rows = [
         line.split()
         for name in ("tcp", "tcp6")

@@ -1,4 +1,4 @@
-"""What is seen of records that were not read yet, by one client look after look."""
+"""Repeated peeks at unread records with one client."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ BEGIN_MS: Final = 1_700_000_000_000
 
 
 def test_every_peek_sees_a_partition_not_only_the_first() -> None:
-    """The second look waited for all its time, ten seconds at each start of a query, and saw nothing."""
+    """Regression: the second peek waited ten seconds at each start and saw nothing."""
     with EmbeddedCluster(settings={"durability": "os"}) as cluster:
         client = Client(cluster.bootstrap_servers)
         client.create_topic("a", partitions=2)

@@ -1,4 +1,4 @@
-"""Topics that are called like the marker of an application, on a broker; the kernel is played."""
+"""Topics with the name of an application's marker, on a broker; the kernel is a mock."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 def open_transactions(cluster: EmbeddedCluster, directory: Path, name: str) -> MagicMock:
-    """Begin to write exactly once; return the kernel's door."""
+    """Start exactly-once writes; return the mock of the kernel's entry point."""
     session = MagicMock()
     kernel: MagicMock = session.kernel.return_value
     kernel.markers.return_value = kernel.open.return_value = "{}"
@@ -90,7 +90,7 @@ def test_existing_and_missing_marker_topics_are_accepted(
 
 @pytest.mark.parametrize("owners", [0, 49, 60, 6000])
 def test_marker_is_found_after_many_later_starts(cluster: EmbeddedCluster, owners: int) -> None:
-    """Each start writes its owner: an application that has started often and committed nothing has its marker far back."""
+    """Each start writes its owner, so the marker can be far from the end of the topic."""
     topic = f"often{owners}-epochs"
     client = Client(cluster.bootstrap_servers)
     client.create_topic(topic, partitions=1, configs=COMPACTED)

@@ -1,4 +1,4 @@
-"""What a person is told where a partition is refused for damage: by commands, and before a query starts."""
+"""Errors for a partition refused as damaged: in commands, and before a query starts."""
 
 import subprocess
 import sys
@@ -48,7 +48,7 @@ def consume(cluster: EmbeddedCluster, *options: str) -> "subprocess.CompletedPro
 def test_other_partitions_are_read_and_the_leaderless_one_is_named(
     cluster: EmbeddedCluster, options: list[str]
 ) -> None:
-    """It ended with "_UNKNOWN_PARTITION: Local: Unknown partition"."""
+    """Regression: it failed with "_UNKNOWN_PARTITION: Local: Unknown partition"."""
     done = consume(cluster, *options)
 
     assert done.returncode == 0, done.stderr
@@ -67,7 +67,7 @@ def test_reading_the_leaderless_partition_explains_where_to_look(cluster: Embedd
 def test_application_reports_a_leaderless_partition_before_its_jvm_starts(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    """It ended after 77 s: it "finds no broker"."""
+    """Regression: it failed after 77 s with "finds no broker"."""
     topology = Topology("counted")
     topology.stream("orders", key="k STRING", value="n BIGINT").group_by_key().count("n").to("out")
     servers = cluster.bootstrap_servers

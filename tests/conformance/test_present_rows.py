@@ -1,4 +1,4 @@
-"""Present rows of tables, read from their topics on a real broker: frames, names, a notebook."""
+"""Read the current rows of tables from a real broker: frames, names, a notebook."""
 
 import datetime as dt
 import re
@@ -79,7 +79,7 @@ def test_the_last_record_of_each_key_is_its_row(
 def test_uncommitted_records_are_not_rows(
     cluster: EmbeddedCluster, client: Client, tmp_path: Path
 ) -> None:
-    """The end of a topic with an open transaction is before it, and the reader does not wait for more."""
+    """The reader stops at the last stable offset, before the open transaction."""
     client.create_topic("paid")
     servers = {"bootstrap.servers": cluster.bootstrap_servers}
     producer = Producer({**servers, "transactional.id": "present-rows"})
@@ -144,7 +144,7 @@ VALUE = (
 
 @pytest.fixture(scope="module")
 def typed(cluster: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory) -> Table:
-    """A table with a column of each type: a row of values, and one of nulls. Its topology runs."""
+    """A running topology's table with columns of all types: a row of values, one of nulls."""
     client = Client(cluster.bootstrap_servers)
     client.create_topic("typed")
     client.produce("typed", "a", VALUE)
@@ -307,7 +307,7 @@ def test_missing_topic_raises_a_readable_error(cluster: EmbeddedCluster, tmp_pat
 
 
 def test_unreachable_broker_is_reported_at_once(tmp_path: Path) -> None:
-    """A client tries for 15 seconds, and a notebook's cell stood still for them."""
+    """Regression: a client retries for 15 seconds, which blocked a notebook's cell."""
     topology, table = users("unreachable")
     address = f"127.0.0.1:{free_port()}"
     topology.running = Application(topology, bootstrap_servers=address, data_dir=tmp_path)
@@ -353,7 +353,7 @@ def test_repr_shows_why_rows_cannot_be_read(cluster: EmbeddedCluster, tmp_path: 
 
 
 class Notebook(ModuleType):
-    """Stands for `IPython.display`: keeps what is shown."""
+    """Replaces `IPython.display`: collects the displayed HTML."""
 
     def __init__(self) -> None:
         super().__init__("IPython.display")
@@ -462,7 +462,7 @@ def test_table_of_a_running_application_returns_its_written_rows(
 
 
 def _soon(read: Any, wanted: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Read until what is wanted has come: real time writes a moment after it has read."""
+    """Read until the expected rows exist: real time writes some time after it reads."""
     deadline = time.monotonic() + 60
     while (found := read()) != wanted and time.monotonic() < deadline:
         time.sleep(0.1)

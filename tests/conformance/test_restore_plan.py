@@ -1,4 +1,4 @@
-"""What a restore would do, by what is on a broker: no JVM, and nothing is changed."""
+"""Plan a restore from the state of a broker, without a JVM and without changes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +33,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 class Kept:
-    """An application with a count, as its first start and a commit have left it on the broker; its checkpoint is lost."""
+    """The topics of an application with a count after one commit; its checkpoint is lost."""
 
     def __init__(self, cluster: EmbeddedCluster, directory: Path, name: str) -> None:
         self.name, servers = name, cluster.bootstrap_servers

@@ -1,4 +1,4 @@
-"""`duolog sql` as a person and as a program use it, against a broker."""
+"""`duolog sql` for users and programs, against a broker."""
 
 import fcntl
 import os
@@ -54,7 +54,7 @@ class Terminal:
         os.write(self._file, text.encode())
 
     def wait_for(self, text: str) -> None:
-        """Wait until a text is shown behind what was waited for before."""
+        """Wait until a text is shown after the previous match."""
         deadline = time.monotonic() + TIMEOUT_S
         while text not in self.shown:
             assert time.monotonic() < deadline, f"{text!r} is not in {self.shown!r}"
@@ -75,9 +75,9 @@ class Terminal:
             return True
         try:
             data = os.read(self._file, 65536)
-        except OSError:  # How Linux tells that the other side is gone.
+        except OSError:  # Linux reports a closed terminal with EIO.
             return False
-        if b"\x1b[6n" in data:  # The shell asks where the cursor is.
+        if b"\x1b[6n" in data:  # The shell queries the cursor position.
             self.type("\x1b[1;1R")
         self.shown += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", data.decode()).replace("\r", "")
         return bool(data)
@@ -98,7 +98,7 @@ def test_program_receives_rows_and_an_exit_status(duolog: Duolog) -> None:
 
 
 def test_first_answer_imports_no_heavy_modules_and_no_planner(duolog: Duolog) -> None:
-    """The catalog has a stream, which is read from the command topic: a query's plan would be made by who plans."""
+    """The catalog has a stream from the command topic; only a query would load the planner."""
     program = (
         "import sys; from duolog.cli.main import main\n"
         f"status = main(['sql', '-b', {duolog.bootstrap_servers!r}, '-e', 'SHOW STREAMS'])\n"
@@ -138,7 +138,7 @@ def test_interactive_shell_reads_multiline_statements_help_and_exit(
     shell.type("SELECT nothing\x03")
     shell.wait_for("sql>")
     shell.type("DESCRIBE fl\t")
-    shell.wait_for("ights")  # A terminal that was drawn before gets the rest alone.
+    shell.wait_for("ights")  # Only the changed part is drawn again.
     shell.type(";\r")
     shell.wait_for("DELAY")
     shell.wait_for("sql>")

@@ -1,4 +1,4 @@
-"""Logs that have become shorter than positions in them, on a broker whose data is replaced by an older copy."""
+"""Positions beyond the end of truncated logs, after an older copy of the broker's data."""
 
 import shutil
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ ABORTED: Final = 300
 
 
 class Logs:
-    """A broker with a topic of two partitions, an older copy of its data, and an application that has read it."""
+    """A broker with a two-partition topic, a backup, and an application that has read it."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -51,7 +51,7 @@ class Logs:
                 client.produce(topic, f"k{number}", f"{of} {number}")
 
     def restore(self, starts: int = 1) -> None:
-        """Replace the broker's data by the copy; its leader epochs count from there."""
+        """Restore the broker's data from the backup; leader epochs continue from there."""
         self.cluster.stop()
         shutil.rmtree(self.directory / "broker")
         shutil.copytree(self.directory / "backup", self.directory / "broker")
@@ -63,7 +63,7 @@ class Logs:
     def watch(self, changelogs: tuple[str, ...] = ()) -> TruncationWatch:
         topics = TopicReader(self.cluster.bootstrap_servers, {})
         internal = dict.fromkeys(changelogs, 1)
-        # A broker that has just come back takes its time on a busy machine.
+        # A restarted broker is slow on a busy machine.
         return TruncationWatch(topics, self.checkpoint, internal, "Write it anew.", glance_s=60.0)
 
     @property
@@ -85,7 +85,7 @@ def logs(tmp_path: Path) -> Iterator[Logs]:
 
 
 def test_log_that_ends_before_a_position_is_refused(logs: Logs) -> None:
-    """The application said that it had caught up, and skipped all new records up to the position."""
+    """Regression: the application reported caught up, and skipped records up to the position."""
     read = logs.positions
     logs.watch().ensure_whole(read)
     logs.restore()
@@ -154,7 +154,7 @@ def test_unchanged_log_is_accepted(logs: Logs) -> None:
 
 
 def test_last_record_is_found_before_many_aborted_records(logs: Logs) -> None:
-    """A mark then had an epoch only: a log that was replaced and grew over the position again was not noticed."""
+    """Regression: the mark had an epoch only, so a replaced and regrown log went unnoticed."""
     servers = logs.cluster.bootstrap_servers
     read = logs.positions["in"][0]
     producer = Producer({"bootstrap.servers": servers, "transactional.id": "aborts"})
@@ -162,7 +162,7 @@ def test_last_record_is_found_before_many_aborted_records(logs: Logs) -> None:
     producer.begin_transaction()
     for number in range(ABORTED):
         producer.produce("in", f"aborted {number}", partition=0)
-    producer.flush(DEADLINE_S)  # What is not written yet is not aborted but dropped.
+    producer.flush(DEADLINE_S)  # Unsent records are dropped, not aborted.
     producer.abort_transaction(DEADLINE_S)
     end = logs.positions["in"][0]
     assert end > read + ABORTED
@@ -175,7 +175,7 @@ def test_last_record_is_found_before_many_aborted_records(logs: Logs) -> None:
 
 
 def test_last_record_before_a_position_excludes_the_position(logs: Logs) -> None:
-    """A mark of the record after it would be about a record that was not read."""
+    """A mark of the next record would describe a record that was not read."""
     servers = logs.cluster.bootstrap_servers
     producer = Producer({"bootstrap.servers": servers, "transactional.id": "one"})
     producer.init_transactions(DEADLINE_S)
@@ -203,7 +203,7 @@ def test_log_of_only_aborted_records_is_read_once(
         producer.begin_transaction()
         for number in range(ABORTED):
             producer.produce("aborted", f"aborted {number}")
-        producer.flush(DEADLINE_S)  # What is not written yet is not aborted but dropped.
+        producer.flush(DEADLINE_S)  # Unsent records are dropped, not aborted.
         producer.abort_transaction(DEADLINE_S)
     looks = RecordChecks(servers, {})
     assert looks.last_before({("aborted", 0): ABORTED + 1}) == {}
@@ -228,7 +228,7 @@ def test_records_deleted_by_retention_are_not_reported(logs: Logs) -> None:
 
 
 def test_recreated_topic_is_left_to_another_check(logs: Logs) -> None:
-    """Another check refuses it, in its own words."""
+    """Another check refuses a recreated topic, with its own message."""
     read = logs.positions
     logs.watch().look(read, read, logs.ids())
     admin = AdminClient({"bootstrap.servers": logs.cluster.bootstrap_servers})
@@ -239,7 +239,7 @@ def test_recreated_topic_is_left_to_another_check(logs: Logs) -> None:
 
 
 def test_changelog_that_lost_entries_is_refused(logs: Logs) -> None:
-    """A restore would have brought back older state, without a word."""
+    """Regression: a restore would have silently returned older state."""
     logs.watch(("totals-changelog",)).look({}, {}, logs.ids())
     logs.restore()
     logs.write(2)
@@ -255,7 +255,7 @@ def test_changelog_that_lost_entries_is_refused(logs: Logs) -> None:
 
 
 def test_changelog_that_grew_past_its_position_again_is_refused(logs: Logs) -> None:
-    """Its marks have no record: the leader epoch alone shows it."""
+    """Its marks have no record: only the leader epoch reveals it."""
     logs.watch(("totals-changelog",)).look({}, {}, logs.ids())
     logs.restore(starts=3)
     logs.write(READ, of="later order")

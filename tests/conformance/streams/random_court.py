@@ -126,7 +126,7 @@ _NOT_JUDGED: Final = {
     *("MAP_PUT", "MAP_CONCAT", "VALUES_ADD_WITHIN", "VALUES_COUNTS", "VALUES_PAIRS"),
     *("SKETCH_ADD", "SKETCH_MERGE", "SKETCH_DISTINCT", "BUCKET", "QUANTILE", "SQRT"),
 }
-"""Steps of aggregates that the judge does not know."""
+"""Steps of aggregates that the judge does not support headers."""
 
 
 def is_not_in_streams(plan: Plan) -> bool:

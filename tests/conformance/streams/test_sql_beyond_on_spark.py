@@ -1,4 +1,4 @@
-"""What ksqlDB does not have, in persistent queries on real Spark: headers, several topics, dead letters, global tables, rows that go."""
+"""SQL extensions on Spark: headers, several topics, dead letters, global tables, row TTL."""
 
 import json
 from collections.abc import Iterator
@@ -80,7 +80,7 @@ def test_headers_topics_dead_letters_and_global_tables_in_one_service(engine: Sq
     assert (letter.key, letter.value) == (b"bad", b"{no json")
     assert dict(letter.headers)["trace"] == b"\x00\xff"
     assert dict(letter.headers)["__streams.errors.topic"] == b"rides-us"
-    # What goes to the dead letters is told there; the other query has none of its own.
+    # Dead letters contain their own reason; the other query has no dead-letter topic.
     wait_for(lambda: len(client.read("far_ksql_processing_log")) == 1)
     (entry,) = client.read("far_ksql_processing_log")
     assert b"CTAS_REGIONS_1" in (entry.value or b"")
@@ -90,7 +90,7 @@ def test_headers_topics_dead_letters_and_global_tables_in_one_service(engine: Sq
 
 
 def see_a_query_that_is_replaced(engine: SqlEngine, client: Client) -> None:
-    """It computes one more aggregate, which knows the records that the query before it has read."""
+    """The replacement has one more aggregate, which includes records read by the old query."""
     wait_for(lambda: _regions(client)["rides-us"]["N"] == 1)
     before = _regions(client)["rides-eu"]["N"]
     text = """CREATE OR REPLACE TABLE regions AS
@@ -115,7 +115,7 @@ def _regions(client: Client) -> dict[str, dict[str, int]]:
 
 
 def see_rows_that_go(engine: SqlEngine, client: Client) -> None:
-    """Delete a row of the global table: the next record does not find it."""
+    """Delete a row of the global table: the next record must not find it."""
     said(engine, "DELETE FROM towns WHERE name = LCASE('X') || UCASE('onn');")
     said(engine, "DELETE FROM towns WHERE name IN ('BONN');")
     wait_for(lambda: _people_of_the_next(engine, client) is None)
@@ -127,7 +127,7 @@ def see_rows_that_go(engine: SqlEngine, client: Client) -> None:
 
 
 def _people_of_the_next(engine: SqlEngine, client: Client) -> object:
-    """Send another ride to Bonn, and return how many people it is told to have."""
+    """Send another ride to Bonn, and return its joined population."""
     before = len(client.read("TOLD"))
     said(engine, "INSERT INTO eu (id, town) VALUES ('4', 'bonn');")
     wait_for(lambda: len(client.read("TOLD")) > before)

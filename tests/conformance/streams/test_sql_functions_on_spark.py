@@ -1,4 +1,4 @@
-"""Functions of users' in persistent queries on real Spark: called, replaced, and gone with their module."""
+"""User-defined functions in persistent queries on Spark: called, replaced, and removed."""
 
 import json
 import sys
@@ -103,7 +103,7 @@ def test_functions_are_called_replaced_and_reported_missing(
             rows = said(engine, "SELECT price(pieces) AS p FROM sales EMIT CHANGES LIMIT 1;")
             assert rows[0] in ([(3.0,)], [(None,)])
 
-            # What is replaced is called from now on, by workers that had the module.
+            # Workers that had loaded the module call the replacement from now on.
             module.write_text(MODULE.replace("12 / pieces", "-12 / pieces"))
             said(engine, "CREATE OR REPLACE FUNCTION price FROM 'stall:price';")
             assert engine.wait_settled(WAIT_S)

@@ -1,4 +1,4 @@
-"""Persistent queries of SQL on real Spark: they live through a restart, a data directory that is gone, and a failure beside them."""
+"""Persistent SQL queries on Spark survive a restart, a lost data directory, a failed query."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ CREATE TABLE totals AS SELECT name, SUM(n) AS total FROM orders GROUP BY name;
 
 
 class Shop:
-    """One service on one broker, whose engine comes and goes."""
+    """One service on one broker, whose engine is restarted."""
 
     def __init__(self, cluster: EmbeddedCluster, data: Path) -> None:
         self.client = Client(cluster.bootstrap_servers)
@@ -83,7 +83,7 @@ def test_queries_survive_a_restart_lost_data_and_a_failed_query(
         shop.order("a", 20)
         wait_for(lambda: (shop.total("a"), shop.larges()) == (20, [20]))
 
-        # A function in a row is computed where queries compute it.
+        # INSERT VALUES evaluates functions in the engine, as queries do.
         said(engine, "INSERT INTO orders (name, n) VALUES (LCASE('B'), 3);")
         wait_for(lambda: shop.total("b") == 3)
 
@@ -97,7 +97,7 @@ def test_queries_survive_a_restart_lost_data_and_a_failed_query(
         assert entry["message"]["deserializationError"]["topic"] == "orders"
         assert entry["message"]["deserializationError"]["target"] == "value"
 
-        # What it kept, it goes on from: behind a pause, too, and with another condition.
+        # It continues from its state, also after a pause and with another condition.
         said(engine, "PAUSE CTAS_TOTALS_1;")
         assert engine.wait_settled(WAIT_S)
         shop.order("a", 4)
@@ -125,7 +125,7 @@ def test_queries_survive_a_restart_lost_data_and_a_failed_query(
 
 
 def see_a_failure_that_harms_no_other(shop: Shop) -> None:
-    """Damage the checkpoint of one query, and mend it while its engine runs."""
+    """Damage the checkpoint of one query, and repair it while its engine runs."""
     pin = next(shop.data.glob("*/checkpoints/CSAS_LARGE_0/application.json"))
     kept = pin.read_text()
     pin.write_text("{}")

@@ -1,4 +1,4 @@
-"""What queries of SQL keep: changelogs of two services on one cluster, a replaced query that is rebuilt beside, a lost checkpoint."""
+"""State of SQL queries: changelogs of two services, a rebuilt query, a lost checkpoint."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ WITH (kafka_topic='orders', partitions=2, value_format='json');"""
 
 
 class Service:
-    """One service on a broker, whose engine comes and goes."""
+    """One service on a broker, whose engine is restarted."""
 
     def __init__(
         self, cluster: EmbeddedCluster, data: Path, name: str, changelog: str = "on"
@@ -65,7 +65,7 @@ class Service:
         )
 
     def wait_committed(self, spark_dir: str = "spark") -> None:
-        """Wait until what was written is committed too, and the query has nothing to do."""
+        """Wait until all results are committed and the query is idle."""
         wait_for(lambda: any(self.checkpoint.glob(f"{spark_dir}/commits/[0-9]*")))
         offsets, commits = (self.checkpoint / spark_dir / log for log in ("offsets", "commits"))
         wait_for(lambda: len([*offsets.glob("[0-9]*")]) == len([*commits.glob("[0-9]*")]))
@@ -95,7 +95,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 def test_services_on_one_cluster_restore_from_their_own_changelogs(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    """Their queries have the same ids, so their topics had the same names."""
+    """Regression: their queries have the same ids, so their topics had the same names."""
     assert spark is not None, "the engine finds the session of this run"
     sums = Service(cluster, tmp_path / "one", "one_")
     counts = Service(cluster, tmp_path / "two", "two_")
@@ -104,7 +104,7 @@ def test_services_on_one_cluster_restore_from_their_own_changelogs(
         with service.open() as engine:
             said(engine, "SET 'auto.offset.reset' = 'earliest';" + ORDERS)
             said(engine, "CREATE " + TOTALS.format(service.name, what))
-            wait_for(lambda: service.total("a") == total)  # noqa: B023 - it is asked here
+            wait_for(lambda: service.total("a") == total)  # noqa: B023 - called in this iteration
             service.wait_committed()
     assert len(sums.internal_topics()) == 2
     assert sums.internal_topics() == counts.internal_topics()
@@ -133,7 +133,7 @@ def test_replaced_aggregate_is_rebuilt_alongside_the_running_query(
 
     def watched(upgrading: Upgrader, lowered: Lowered) -> None:
         beside(upgrading, lowered)
-        # The query before it tells results while this one has caught up, and has not taken its
+        # The old query still emits results while the new one has caught up but not taken its
         # place.
         shop.order("b", 7)
         wait_for(lambda: shop.total("b") == 7)

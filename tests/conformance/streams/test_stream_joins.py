@@ -1,4 +1,4 @@
-"""Kafka Streams judges joins of streams: the kernel and the reference evaluator, record for record.
+"""Compare stream-stream joins with Kafka Streams, record by record.
 
 What is different on purpose: to save iterators Kafka Streams looks for records without a partner
 once a second, by the wall clock, and not before a time that it remembers wrongly. Here they are
@@ -49,7 +49,7 @@ RECORDS: dict[Mode, list[RawRecord]] = {
 @pytest.mark.parametrize(
     ("define", "mode"),
     [
-        # Only where something is aggregated does the record cache, or the end of a micro-batch,
+        # The record cache and the end of a micro-batch only matter for aggregates.
         # matter.
         pytest.param(define, mode, id=f"{define.__name__}-{mode}")
         for define in STREAM_JOINS

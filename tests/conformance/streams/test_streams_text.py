@@ -1,4 +1,4 @@
-"""`describe("kafka-streams")` beside what Kafka Streams prints for the same topology.
+"""Compare `describe("kafka-streams")` with the description that Kafka Streams prints.
 
 Compared is what both texts say of sources, sinks, stores and the arrows between them, by
 sub-topology. Other on purpose, and left out: names; processors without a store, of which the judge
@@ -38,7 +38,7 @@ from topologies import KEY, VALUE
 
 
 def taken_for_a_table(topology: Topology) -> None:
-    """A stream under a new key, taken for a table that is looked up: Streams keeps no other."""
+    """A rekeyed stream converted to a table that is looked up: Streams stores no others."""
     rows = topology.stream("s1", key=KEY, value=VALUE).select_key(k=col("a")).to_table()
     topology.stream("s2", key=KEY, value=VALUE).left_join(rows, prefix="r_").to("looked_up")
 
@@ -105,7 +105,7 @@ def _shape(part: str) -> Shape:
 
 
 def _label(kind: str, what: str, told: str) -> str:
-    """Return what is compared of a box; nothing for a processor without a store."""
+    """Return the comparable part of a node; empty for a processor without a store."""
     if what == "stores":
         stores = [store for store in told.strip("[]").split(", ") if store]
         return f"{len(stores)} stores" if stores else ""
@@ -116,7 +116,7 @@ def _label(kind: str, what: str, told: str) -> str:
 
 
 def _reached(name: str, labels: dict[str, str], after: dict[str, list[str]]) -> set[str]:
-    """Return the labels of what comes next behind a box, over processors without a store."""
+    """Return the labels of the next nodes after a node, skipping processors without a store."""
     found: set[str] = set()
     for child in after[name]:
         found |= {labels[child]} if labels[child] else _reached(child, labels, after)

@@ -1,4 +1,4 @@
-"""Tables behind `suppress`: what is grouped, filtered and joined there, told as by the reference.
+"""Compare operators after `suppress` with the reference: groups, filters and joins.
 
 Kafka Streams hands the row before the last change on as the old one, which nobody was told, so that
 it cannot judge these: groups behind it would count wrong.
@@ -35,7 +35,7 @@ def interpreted(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 def drawn(mode: Mode) -> list[RawRecord]:
-    """Return rows of two tables that change their group, go and come back, as time moves on."""
+    """Return rows of two tables that change groups, are deleted and return, over time."""
     rng = random.Random(7)  # noqa: S311 - the same records each time
     steps = [rng.choice([0, 1, 1, 3, 8]) for _ in range(120)]
     # Of single records times are as they are, in micro-batches each is the distance from the one
@@ -57,7 +57,7 @@ def drawn(mode: Mode) -> list[RawRecord]:
 def test_emitted_row_is_retracted_once_after_suppress(
     interpreted: SparkSession, mode: Mode, tasks: int
 ) -> None:
-    """A group kept what it had been told before, as nobody took it back: no test had a group there."""
+    """Regression: a group after `suppress` never retracted the rows it had added."""
     plan = plan_of(suppressed_and_joined)
     batches, cache = batches_of(plan, drawn(mode), mode), cache_of(mode)
 

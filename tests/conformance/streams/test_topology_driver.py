@@ -1,7 +1,7 @@
-"""Kafka Streams judges `TopologyDriver`: its own test driver gets the same records, one by one.
+"""Compare `TopologyDriver` with Kafka Streams' TopologyTestDriver, record by record.
 
-Keys, values and times must be the same in the same order, for each topic. Headers the driver does
-not know.
+Keys, values and times must be the same in the same order, for each topic. The driver does
+not support headers.
 """
 
 import pytest
@@ -32,7 +32,7 @@ def ensure_same(kafka_streams: KafkaStreams, topology: Topology, records: list[R
 
 
 def written_by(driver: TopologyDriver, plan: Plan) -> dict[str, list[tuple[object, ...]]]:
-    """Return what was written since the last time, as rows."""
+    """Return the output since the last call, as rows."""
     return {
         sink.topic: [
             (

@@ -1,4 +1,4 @@
-"""Kafka Streams as its users get it judges windows, suppression and joins of streams, with what Duolog does by default.
+"""Compare windows, suppression and joins with unmodified Kafka Streams, by default.
 
 The judge of the other tests has stores in memory, longer retentions and joins that look for results
 promptly, and Duolog does as it does in what is decided otherwise. An alteration may hide a
@@ -65,7 +65,7 @@ ONE_END: Final = [
 
 
 class Court(Protocol):
-    """Both sides: what each writes for each record."""
+    """The output of both sides for each record."""
 
     def __call__(self, plan: Plan, batches: Batches) -> tuple[list[ByTopic], list[ByTopic]]: ...
 
@@ -92,7 +92,7 @@ def kernel(spark: SparkSession, unaltered_kafka_streams: KafkaStreams) -> Iterat
 
 
 class Kind(NamedTuple):
-    """Windows of one kind, in units of some milliseconds."""
+    """Windows of one kind, with sizes in a unit of milliseconds."""
 
     name: str
     grace: int
@@ -113,7 +113,7 @@ class Kind(NamedTuple):
 
     @property
     def plan(self) -> Plan:
-        """All forms of the windows, each to a topic of its name."""
+        """All forms of the windows, each written to a topic with its name."""
         topology = Topology("windows")
         grouped = topology.stream("a", key="k STRING", value="n BIGINT").group_by_key()
         for form in FORMS:
@@ -133,7 +133,7 @@ KINDS: Final = [
 
 
 class Drawing:
-    """Random records for windows, without those on which Kafka Streams' stores decide by their segments."""
+    """Random records, without those whose result in Kafka Streams depends on store segments."""
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
@@ -142,7 +142,7 @@ class Drawing:
         self._sessions: dict[str, list[tuple[int, int]]] = {"x": [], "y": []}
 
     def records(self, seed: int) -> Batches:
-        """Return records of up to nine units late, and then some that close all windows."""
+        """Return records up to nine units late, followed by some that close all windows."""
         rng = Random(seed)  # noqa: S311 - the same each time
         drawn: list[tuple[str, int]] = []
         tries = 0
@@ -152,7 +152,7 @@ class Drawing:
             if self._is_judged(key, time):
                 self._take(key, time)
                 drawn.append((key, time))
-        # In small steps: of windows on close Kafka Streams loses some where time jumps.
+        # In small steps: Kafka Streams loses some windows on close if time jumps.
         drawn += [("end", self._stream_time + 4 * step) for step in range(1, 11)]
         return [
             [Given("a", (key,), (number,), time * self._kind.unit)]
@@ -192,7 +192,7 @@ def rows(written: Written) -> tuple[Any, ...]:
 
 
 class Told:
-    """What each side has written in each form, but for the records that only close windows."""
+    """The output of each side in each form, without records that only close windows."""
 
     def __init__(self, kind: Kind, batches: Batches, court: Court) -> None:
         self._ours, self._theirs = court(kind.plan, batches)
@@ -249,7 +249,7 @@ def test_windows_of_the_kernel_equal_kafka_streams(kernel: Court, kind: Kind) ->
 
 
 def for_joins(seed: int, latest: int) -> Batches:
-    """Return records of two streams, up to `latest` late, and then some that close all windows."""
+    """Return records of two streams, up to `latest` late, then some that close all windows."""
     rng = Random(seed)  # noqa: S311 - the same each time
     drawn = [
         (rng.choice("ab"), rng.choice("xy"), 100 + number // 2 - rng.randint(0, latest))
@@ -263,7 +263,7 @@ def for_joins(seed: int, latest: int) -> Batches:
 
 
 class Joins:
-    """What both sides have joined of the same records."""
+    """The joined records of both sides for the same input."""
 
     def __init__(self, window: JoinWindow, batches: Batches, court: Court) -> None:
         topology = Topology("joins")
@@ -288,7 +288,7 @@ class Joins:
         return ours, theirs
 
     def moments(self, kind: str) -> Iterator[tuple[int, int]]:
-        """Yield at which record each side has emitted a result without a partner that both have."""
+        """Yield the record at which each side emitted a common unmatched result."""
         ours, theirs = (
             {
                 one.value: number
@@ -303,7 +303,7 @@ class Joins:
 
 
 def ensure_same_joins(window: JoinWindow, seed: int, court: Court) -> None:
-    """Check a join whose records are all within the grace period: only the moments may differ."""
+    """Check a join of records within the grace period: only emission times may differ."""
     found = Joins(window, for_joins(seed, window.grace_ms), court)
     for kind in ("left", "outer", "inner"):
         ours, theirs = found.results(kind)
@@ -327,7 +327,7 @@ def test_joins_of_the_kernel_equal_kafka_streams(kernel: Court, window: JoinWind
 
 
 def sides(pairs: Counter[Any]) -> set[tuple[int, object]]:
-    """Return which records are matched: their side, and their number."""
+    """Return the matched records: their side and number."""
     return {(side, pair[side]) for pair in pairs if None not in pair for side in (0, 1)}
 
 
@@ -352,14 +352,14 @@ def test_joins_with_late_records_differ_as_documented(
             for pair in theirs - ours:
                 if (
                     None in pair
-                ):  # Emitted twice by them, or matched here with what they had let go.
+                ):  # Emitted twice by Streams, or matched here with a record expired there.
                     assert alone(pair) in sides(theirs) | sides(ours), (seed, kind, pair)
-                else:  # Later than the grace period, and joined with what was emitted unmatched.
+                else:  # Later than the grace period, and joined with a record emitted as unmatched.
                     assert not all(map(found.in_time.get, pair)), (seed, kind, pair)
             for pair in ours - theirs:
-                if None in pair:  # They have found a partner later than the grace period.
+                if None in pair:  # Streams found a partner later than the grace period.
                     assert alone(pair) in sides(theirs), (seed, kind, pair)
-                else:  # They had let it go.
+                else:  # Streams had expired it.
                     assert not kept_alike, (seed, kind, pair)
 
 
@@ -368,7 +368,7 @@ def told_of(kind: Kind, court: Court, *given: tuple[str, int]) -> Told:
 
 
 def test_kafka_streams_emits_a_suppressed_session_again(reference: Court) -> None:
-    """In the last millisecond of its gap and grace period: here it is emitted once."""
+    """In the last millisecond of gap and grace period; Duolog emits it once."""
     given = [("x", 100), ("y", 108), ("x", 105), ("end", 120)]
 
     ours, theirs = told_of(Kind("session", 3, 1), reference, *given).windows("suppressed")
@@ -378,7 +378,7 @@ def test_kafka_streams_emits_a_suppressed_session_again(reference: Court) -> Non
 
 
 def test_kafka_streams_does_not_delete_a_session_of_the_last_millisecond(reference: Court) -> None:
-    """Its store does not tell the old session any more: who reads the changes keeps two sessions."""
+    """Its store no longer returns the old session, so readers of the changes keep two."""
     given = [("x", 100), ("y", 108), ("x", 105)]
 
     ours, theirs = told_of(Kind("session", 3, 1), reference, *given).together("on update")
@@ -391,7 +391,7 @@ def test_kafka_streams_does_not_delete_a_session_of_the_last_millisecond(referen
 def test_kafka_streams_misses_a_sliding_window_of_an_expired_record(
     reference: Court,
 ) -> None:
-    """Its store does not find the record any more whose window it would be."""
+    """Its store no longer finds the record that defines the window."""
     ends = [("end", 122 + 4 * step) for step in range(5)]
     given = [("x", 112), ("y", 117), ("y", 118), ("x", 113), *ends]
 
@@ -402,7 +402,7 @@ def test_kafka_streams_misses_a_sliding_window_of_an_expired_record(
 
 
 def test_kafka_streams_loses_a_session_on_close_whose_segment_has_expired(reference: Court) -> None:
-    """Its store keeps a session for gap and grace period, and lets it go by the segment, before it is emitted."""
+    """Its store drops the session's segment after gap and grace, before it is emitted."""
     given = [("x", 60 * MINUTE), *(("end", (60 + 4 * step) * MINUTE) for step in range(5))]
 
     ours, theirs = told_of(Kind("session", 0, MINUTE), reference, *given).windows("on close")
@@ -412,7 +412,7 @@ def test_kafka_streams_loses_a_session_on_close_whose_segment_has_expired(refere
 
 
 def test_kafka_streams_emits_a_record_unmatched_and_then_matched(reference: Court) -> None:
-    """KAFKA-19536: with a partner that is later than the grace period."""
+    """KAFKA-19536: the partner is later than the grace period."""
     given = [("a", "x", 100), ("b", "end", 109), ("b", "x", 101)]
     batches = [
         [Given(topic, (key,), (number,), time)] for number, (topic, key, time) in enumerate(given)

@@ -1,4 +1,4 @@
-"""Upgrades of applications whose stores have changelogs: what comes back behind them is what an undisturbed run has."""
+"""Restore stores after upgrades: the state equals that of an undisturbed run."""
 
 import json
 import shutil
@@ -55,7 +55,7 @@ def make(cluster: EmbeddedCluster, spark: SparkSession, tmp_path: Path) -> Itera
 
 
 def entries(spark: SparkSession, shop: Shop) -> dict[str, list[Any]]:
-    """Return all entries of all stores of the Spark checkpoint that counts now."""
+    """Return all entries of all stores of the current Spark checkpoint."""
     fixed = json.loads((shop.directory / "application.json").read_text())
     return state_of(spark, shop.directory / fixed.get("state", "spark"))
 
@@ -71,7 +71,7 @@ def changelogs(shop: Shop) -> list[str]:
 
 
 def lose_and_restore(spark: SparkSession, shop: Shop, build: Callable[[Shop], Topology]) -> None:
-    """Remove the checkpoint, and see that the next start has every entry of every store again."""
+    """Remove the checkpoint, and check that the next start restores every store entry."""
     before = entries(spark, shop)
     assert all(before.values()), "each store has something"
     restored: list[Any] = []
@@ -136,7 +136,7 @@ def test_restore_returns_stores_kept_by_an_upgrade(
 def test_restore_returns_stores_rebuilt_or_emptied_by_an_upgrade(
     spark: SparkSession, make: MakeShop, *, exactly_once: bool
 ) -> None:
-    """The store that was changed has the name of the one before: no old entry is read under the new shape."""
+    """The changed store keeps its name: no old entry may be read with the new layout."""
     shop = make(exactly_once=exactly_once)
     shop.order(range(20, 35))
     shop.run(first, "micro-batch")
@@ -168,8 +168,8 @@ def test_restore_returns_old_state_if_the_upgrade_never_committed(
     shop.order(range(40, 50))
     shop.run(with_another_sum, "micro-batch", "rebuild")
 
-    # As a crash leaves it behind the first start of the new topology: entries are written, and no
-    # commit is told.
+    # As after a crash of the first start of the new topology: entries are written, and no
+    # commit is recorded.
     forget_commits(shop.directory / "spark-2")
     shop.run(first, "micro-batch")
     assert entries(spark, shop).keys() == before.keys()
@@ -231,7 +231,7 @@ def test_state_of_another_task_count_is_restored(spark: SparkSession, make: Make
 
 
 def named(shop: Shop) -> Topology:
-    """A topology whose state can go to no other tasks: a global table is in all of them."""
+    """A topology whose state cannot be repartitioned: every task has the global table."""
     topology = Topology("shop")
     items = topology.global_table(shop.topic("customers"), key="id STRING", value="name STRING")
     orders = topology.stream(
@@ -246,7 +246,7 @@ def named(shop: Shop) -> Topology:
 def test_lost_changelog_starts_empty_for_state_that_cannot_be_repartitioned(
     spark: SparkSession, make: MakeShop
 ) -> None:
-    """The command that the refusal names refused too, and all that was left was to begin anew."""
+    """Regression: the command in the hint was refused, too, so only a fresh start helped."""
     shop = make()
     shop.produce("customers", *((f"i{n}", 5, {"name": f"item {n}"}) for n in range(3)))
     shop.order(range(20, 40))

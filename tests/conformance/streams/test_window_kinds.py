@@ -1,4 +1,4 @@
-"""Kafka Streams judges the kinds of windows: sliding, without an end, with an offset, of the calendar.
+"""Compare sliding, unlimited, offset and calendar windows with Kafka Streams.
 
 Streams has no windows of the last two kinds: it is told where they begin, and the rest of them
 (late records, updates, keys, order) is its own. Where a window of the calendar begins is judged by
@@ -68,7 +68,7 @@ class Court:
 
 
 def _in_one_partition(batches: list[list[Given]]) -> list[list[Given]]:
-    """Return records that the reference takes in their order: elsewhere it goes by partitions."""
+    """Return records in one partition, which the reference reads in order."""
     return [[record._replace(partition=0, headers=()) for record in batch] for batch in batches]
 
 
@@ -98,5 +98,5 @@ def test_kafka_streams_fills_the_same_windows(court: Court, define: Define, mode
 
 @pytest.mark.parametrize("mode", ["each", "micro-batch"])
 def test_kafka_streams_fills_the_same_calendar_windows(court: Court, mode: Mode) -> None:
-    """Without a record cache, which in Kafka Streams knows windows of one size only."""
+    """No record cache: that of Kafka Streams supports windows of only one size."""
     court.ensure_same(in_windows_of_the_calendar, SOME * 2, mode, at=AT_MS, scale=5 * HOUR_MS)

@@ -1,4 +1,4 @@
-"""Kafka Streams judges what is done by windowed keys: read from topics, joined, looked up."""
+"""Compare windowed keys with Kafka Streams: read from topics, joined, looked up."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -33,7 +33,7 @@ WINDOWED: Final = ("w1", "w2")
 
 
 def windowed_sources(topology: Topology) -> None:
-    """Keys with windows go in and out as they are; under another key the bounds are columns."""
+    """Windowed keys are read and written unchanged; under another key, bounds are columns."""
     table = topology.table("w1", key=KEY, value=VALUE, windowed=WINDOWS)
     stream = topology.stream("w2", key=KEY, value=VALUE, windowed=WINDOWS)
     table.filter(col("n") > 0).to("table")
@@ -43,7 +43,7 @@ def windowed_sources(topology: Topology) -> None:
 
 
 def windowed_sources_joined(topology: Topology) -> None:
-    """Tables and a stream by the whole key."""
+    """Joins of tables and a stream by the whole windowed key."""
     table = topology.table("w1", key=KEY, value=VALUE, windowed=WINDOWS)
     stream = topology.stream("w2", key=KEY, value=VALUE, windowed=WINDOWS)
     stream.left_join(table, prefix="t_").to("looked_up")
@@ -55,7 +55,7 @@ def windowed_sources_joined(topology: Topology) -> None:
 
 
 def aggregates_joined(topology: Topology) -> None:
-    """Two counts of one kind of windows: what the one has let go the other finds no more."""
+    """Two counts of equal windows: rows that one has expired, the other does not find."""
     one = topology.stream("s1", key=KEY, value=VALUE).group_by_key().windowed_by(WINDOWS)
     other = topology.stream("s2", key=KEY, value=VALUE).group_by_key().windowed_by(WINDOWS)
     counts, sums = one.count("c"), other.aggregate(t=sum_("n"))
@@ -67,7 +67,7 @@ def aggregates_joined(topology: Topology) -> None:
 
 
 def hops_joined(topology: Topology) -> None:
-    """Windows that overlap, and one of them has little time left."""
+    """Overlapping windows, one of which expires soon."""
     windows = hopping(ms(8), ms(3), grace=ms(1))
     counted = topology.stream("s1", key=KEY, value=VALUE).group_by_key().windowed_by(windows)
     added = topology.stream("s2", key=KEY, value=VALUE).group_by_key().windowed_by(windows)
@@ -135,6 +135,6 @@ def test_kafka_streams_handles_windowed_keys_the_same(
 def test_kafka_streams_finds_the_same_rows_of_closed_windows(
     court: Court, define: Define, cache: int, batches_max: int
 ) -> None:
-    """With a record cache in one micro-batch: behind it Streams finds what happens to be in its memory."""
+    """One micro-batch with a record cache: afterwards Streams may find expired rows in memory."""
     records = list(_of_all_topics(SOME * 3))
     court.ensure_same(define, records, "late", cache=cache, batches_max=batches_max)

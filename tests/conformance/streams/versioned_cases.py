@@ -1,4 +1,4 @@
-"""Topologies with versioned tables, by hand, and their records: what Kafka Streams judges."""
+"""Handwritten topologies with versioned tables and their records, for Kafka Streams."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from topologies import KEY, VALUE, RawRecord, ms
 
 
 def looked_up_by_time(topology: Topology) -> None:
-    """A record finds the row of its time, also behind a filter and a projection."""
+    """A record joins the row version at its timestamp, also after a filter and a projection."""
     stream, table = _both(topology)
     stream.join(table, prefix="t_").to("inner")
     some = table.filter(col("n") > 0).map_values("n", at=row_time())
@@ -17,14 +17,14 @@ def looked_up_by_time(topology: Topology) -> None:
 
 
 def looked_up_in_a_short_history(topology: Topology) -> None:
-    """What is older than the history is not taken, and not found but for the latest row."""
+    """Versions older than the history are dropped, and only the latest row is found there."""
     stream, table = _both(topology, history=3)
     stream.left_join(table, prefix="t_").to("left")
     table.to("changes")
 
 
 def versions_that_come_late(topology: Topology) -> None:
-    """They are told of by the table, a filter and a projection, and taken by nothing that adds up."""
+    """The table, a filter and a projection forward them; aggregates ignore them."""
     _, table = _both(topology)
     table.to("changes")
     large = table.filter(col("n") > 1)
@@ -37,7 +37,7 @@ def versions_that_come_late(topology: Topology) -> None:
 
 
 def versioned_tables_joined(topology: Topology) -> None:
-    """A version that comes late joins nothing; what both make has no versions."""
+    """An out-of-order version joins no row; the joined table is not versioned."""
     _, table = _both(topology)
     other = topology.table("t2", key=KEY, value=VALUE, history=ms(40))
     plain = topology.table("t3", key=KEY, value=VALUE)
@@ -49,7 +49,7 @@ def versioned_tables_joined(topology: Topology) -> None:
 
 
 def looked_up_in_a_copy(topology: Topology) -> None:
-    """Behind a new key the table is kept once more, with its versions."""
+    """After a new key, the table is stored again, with its versions."""
     stream, table = _both(topology)
     some = table.filter(col("n") > 0)
     joined = stream.left_join(some, prefix="t_").select_key(k=col("a"))
@@ -57,7 +57,7 @@ def looked_up_in_a_copy(topology: Topology) -> None:
 
 
 def waiting_for_rows(topology: Topology) -> None:
-    """Records go on in the order of time when theirs has passed; what comes too late does at once."""
+    """Buffered records are emitted by timestamp after the grace period; late ones at once."""
     stream, table = _both(topology)
     some = stream.filter(col("k").is_not_null())
     some.join(table, prefix="t_", grace=ms(4)).to("inner")
@@ -68,7 +68,7 @@ def waiting_for_rows(topology: Topology) -> None:
 
 
 def versioned_tables_joined_by_a_foreign_key(topology: Topology) -> None:
-    """A version that comes late asks nothing and answers nothing, on either side."""
+    """An out-of-order version sends no subscription and no response, on either side."""
     _, table = _both(topology)
     other = topology.table("t2", key=KEY, value=VALUE, history=ms(40))
     table.left_join(other, on=col("a"), prefix="o_").to("left")

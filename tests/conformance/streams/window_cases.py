@@ -1,4 +1,4 @@
-"""Topologies with windows of each kind, for the judge."""
+"""Topologies with windows of each kind, for the comparison with Kafka Streams."""
 
 from duolog import (
     Topology,
@@ -17,7 +17,7 @@ from topologies import KEY, VALUE, ms
 
 
 def in_sliding_windows(topology: Topology) -> None:
-    """Records out of order make windows of what others hold; early ones share one, late ones none."""
+    """Out-of-order records create windows around others; early ones share one, late ones none."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     grouped = stream.group_by_key()
     short = grouped.windowed_by(sliding(ms(3), grace=ms(2)))
@@ -28,14 +28,14 @@ def in_sliding_windows(topology: Topology) -> None:
 
 
 def sliding_windows_counted_again(topology: Topology) -> None:
-    """What a window has told before is taken back."""
+    """Earlier results of a window are retracted."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     counted = stream.group_by_key().windowed_by(sliding(ms(4), grace=ms(10))).count("c")
     counted.group_by("window_start").aggregate(keys=count(), total=sum_("c")).to("by_start")
 
 
 def in_windows_with_an_offset(topology: Topology) -> None:
-    """Windows that begin beside the multiples of their advance."""
+    """Windows with an offset from the multiples of their advance."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     grouped = stream.group_by_key()
     grouped.windowed_by(tumbling(ms(5), offset=ms(2), grace=ms(2))).aggregate(
@@ -45,7 +45,7 @@ def in_windows_with_an_offset(topology: Topology) -> None:
 
 
 def in_one_window(topology: Topology) -> None:
-    """A window that never closes; what is before it is in none."""
+    """An unlimited window; records before its start are in no window."""
     stream = topology.stream("s1", key=KEY, value=VALUE)
     stream.group_by_key().windowed_by(unlimited()).count().to("all")
     since = stream.group_by("a").windowed_by(unlimited("1970-01-01T00:00:00.105+00:00"))
