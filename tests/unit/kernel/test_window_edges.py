@@ -1,0 +1,63 @@
+"""The last millisecond for which the row of a window is needed, and the first in which it is gone."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from conformance.streams.by_reference import run_by_reference
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.judge import Given, Written
+from duolog import Topology, count, session, sliding, tumbling
+from duolog.engine.lowering.lower import lower
+from duolog.plan.cutting.levels import find_levels
+from duolog.plan.windows import Windows
+from topologies import KEY, VALUE, ms
+from unit.kernel.driver import In, KernelDriver
+
+pytestmark = pytest.mark.spark
+
+OF_THE_TASK = 2
+GRACE = 2
+
+
+def counted(windows: Windows) -> Topology:
+    topology = Topology("edges")
+    grouped = topology.stream("s1", key=KEY, value=VALUE).group_by_key()
+    grouped.windowed_by(windows).materialized("kept").aggregate(c=count()).to("counted")
+    return topology
+
+
+def last_results(spark: SparkSession, windows: Windows, *times: tuple[str, int]) -> list[Written]:
+    """Return the results of the last record; kernel and reference must agree."""
+    plan = counted(windows).build()
+    batches = [[Given("s1", (key,), ("a", 1), time)] for key, time in times]
+    ours = run_in_memory(spark, plan, batches, cache_bytes_max=0)
+    assert run_by_reference(plan, batches, cache_bytes_max=0, tasks=1) == ours
+    return ours[-1]["counted"]
+
+
+def test_a_sliding_window_is_kept_until_the_next_one_closes(spark: SparkSession) -> None:
+    """The window that ends at 100 has closed; the one that starts at 101 has not."""
+    (found,) = last_results(spark, sliding(ms(10), grace=ms(0)), ("a", 100), ("b", 111), ("a", 105))
+
+    assert (found.key, found.value) == (("a", 101, 111), (1,))
+
+
+def test_a_window_with_an_offset_is_kept_through_its_grace_period(spark: SparkSession) -> None:
+    windows = tumbling(ms(10), grace=ms(GRACE), offset=ms(7))
+
+    (found,) = last_results(spark, windows, ("a", 10), ("b", 17 + GRACE - 1), ("a", 12))
+
+    assert (found.key, found.value) == (("a", 7, 17), (2,))
+
+
+@pytest.mark.parametrize("real_time", [False, True], ids=["micro-batch", "real-time"])
+def test_the_index_of_a_key_goes_with_its_last_session(
+    spark: SparkSession, *, real_time: bool
+) -> None:
+    """Sessions end at each millisecond: one of them ends exactly where rows begin to be kept."""
+    spec = lower(find_levels(counted(session(ms(3))).build(), 1), "edges", cache_bytes_max=0)
+    driver = KernelDriver(spark, spec | {"real_time": real_time})
+    for time in range(40):
+        driver.batch([In("s1", f"k{time}", '{"a":"x","n":1}', ts=time, offset=time)])
+        row_and_index = (driver.entries("kept") - OF_THE_TASK) / 2
+        assert row_and_index.is_integer(), time
