@@ -14,6 +14,12 @@ def _bytes(length: int) -> str:
     return f"LPAD(TO_BYTES('a', 'utf8'), {length}, TO_BYTES('a', 'utf8'))"
 
 
+def _map_of(entries: int) -> str:
+    """Return a map with this number of entries."""
+    keys = f"TRANSFORM(GENERATE_SERIES(1, {entries}), x => CAST(x AS STRING))"
+    return f"AS_MAP({keys}, GENERATE_SERIES(1, {entries}))"
+
+
 AT_LIMIT: Final[dict[str, object]] = {
     f"LEN({_text(_LONG)})": _LONG,
     f"LEN(RPAD('a', {_LONG}, 'bc'))": _LONG,
@@ -27,6 +33,9 @@ AT_LIMIT: Final[dict[str, object]] = {
     f"ARRAY_LENGTH(GENERATE_SERIES(1, {_MANY}))": _MANY,
     f"ARRAY_LENGTH(GENERATE_SERIES(0, {3 * (_MANY - 1)}, 3))": _MANY,
     "LEN(REDUCE(GENERATE_SERIES(1, 24), 'a', (s, x) => s + s))": _LONG,
+    f"LEN(REDUCE({_map_of(24)}, 'a', (s, k, v) => s + s))": _LONG,
+    f"ARRAY_LENGTH(REDUCE({_map_of(20)}, ARRAY[1], (s, k, v) => ARRAY_CONCAT(s, s)))": _MANY,
+    f"LEN(REDUCE({_map_of(23)}, ARRAY['a'], (s, k, v) => ARRAY[s[1] + s[1]])[1])": _LONG // 2,
     f"ARRAY_LENGTH(TRANSFORM(GENERATE_SERIES(1, 16), x => {_text(_MANY)}))": 16,
     f"LEN(TRANSFORM(TRANSFORM(ARRAY[1, 2], x => {_text(_LONG // 2)}), y => REPLACE(y, 'a', 'b'))[2])": _LONG
     // 2,
@@ -58,6 +67,12 @@ ABOVE_LIMIT: Final = (
     f"TRANSFORM(MAP('a' := 1, 'b' := 2), (k, v) => CONCAT(k, {_text(_LONG - 1)}), (k, v) => v)",
     "REDUCE(GENERATE_SERIES(1, 25), TO_BYTES('a', 'utf8'), (s, x) => CONCAT(s, s))",
     "REDUCE(GENERATE_SERIES(1, 21), ARRAY[1], (s, x) => ARRAY_CONCAT(s, s))",
+    f"REDUCE({_map_of(25)}, 'a', (s, k, v) => s + s)",
+    f"REDUCE({_map_of(25)}, TO_BYTES('a', 'utf8'), (s, k, v) => CONCAT(s, s))",
+    f"REDUCE({_map_of(21)}, ARRAY[1], (s, k, v) => ARRAY_CONCAT(s, s))",
+    f"REDUCE({_map_of(24)}, ARRAY['a'], (s, k, v) => ARRAY[s[1] + s[1]])",
+    f"REDUCE({_map_of(24)}, STRUCT(a := 'a'), (s, k, v) => STRUCT(a := s->a + s->a))",
+    "REDUCE(GENERATE_SERIES(1, 24), MAP('a' := 'a'), (s, x) => MAP('a' := s['a'] + s['a']))",
     f"TRANSFORM(GENERATE_SERIES(1, 3), x => GENERATE_SERIES(1, {_MANY}))",
     f"TRANSFORM(GENERATE_SERIES(1, 17), x => STRUCT(a := {_text(_MANY)}, b := x))",
     f"TRANSFORM(GENERATE_SERIES(1, 17), x => ARRAY[STRUCT(a := MAP('k' := {_text(_MANY)}))])",

@@ -154,3 +154,32 @@ def test_failures_are_counted_without_a_processing_log(spark: SparkSession) -> N
 
     assert messages == []
     assert failed == 1
+
+
+DIVIDED: Final = """CREATE STREAM x AS SELECT k, 10 / n AS a, CAST(n AS BIGINT) % n AS b,
+    CAST(1 AS DECIMAL(4, 2)) / n AS c, 1E0 / n AS d FROM s;"""
+
+
+@pytest.mark.parametrize("query", [DIVIDED], indirect=True)
+def test_a_division_by_zero_has_an_entry_unless_it_is_of_doubles(query: Query) -> None:
+    values, messages = query.run("s", {"n": 2}, {"n": 0}, {"n": None})
+
+    found = [[value[name] for name in "ABC"] for value in values]
+    assert found == [[5, 0, 0.5], [None] * 3, [None] * 3]
+    (message,) = messages
+    assert 'topic "s", partition 0, offset 1 at ' in message
+    assert message.endswith(": division by zero")
+
+
+IN_A_LAMBDA: Final = (
+    "CREATE STREAM x AS SELECT k, TRANSFORM(ARRAY[n], x => x IN (1, 1 + 1 / (x - 2))) AS a FROM s;"
+)
+
+
+@pytest.mark.parametrize("query", [IN_A_LAMBDA], indirect=True)
+def test_operands_of_in_that_are_not_needed_have_no_entry(query: Query) -> None:
+    values, messages = query.run("s", {"n": 1}, {"n": 2}, {"n": 3})
+
+    assert [value["A"] for value in values] == [[True], None, [False]]
+    assert all("offset 1 at " in message for message in messages)
+    assert any(message.endswith(": division by zero") for message in messages)

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from duolog.engine.lowering.sql import spark_type
+from duolog.engine.lowering.pinned_texts import are_compared
+from duolog.engine.lowering.sql import spark_type, text
 from duolog.engine.lowering.sql_functions.comparing import equal
 from duolog.engine.lowering.sql_functions.lowering import Lowering, plain
-from duolog.plan.types import Array, Type, map_in
+from duolog.plan.types import BYTES, Array, Map, Struct, Type, map_in
 
 
 def _element(types: Sequence[Type]) -> Type:
@@ -24,15 +25,27 @@ def _remove(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
     return f"filter({args[0]}, e -> NOT {equal('e', args[1], _element(types))})"
 
 
-Listed = Callable[[Sequence[str], Callable[[str, str], str], Callable[[str], str]], str]
+_Compared = Callable[[Sequence[str], Callable[[str, str], str], Callable[[str], str]], str]
 """Builds a set function from the arguments, `among(element, list)` and `once(list)`."""
 
 
-def _of_sets(name: str, otherwise: Listed) -> Lowering:
-    """Lower to Spark's function; for elements that are or contain maps, to `otherwise`."""
+def _of_sets(name: str, compared_as: _Compared) -> Lowering:
+    """Lower to Spark's function, or to our own for elements that Spark cannot hash.
+
+    Spark compares each of these with each other, and has no function for maps.
+    """
 
     def lower(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
         element = _element(types)
+        if are_compared():
+            return _compared_text(element, args)
+        if element == BYTES or isinstance(element, Array | Map | Struct):
+            # A null has the type of the other argument.
+            of = text(spark_type(Array(element)))
+            return f"duolog_{name}({', '.join(args)}, {of})"
+        return f"{name}({', '.join(args)})"
+
+    def _compared_text(element: Type, args: Sequence[str]) -> str:
         if not map_in(element):
             return f"{name}({', '.join(args)})"
 
@@ -42,7 +55,7 @@ def _of_sets(name: str, otherwise: Listed) -> Lowering:
         def once(some: str) -> str:
             return f"filter({some}, (e, i) -> NOT {among('e', f'slice({some}, 1, i)')})"
 
-        return otherwise(args, among, once)
+        return compared_as(args, among, once)
 
     return lower
 

@@ -88,6 +88,9 @@ def _reduce(args: Sequence[str], types: Sequence[Type], result: Type) -> str:
     if grows and not are_pinned():
         # A state that doubles with each element would soon exhaust the memory.
         body = f"duolog_bounded({body}, {text(spark_type(result))})"
+    if isinstance(result, Array | Map | Struct) and not are_compared():
+        # Few elements may be large. Each step weighs the whole state.
+        body = f"duolog_weighed({body}, 0)"
     if isinstance(types[0], Array):
         elements, (state, element) = given, parameters
     else:

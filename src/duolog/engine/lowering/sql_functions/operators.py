@@ -6,6 +6,7 @@ All other division by zero is null.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from duolog.engine.lowering.pinned_texts import are_compared
 from duolog.engine.lowering.sql import quoted, spark_type, text
 from duolog.engine.lowering.sql_functions.casts import lower_cast
 from duolog.engine.lowering.sql_functions.comparing import compared, compares_as_java
@@ -39,6 +40,11 @@ def _arithmetic(sign: str) -> Lowering:
         )
         if sign in _BY_JAVA and result == DOUBLE:
             return f"{_BY_JAVA[sign]}({left}, {right})"
+        if sign in _BY_JAVA and not are_compared():
+            # Null for zero, which it reports for the processing log.
+            of = types[1]
+            kind = spark_type(of) if isinstance(of, Decimal) else _operand(of, result)
+            right = f"duolog_divisor({right}, {text(kind)})"
         if sign == "/" and result in {INT, BIGINT}:
             return f"CAST(({left} div {right}) AS {spark_type(result)})"
         return f"CAST(({left} {sign} {right}) AS {spark_type(result)})"

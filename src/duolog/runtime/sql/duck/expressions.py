@@ -5,7 +5,7 @@ here, function by function. Functions that DuckDB does not have are refused by n
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal as PythonDecimal
 from typing import Final, NamedTuple
@@ -31,10 +31,8 @@ from duolog.plan.sql.user_functions import Routine
 from duolog.plan.types import (
     BIGINT,
     BOOLEAN,
-    BYTES,
     DOUBLE,
     NULL,
-    STRING,
     Array,
     Decimal,
     Map,
@@ -60,6 +58,8 @@ FUNCTIONS: Final[Mapping[str, Lowering]] = {
 """Functions that DuckDB supports with the same meaning, by ksqlDB's names."""
 _LAMBDAS: Final = ("FILTER", "TRANSFORM", "REDUCE")
 _PRESENT: Final = PREFIX + "PRESENT"
+_CONNECTIVES: Final = {"AND": ("NOT ({0})", "false"), "OR": ("({0})", "true")}
+"""The condition on an operand that decides the result, and the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,8 @@ def lowered(  # noqa: PLR0911 - a table of cases
         case Call("CASE", args):
             return _case([lowered(arg, names) for arg in args])
         case Call(name, args) if name in LOGIC:
+            if name in _CONNECTIVES and any(map(_may_fail, args[1:])):
+                return _in_turn(name, expression, names)
             sides = [lowered(arg, names) for arg in args]
             template = LOGIC[name]([one.sql for one in sides], [], BOOLEAN)
             assert template is not None, name
@@ -121,9 +123,10 @@ def lowered(  # noqa: PLR0911 - a table of cases
 def _call(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> Lowered:
     if name in _LAMBDAS:
         found = _of_lambda(name, args, names)
-        fails = any(part == _PRESENT for one in args for part in map(_function, walk(one)))
-        return Lowered(f"TRY({found.sql})", found.type) if fails else found
+        return Lowered(f"TRY({found.sql})", found.type) if any(map(_may_fail, args)) else found
     sides = [lowered(arg, names) for arg in args]
+    if name == "IN" and any(map(_may_fail, args[1:])):
+        return _among(sides)
     types = tuple(one.type for one in sides)
     result = SQL_FUNCTIONS[name].type_of(types)
     lower = FUNCTIONS.get(name)
@@ -138,8 +141,39 @@ def _call(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> 
     return Lowered(sql, result)
 
 
-def _function(part: Expression) -> str:
-    return part.function if isinstance(part, Call) else ""
+def _may_fail(expression: Expression) -> bool:
+    """Return whether a part of an expression may fail, which only happens in lambdas."""
+    return any(isinstance(part, Call) and part.function == _PRESENT for part in walk(expression))
+
+
+def _in_turn(name: str, expression: Expression, names: Mapping[str, str]) -> Lowered:
+    """Lower AND or OR so that no operand is computed that is not needed: it may fail.
+
+    DuckDB computes all operands of AND, OR and IN, but only the needed branches of CASE.
+    """
+    conditions = [lowered(one, names).sql for one in _operands(name, expression)]
+    when, result = _CONNECTIVES[name]
+    branches = " ".join(f"WHEN {when.format(one)} THEN {result}" for one in conditions[:-1])
+    everything = f" {name} ".join(f"({one})" for one in conditions)
+    return Lowered(f"CASE {branches} ELSE ({everything}) END", BOOLEAN)
+
+
+def _operands(name: str, expression: Expression) -> Iterator[Expression]:
+    """Yield the operands of nested calls of one connective, from left to right."""
+    if isinstance(expression, Call) and expression.function == name:
+        for arg in expression.args:
+            yield from _operands(name, arg)
+    else:
+        yield expression
+
+
+def _among(sides: Sequence[Lowered]) -> Lowered:
+    """Lower IN so that no operand is computed that is not needed."""
+    types = [one.type for one in sides[:2]]
+    value, *others = (one.sql for one in sides)
+    found = (OPERATORS["IN"]((value, one), types, BOOLEAN) for one in others)
+    branches = " ".join(f"WHEN {one} THEN true" for one in found)
+    return Lowered(f"CASE WHEN {value} IS NULL THEN false {branches} ELSE false END", BOOLEAN)
 
 
 def _of_lambda(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> Lowered:
@@ -182,15 +216,14 @@ def _of_lambda(name: str, args: tuple[Expression, ...], names: Mapping[str, str]
 
 def _bounded(state: str, of: Type, name: str) -> str:
     """Return the state of a REDUCE, or null above the size limit: each element may double it."""
-    match of:
-        case Array():
-            fits = f"len({name}) <= {ELEMENTS_MAX}"
-        case Map():
-            fits = f"cardinality({name}) <= {ELEMENTS_MAX}"
-        case _ if of in {STRING, BYTES}:
-            fits = f"{weight(name, of)} <= {LENGTH_MAX}"
-        case _:
-            return state
+    size = weight(name, of)
+    if size is None:
+        return state
+    fits = f"{size} <= {LENGTH_MAX}"
+    if isinstance(of, Array):
+        fits += f" AND len({name}) <= {ELEMENTS_MAX}"
+    elif isinstance(of, Map):
+        fits += f" AND cardinality({name}) <= {ELEMENTS_MAX}"
     return _only_if(state, name, fits)
 
 

@@ -16,9 +16,59 @@ def _has(array: str, item: str) -> str:
     return f"(len(list_filter({array}, lambda h: h IS NOT DISTINCT FROM {item})) > 0)"
 
 
-def _once(array: str) -> str:
-    """Return each distinct element, in order of first occurrence."""
-    return f"list_filter({array}, lambda e, i: list_position({array}, e) = i)"
+_IS_NEW: Final = "i = 1 OR list_extract(sorted, i - 1).key IS DISTINCT FROM e.key"
+"""Holds for the first of equal elements; those of the right array come before those of the left."""
+_IS_IN_BOTH: Final = (
+    "i > 1 AND list_extract(sorted, i - 1).key IS NOT DISTINCT FROM e.key "
+    "AND list_extract(sorted, i - 1).side = 0"
+)
+
+
+def _distinct(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
+    return _kept(f"struct_pack(ls := {args[0]}, rs := [])", _sided("given.ls", 1), _IS_NEW)
+
+
+def _union(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
+    pair = f"struct_pack(ls := {args[0]}, rs := {args[1]})"
+    return _kept(pair, _sided("list_concat(given.ls, given.rs)", 1), _IS_NEW)
+
+
+def _of_left(condition: str) -> Lowering:
+    """Lower a function that keeps elements of the left one of two arrays."""
+
+    def lower(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
+        pair = f"struct_pack(ls := {args[0]}, rs := {args[1]})"
+        both = f"list_concat({_sided('given.ls', 1)}, {_sided('given.rs', 0)})"
+        return _kept(pair, both, condition)
+
+    return lower
+
+
+def _sided(array: str, side: int) -> str:
+    entry = f"struct_pack(key := x, side := {side}, place := p)"
+    return f"list_transform({array}, lambda x, p: {entry})"
+
+
+def _kept(pair: str, sided: str, condition: str) -> str:
+    """Return the elements of side 1 that a condition keeps, in their order.
+
+    All elements are sorted, so that equal ones are neighbors: a search for each element would take
+    a time that grows with the square of the length. A lambda over a list of one element names a
+    value that is used several times.
+
+    Args:
+        pair: the arrays, named `given.ls` and `given.rs`; if one is null, the result is.
+        sided: their elements, each with its side and its place.
+        condition: on an element `e` and its index `i` in `sorted`.
+    """
+    found = f"list_filter(sorted, lambda e, i: e.side = 1 AND ({condition}))"
+    by_place = (
+        f"list_sort(list_transform({found}, lambda e: struct_pack(place := e.place, key := e.key)))"
+    )
+    made = f"list_transform({by_place}, lambda e: e.key)"
+    made = f"list_extract(list_transform([list_sort({sided})], lambda sorted: {made}), 1)"
+    made = f"CASE WHEN given.ls IS NOT NULL AND given.rs IS NOT NULL THEN {made} END"
+    return f"list_extract(list_transform([{pair}], lambda given: {made}), 1)"
 
 
 def _joined(args: Sequence[str], types: Sequence[Type], _result: Type) -> str:
@@ -98,19 +148,10 @@ LIST_FUNCTIONS: Final[Mapping[str, Lowering]] = {
         "CASE WHEN {0} IS NOT NULL OR {1} IS NOT NULL THEN list_concat({0}, {1}) END"
     ),
     "ARRAY_CONTAINS": lambda args, _types, _result: f"coalesce({_has(*args)}, false)",
-    "ARRAY_DISTINCT": lambda args, _types, _result: _once(args[0]),
-    "ARRAY_EXCEPT": lambda args, _types, _result: _once(
-        f"CASE WHEN {args[1]} IS NOT NULL THEN list_filter({args[0]}, lambda x: NOT "
-        f"{_has(args[1], 'x')}) END"
-    ),
-    "ARRAY_INTERSECT": lambda args, _types, _result: _once(
-        f"CASE WHEN {args[1]} IS NOT NULL THEN list_filter({args[0]}, lambda x: "
-        f"{_has(args[1], 'x')}) END"
-    ),
-    "ARRAY_UNION": lambda args, _types, _result: _once(
-        f"CASE WHEN {args[0]} IS NOT NULL AND {args[1]} IS NOT NULL THEN "
-        f"list_concat({args[0]}, {args[1]}) END"
-    ),
+    "ARRAY_DISTINCT": _distinct,
+    "ARRAY_EXCEPT": _of_left(_IS_NEW),
+    "ARRAY_INTERSECT": _of_left(_IS_IN_BOTH),
+    "ARRAY_UNION": _union,
     "ARRAY_JOIN": _joined,
     "ARRAY_LENGTH": plain("CAST(len({0}) AS INTEGER)"),
     "ARRAY_MAX": plain("list_max({0})"),

@@ -3,6 +3,7 @@
 import pytest
 
 from duolog.engine.lowering.expressions import Names, lower_expression
+from duolog.engine.lowering.pinned_texts import unpinned_texts
 from duolog.engine.lowering.sql_functions.registry import LOWERINGS, lower_sql_function
 from duolog.plan.expressions import Call, ColumnRef, Expression, Lambda, Literal, Variable
 from duolog.plan.schema import parse_schema
@@ -31,10 +32,28 @@ def test_a_fold_over_a_map_names_the_parts_of_each_entry() -> None:
     assert "`p_V` -> CAST((`p_S` + `p_V`) AS INT)" in lowered
 
 
-def test_arrays_of_maps_are_compared_by_their_sorted_entries() -> None:
+@pytest.mark.parametrize("element", ["MAP<STRING, INT>", "ARRAY<INT>", "BYTES"])
+def test_a_set_function_of_elements_that_spark_cannot_hash_is_our_own(element: str) -> None:
+    array = parse_type(f"ARRAY<{element}>")
+
+    lowered = lower_sql_function("ARRAY_DISTINCT", ["v0"], [array], array)
+
+    assert "duolog_array_distinct(v0, 'ARRAY<" in lowered
+
+
+def test_a_set_function_of_numbers_is_the_one_of_spark() -> None:
+    numbers = parse_type("ARRAY<INT>")
+
+    lowered = lower_sql_function("ARRAY_DISTINCT", ["v0"], [numbers], numbers)
+
+    assert "duolog_try(array_distinct(v0)" in lowered
+
+
+def test_arrays_of_maps_keep_the_text_that_checkpoints_have() -> None:
     maps = parse_type("ARRAY<MAP<STRING, INT>>")
 
-    lowered = lower_sql_function("ARRAY_DISTINCT", ["v0"], [maps], maps)
+    with unpinned_texts():
+        lowered = lower_sql_function("ARRAY_DISTINCT", ["v0"], [maps], maps)
 
     assert "array_sort(transform(map_entries(" in lowered
     assert "array_distinct" not in lowered

@@ -4,7 +4,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from unit.engine.lowering.sql_functions.sql_values import Values, compiled, lowered, values
-from unit.engine.lowering.sql_functions.value_samples import ARRAYS, MAPS, NUMBERS, TIMES
+from unit.engine.lowering.sql_functions.value_samples import (
+    ARRAYS,
+    LAMBDAS,
+    LARGE_SETS,
+    MAPS,
+    NUMBERS,
+    TIMES,
+)
 from unit.kernel.driver import kernel_package
 
 pytestmark = pytest.mark.spark
@@ -16,7 +23,7 @@ def session(spark: SparkSession) -> SparkSession:
     return spark
 
 
-@pytest.mark.parametrize("family", [NUMBERS, ARRAYS, MAPS, TIMES])
+@pytest.mark.parametrize("family", [NUMBERS, ARRAYS, LARGE_SETS, LAMBDAS, MAPS, TIMES])
 def test_a_function_gives_its_value_interpreted_and_compiled(
     session: SparkSession, family: Values
 ) -> None:

@@ -88,6 +88,20 @@ ARRAYS: Final[dict[str, object]] = {
     "ARRAY_EXCEPT(ARRAY[3, 1, 3, 2], ARRAY[1, 4])": [3, 2],
     "ARRAY_EXCEPT(ARRAY[MAP('a' := 1), MAP('a' := 2)], ARRAY[MAP('a' := 1)])": [{"a": 2}],
     "ARRAY_INTERSECT(ARRAY[3, 1, 3, 2], ARRAY[2, 3])": [3, 2],
+    "ARRAY_INTERSECT(ARRAY[3, NULL, 3, NULL, 2], ARRAY[NULL, 2, 2])": [None, 2],
+    "ARRAY_INTERSECT(ARRAY[MAP('a' := 1), MAP('a' := 2)], ARRAY[MAP('a' := 2)])": [{"a": 2}],
+    "ARRAY_EXCEPT(ARRAY[NULL, 1, NULL], ARRAY[1])": [None],
+    "ARRAY_EXCEPT(ARRAY[1, NULL], ARRAY[NULL, 2])": [1],
+    "ARRAY_EXCEPT(ARRAY[ARRAY[1], ARRAY[NULL], ARRAY[1], ARRAY[2]], ARRAY[ARRAY[2]])": [
+        [1],
+        [None],
+    ],
+    "ARRAY_EXCEPT(ARRAY[MAP('a' := 1)], CAST(NULL AS ARRAY<MAP<STRING, INT>>))": None,
+    "ARRAY_INTERSECT(CAST(NULL AS ARRAY<BYTES>), ARRAY[TO_BYTES('a', 'utf8')])": None,
+    "ARRAY_UNION(ARRAY[ARRAY[2], ARRAY[2]], ARRAY[ARRAY[1], ARRAY[2]])": [[2], [1]],
+    "ARRAY_UNION(ARRAY[1], CAST(NULL AS ARRAY<INT>))": None,
+    "ARRAY_DISTINCT(CAST(NULL AS ARRAY<ARRAY<INT>>))": None,
+    "ARRAY_DISTINCT(ARRAY[ARRAY[0E0], ARRAY[-0E0], ARRAY[1E0]])": [[0.0], [1.0]],
     "ARRAY_JOIN(ARRAY[1, NULL, 3])": "1,null,3",
     "ARRAY_JOIN(ARRAY[1.5, 2.25], '; ')": "1.50; 2.25",
     "ARRAY_JOIN(ARRAY[TRUE, FALSE], NULL)": "truefalse",
@@ -111,6 +125,46 @@ ARRAYS: Final[dict[str, object]] = {
     "SLICE(ARRAY['a', 'b', 'c'], 0, 2)": None,
     "SLICE(ARRAY['a', 'b', 'c'], NULL, 2)": ["a", "b"],
 }
+
+
+def _many(first: int, last: int, element: str) -> str:
+    return f"TRANSFORM(GENERATE_SERIES({first}, {last}), x => {element})"
+
+
+def _sets_of_many(element: str) -> dict[str, object]:
+    """Return set functions of large arrays, in which a search for each element would take hours."""
+    left, right = _many(1, 20_000, element), _many(10_001, 30_000, element)
+    return {
+        f"ARRAY_LENGTH(ARRAY_DISTINCT({left}))": 20_000,
+        f"ARRAY_LENGTH(ARRAY_EXCEPT({left}, {right}))": 10_000,
+        f"ARRAY_LENGTH(ARRAY_INTERSECT({left}, {right}))": 10_000,
+        f"ARRAY_LENGTH(ARRAY_UNION({left}, {right}))": 30_000,
+    }
+
+
+LARGE_SETS: Final[dict[str, object]] = {
+    **_sets_of_many("x"),
+    **_sets_of_many("ARRAY[x]"),
+    **_sets_of_many("MAP('a' := x)"),
+}
+
+LAMBDAS: Final[dict[str, object]] = {
+    "TRANSFORM(ARRAY[1], x => x IN (1, 1 + 1 / (x - x)))": [True],
+    "TRANSFORM(ARRAY[2], x => x IN (1, 1 + 1 / (x - x)))": None,
+    "TRANSFORM(ARRAY[2], x => x IN (1, 1 + 1 / (x - x), 2))": None,
+    "TRANSFORM(ARRAY[1E0], x => x IN (1, 1 + 1 / CAST(x - x AS INT)))": [True],
+    "TRANSFORM(ARRAY[CAST(NULL AS INT)], x => x IN (1, x + 1))": [False],
+    "TRANSFORM(ARRAY[3], x => x IN (1, x + 1, x))": [True],
+    "TRANSFORM(ARRAY[1], x => x NOT IN (1, 1 + 1 / (x - x)))": [False],
+    "TRANSFORM(ARRAY[1], x => x = 1 OR 1 / (x - x) = 1)": [True],
+    "TRANSFORM(ARRAY[2], x => x = 1 OR 1 / (x - x) = 1)": None,
+    "TRANSFORM(ARRAY[2], x => x = 1 OR x = 2 OR 1 / (x - x) = 1)": [True],
+    "TRANSFORM(ARRAY[1], x => x <> 1 AND 1 / (x - x) = 1)": [False],
+    "TRANSFORM(ARRAY[1], x => x BETWEEN 2 AND 1 / (x - x))": [False],
+    "FILTER(ARRAY[1, 2, 3], x => x = 2 AND x + 1 = 3)": [2],
+}
+"""Operands that are not needed are not computed, so a failure in them does not count."""
+
 MAPS: Final[dict[str, object]] = {
     "AS_MAP(ARRAY['a', 'b', 'a'], ARRAY[1, 2, 3, 4])": {"a": 3, "b": 2},
     "AS_MAP(ARRAY['a', NULL], ARRAY[NULL, 2])": {"a": None, "null": 2},

@@ -1,5 +1,6 @@
 package org.duolog.kernel.functions;
 
+import java.util.Collections;
 import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -7,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.types.AbstractDataType;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DecimalType$;
@@ -17,8 +19,8 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Registers the functions of {@link Numbers}, {@link Maps}, {@link TimeTexts} and
- * {@link TimeUnits}, under the names that {@code duolog.engine.lowering.sql_functions} uses. The
+ * Registers the functions of {@link Numbers}, {@link Divisors}, {@link Maps}, {@link ArraySets},
+ * {@link TimeTexts} and {@link TimeUnits}, under the names that {@code duolog.engine.lowering.sql_functions} uses. The
  * result is null if an argument is.
  */
 public final class ValueFunctions {
@@ -39,6 +41,7 @@ public final class ValueFunctions {
     ValueFunctions functions = new ValueFunctions(registry);
     functions.registerNumbers();
     functions.registerMaps();
+    functions.registerArrays();
     functions.registerTimes();
   }
 
@@ -60,7 +63,8 @@ public final class ValueFunctions {
         BIGINT,
         BIGINT);
     register("joined", Texts.class, "joined", TEXT, DataTypes.createArrayType(TEXT), TEXT);
-    registerBounded();
+    registerSame("bounded", Limits.class);
+    registerSame("divisor", Divisors.class);
     add(
         "decimal_text",
         arguments ->
@@ -73,6 +77,12 @@ public final class ValueFunctions {
   private void registerMaps() {
     registerMap("map_of", "of");
     registerMap("map_distinct", "distinct");
+  }
+
+  private void registerArrays() {
+    for (String name : List.of("distinct", "except", "intersect", "union")) {
+      registerArray("array_" + name, name);
+    }
   }
 
   private void registerTimes() {
@@ -140,14 +150,34 @@ public final class ValueFunctions {
         });
   }
 
-  /** duolog_bounded(value, 'TYPE') */
-  private void registerBounded() {
+  /** duolog_NAME(ARRAY, …, 'ARRAY&lt;…&gt;') */
+  private void registerArray(String name, String method) {
     add(
-        "bounded",
+        name,
+        arguments -> {
+          int last = arguments.size() - 1;
+          String text = ((Literal) arguments.apply(last)).value().toString();
+          ArrayType type = (ArrayType) DataType.fromDDL(text);
+          return new Invoke(
+              Literal.fromObject(new ArraySets(type), new ObjectType(ArraySets.class)),
+              method,
+              type,
+              seq(CollectionConverters.asJava(arguments).subList(0, last)),
+              seq(Collections.nCopies(last, type)),
+              true,
+              true,
+              true);
+        });
+  }
+
+  /** duolog_NAME(value, 'TYPE'), which returns the value or something else of its type */
+  private void registerSame(String name, Class<?> in) {
+    add(
+        name,
         arguments -> {
           DataType type = DataType.fromDDL(((Literal) arguments.apply(1)).value().toString());
           Seq<Expression> value = seq(List.of(arguments.apply(0)));
-          return call(Limits.class, "bounded", type, value, List.of(type), true);
+          return call(in, name, type, value, List.of(type), true);
         });
   }
 
