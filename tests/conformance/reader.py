@@ -1,18 +1,17 @@
 """A reader who follows a page of the guide verbatim, in a clean home.
 
-    ```bash      commands, each of which must end well; what goes on (a broker, `duolog run`) does so
-                 in a terminal of its own until its like is typed again, `# Ctrl-C` is typed, or the
-                 page ends
-    ```console   `$ command`, and below it what is printed; a line `…` stands for any lines,
-                 `…` in a line for any text, and a command under which an error stands is to be
-                 refused
-    ```python    saved where its first line is `# name.py`; all others of a page are one program,
-                 which pytest runs where it has tests
-    ```sql       saved where its first line is `-- name.sql`
-    ```text      what the program prints
+    ```bash      commands, each of which must succeed; a command that keeps running (a broker,
+                 `duolog run`) gets its own terminal until a similar one is typed, `# Ctrl-C` is
+                 typed, or the page ends
+    ```console   `$ command` followed by its output; a line `…` matches any lines, `…` in a line
+                 any text; a command with an error below it must fail
+    ```python    saved if its first line is `# name.py`; all others of a page are one program,
+                 which pytest runs if it has tests
+    ```sql       saved if its first line is `-- name.sql`
+    ```text      the output of the program
 
-Only ports differ, so that two of these may run at one time, and what a machine keeps for all (jars,
-compiled classes) is taken from where it is.
+Only ports differ, so that several readers can run concurrently. The machine's caches (jars, compiled
+classes) are shared.
 """
 
 import os
@@ -31,7 +30,7 @@ ROOT: Final = Path(__file__).parents[2]
 TIMEOUT_S: Final = 120
 ENDED_WELL: Final = (0, 130)
 INSTALLED: Final = ("scripts/install", "source .venv/bin/activate")
-"""What a reader has done: the tests are run by what it makes."""
+"""Commands that the reader skips, because the installation has already run them."""
 CTRL_C: Final = "# Ctrl-C"
 _ANY: Final = "…"
 _COMMAND: Final = re.compile(r"^.*<<EOF\n(?:.*\n)*?EOF$|^.+$", re.MULTILINE)
@@ -40,13 +39,16 @@ _PORT: Final = re.compile(r"\b(?:909[2-9])\b")
 _UNWANTED: Final = re.compile(
     r"^(?:%\d\||Traceback |Exception ignored )|\w+Warning: ", re.MULTILINE
 )
-"""Lines on standard error of a command that ended well: of librdkafka, of Python. A program may write none at all."""
+"""Unwanted lines on standard error of successful commands, from librdkafka and Python.
+
+A program must not write any lines there.
+"""
 _GOES_ON: Final = {
     re.compile(r"duolog broker "): "duolog broker ready on ",
     re.compile(r"duolog run (?!.*--explain)"): '" is running',
     re.compile(r"duolog sql -f "): "  RUNNING  ",
 }
-"""What does not end by itself, and what it says when it is there."""
+"""Commands that keep running, and the output that shows that they are ready."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class Logs:
         topics = TopicReader(self.cluster.bootstrap_servers, {})
         internal = dict.fromkeys(changelogs, 1)
         # A restarted broker is slow on a busy machine.
-        return TruncationWatch(topics, self.checkpoint, internal, "Write it anew.", glance_s=60.0)
+        return TruncationWatch(topics, self.checkpoint, internal, "Write it again.", glance_s=60.0)
 
     @property
     def positions(self) -> dict[str, dict[int, int]]:
@@ -250,7 +250,7 @@ def test_changelog_that_lost_entries_is_refused(logs: Logs) -> None:
     assert (
         f"ends at offset {BACKED_UP + 2}, but was read up to offset {READ}" in refused.value.detail
     )
-    assert "Write it anew." in refused.value.hint
+    assert "Write it again." in refused.value.hint
     logs.watch().ensure_whole({})
 
 

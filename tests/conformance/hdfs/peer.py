@@ -1,8 +1,9 @@
-"""A real HDFS on free ports of 127.0.0.1, in one process: Hadoop's MiniDFSCluster, with a name node and a data node.
+"""A real HDFS in one process: Hadoop's MiniDFSCluster, one name node and one data node.
 
     fetch (Maven, once) ──► jars in the user's cache ──► Mini.java
 
-What it is told stands in `Mini.java`: a letter on its standard input, `done` on its output.
+Its ports are free ones of 127.0.0.1. `Mini.java` reads commands (a letter each) from standard input
+and prints `done`.
 """
 
 import queue

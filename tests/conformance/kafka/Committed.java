@@ -4,7 +4,7 @@ import org.apache.kafka.clients.consumer.*;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** Asks for the committed offset right behind commitAsync, and counts how often it is the old one. */
+/** Reads the committed offset right after commitAsync, and counts how often it is the old one. */
 public class Committed {
   public static void main(String[] args) {
     int old = 0, times = Integer.parseInt(args[2]);

@@ -1,6 +1,6 @@
-"""Members of groups as a conversation needs them: they say what they are told to, and keep the answers.
+"""Group members for conversations: they send given requests and record the answers.
 
-Member ids are compared by whose they are: `named` puts a number in the place of each random part.
+Member ids are compared by identity: `named` replaces each random part by a number.
 """
 
 import re

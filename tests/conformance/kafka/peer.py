@@ -1,4 +1,4 @@
-"""A real Apache Kafka broker on a free port: the judge of Duolog's broker, and a peer to measure.
+"""A real Apache Kafka broker on a free port: the reference for Duolog's, and for benchmarks.
 
     fetch (Maven, once) ──► jars in the user's cache ──► StorageTool format ──► kafka.Kafka
 
@@ -30,9 +30,9 @@ class PeerFailed(Exception):
 
 
 class KafkaPeer:
-    """A broker process of Apache Kafka, KRaft, one node, in `data_dir`; with `ports` always on these.
+    """A one-node KRaft broker process of Apache Kafka in `data_dir`, on `ports` if given.
 
-    Others of its cluster stand in `settings`, as controller.quorum.voters.
+    If it is part of a cluster, `settings` list the others as controller.quorum.voters.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class KafkaPeer:
         self.stop()
 
     def start(self) -> None:
-        """Fetch, format and start, and wait for the first connection; again, on the same data and address.
+        """Fetch, format, start and wait for a connection; a restart keeps data and address.
 
         Raises:
             PeerFailed: with the last lines of the broker's output.
@@ -72,7 +72,7 @@ class KafkaPeer:
         self.await_connection()
 
     def begin(self) -> None:
-        """Fetch, format and start; others of its cluster may have to come before it takes connections."""
+        """Fetch, format and start, without waiting: a cluster needs its other brokers first."""
         libs = fetch()
         self._ports = self._ports or free_ports(2)
         port, controller_port = self._ports

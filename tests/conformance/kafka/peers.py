@@ -1,4 +1,4 @@
-"""Three real Apache Kafka brokers, each also a controller: topics with replicas, leaders that die and move."""
+"""Three real Apache Kafka brokers, each also a controller, for replicas and leader changes."""
 
 import time
 from collections.abc import Callable

@@ -1,18 +1,18 @@
-"""The same requests to Apache Kafka and to Duolog: codes and fields of the answers are compared.
+"""Compare the answers of Apache Kafka and of Duolog to the same requests.
 
-A conversation is a function of a client; each is held with both brokers, and what it returns must
-be equal. Left out of the comparison: texts of errors, times, ids and ports. Where Duolog means to
-differ, the conversation does not ask, and the list below says so:
+A conversation is a function of a client that runs against both brokers; its results must be equal.
+Error messages, times, ids and ports are not compared. Conversations avoid intentional differences,
+which are:
 
-- what Kafka fails at with UNKNOWN_SERVER_ERROR or by hanging (null records, an unknown codec, a
+- requests at which Kafka fails with UNKNOWN_SERVER_ERROR or by hanging (null records, an unknown codec, a
   config operation 9, a negative partition_max_bytes) is refused with a code that says why;
 - a topic of the auto creation exists in the first answer of Metadata, in Kafka in a later one;
 - a retry older than the five batches that are kept is DUPLICATE_SEQUENCE_NUMBER, not
-  OUT_OF_ORDER_SEQUENCE_NUMBER: clients take the first for done;
+  OUT_OF_ORDER_SEQUENCE_NUMBER: clients treat the first as success;
 - a batch that says in its own header that the broker set its time is refused on every topic;
 - a batch whose records are fewer than its header says is taken, where Kafka answers
-  INVALID_RECORD: the broker does not open records. To count 100 of them takes 57 us beside the
-  1 us that an append takes, and compressed ones had to be decompressed first. The checksum holds,
+  INVALID_RECORD: the broker does not decode records. To count 100 of them takes 57 us, while an
+  append takes 1 us, and compressed ones would have to be decompressed first. The checksum holds,
   so only a client with a fault makes one; its readers get an error for this batch, as decoders
   count too;
 - internal topics cannot be made by a client;

@@ -39,7 +39,7 @@ def test_deleted_and_recreated_changelogs_are_detected(
         watch.look()
         return watch.changelogs[CHANGELOG]
 
-    known = wait_until(id_told, "its id is told")
+    known = wait_until(id_told, "its id is reported")
     watch.look()
 
     admin.delete_topics([CHANGELOG])[CHANGELOG].result(30)

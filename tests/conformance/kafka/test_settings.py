@@ -9,7 +9,7 @@ from conformance.kafka.peer import KafkaPeer
 from duolog.runtime.supervisor import BrokerProcess
 
 AT_START_ONLY = {"listener.security.protocol.map", "listeners", "max.connections.per.ip.overrides"}
-"""What Kafka changes at run time, and this broker does not."""
+"""Settings that Kafka changes at run time and Duolog does not."""
 COMPUTED = {"log.dir"}
 
 

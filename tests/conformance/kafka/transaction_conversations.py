@@ -274,10 +274,9 @@ def fenced_producers(client: WireClient) -> Any:
 def used_up_epochs(
     client: WireClient, advance: Callable[[Producer, int], None] = Producer.walk_to
 ) -> Any:
-    """The epochs of a producer id come to their end, and it goes on with a new id.
+    """The epochs of a producer id are exhausted, and the producer continues with a new id.
 
-    To walk through all epochs takes a minute; whoever holds the broker has a shorter way to
-    `advance`.
+    Using every epoch takes a minute; a test inside the broker's process passes a faster `advance`.
     """
     told: list[Any] = []
     for name in ("used_by_end", "used_by_init", "used_by_fence"):

@@ -117,7 +117,7 @@ _LAMBDAS: Final[dict[str, tuple[str, ...]]] = {
     ),
 }  # fmt: skip
 _OTHERWISE: Final = {"RANDOM", "UUID", "AS_VALUE"}
-"""Another value with each call, and what stands only for a key."""
+"""Nondeterministic functions, and one that is only valid for a key."""
 _NOW: Final = {"UNIX_DATE", "UNIX_TIMESTAMP"}
 
 OPERATORS: Final = (
@@ -151,7 +151,7 @@ _OF_NOTHING: Final = (
     "EARLIEST_BY_OFFSET",
     "LATEST_BY_OFFSET",
 )
-"""What is asked of groups that may have no value."""
+"""Aggregates of groups that may have no values."""
 AGGREGATES: Final = (
     *(f"SUM({one})" for one in ("I", "L", "D", "CAST(N AS DECIMAL(12, 2))")), *(f"AVG({one})" for one in ("I", "L", "D")),
     *(f"{name}({one})" for name in ("MIN", "MAX", "COUNT", "COUNT_DISTINCT") for one in ("I", "L", "D", "N", "M", "T", "DT", "TM", "TS")),

@@ -1,7 +1,6 @@
-"""ksqlDB's own query tests, which stand beside this project and not in it: `$DUOLOG_QTT`, else `shared/qtt` beside it.
+"""ksqlDB's own query tests, stored outside of this project: `$DUOLOG_QTT`, else `../shared/qtt`.
 
-They are under a licence of their own: nothing of them is copied here but the names of those that do
-not pass.
+They have another licence: only the names of those that do not pass are copied here.
 """
 
 import os
@@ -19,7 +18,7 @@ ABSENT: Final = (
     if (FOLDER / "qtt.jsonl").is_file()
     else f"ksqlDB's query tests are not in {FOLDER}: DUOLOG_QTT says where they are"
 )
-"""Why there is nothing to run, None where there is."""
+"""The reason why there are no cases to run; None if there are."""
 
 _REGISTRY: Final = re.compile(r"'(AVRO|PROTOBUF|PROTOBUF_NOSR|JSON_SR)'", re.IGNORECASE)
 
@@ -30,7 +29,7 @@ def query_cases() -> list[Case]:
 
 
 def server_cases() -> list[Case]:
-    """Return the cases of what the server answers: rows of queries that end and of those that go on, and INSERT VALUES."""
+    """Return the server cases: rows of pull and push queries, and INSERT VALUES."""
     return list(read_cases([FOLDER / "rqtt.jsonl"]))
 
 

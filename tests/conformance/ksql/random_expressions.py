@@ -1,7 +1,7 @@
 """Random expressions, each written twice: in ksqlDB's SQL, and in DuckDB's.
 
-a < b        coalesce(a < b, false)        no comparison is null
-a / 0        NULL                          what fails is null
+a < b        coalesce(a < b, false)        comparisons are never null
+a / 0        NULL                          errors are null
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ class Expressions:
     """Draws expressions over some columns.
 
     Args:
-        columns: what an expression may name.
+        columns: the columns that an expression may use.
     """
 
     def __init__(self, random: Random, columns: Sequence[Written]) -> None:

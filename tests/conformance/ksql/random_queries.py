@@ -1,7 +1,9 @@
 # ruff: noqa: S608 - the statements are ours
-"""Random queries over one stream or table: projections and filters, PARTITION BY, GROUP BY with windows, UNION ALL, INSERT INTO.
+"""Random queries over one stream or table.
 
-Each is a statement, and a query of DuckDB over what its source holds.
+Projections and filters, PARTITION BY, GROUP BY with windows, UNION ALL, INSERT INTO.
+
+Each is a statement, and a query of DuckDB over the rows of its source.
 """
 
 from collections.abc import Callable, Sequence
@@ -150,9 +152,9 @@ class _Window(NamedTuple):
     size_ms: int
     advance_ms: int
     grace_ms: int = -1
-    """How long a window waits for records that are late; -1 where it waits for all."""
+    """The grace period of a window; -1 if it accepts all late records."""
     final: bool = False
-    """Whether its row is told when it has waited, and not before."""
+    """True if its row is emitted only when it closes (EMIT FINAL)."""
 
 
 def _window(app: Application, source: Relation) -> _Window:

@@ -1,11 +1,11 @@
 # ruff: noqa: S608 - the statements are ours
-"""A random application as it grows: streams and tables, their statements, and what DuckDB says is in each.
+"""A random application: streams and tables, their statements, and their rows in DuckDB.
 
     _SEQ    when a record was written, of all topics together      _TS     its timestamp
-    _TOMB   a table's row that goes                                 and all columns, those of the key too
+    _TOMB   a deletion of a table row                               and all columns, those of the key too
 
-A table with `changes` has a row for each change, the last one of a key counts; one without has its
-content at the end.
+A table with `changes` has a row for each change, of which the last one per key is valid; a table
+without has its final rows.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from duolog.testing.qtt.bytes import encode
 
 NAMES: Final = ("A", "B", "C", "D", "E", "V", "W", "ID", "TOTAL", "CITY")
 BAG: Final = "BAG"
-"""The type of a list whose order nobody promises; nothing is computed of it."""
+"""The type of a list without a guaranteed order; no expression uses it."""
 _KEY_TYPES: Final = {"INT": INT, "BIGINT": BIGINT, "STRING": STRING}
 
 
@@ -55,9 +55,9 @@ class Relation:
     """The topics that all of it comes from."""
     changes: bool = False
     ordered: bool = True
-    """Whether the records of a stream are in the order of `_SEQ`, no two at one."""
+    """True if `_SEQ` is a total order of the records of a stream."""
     timed: bool = True
-    """Whether `_TS` is the timestamp of a record."""
+    """True if `_TS` is the timestamp of a record."""
     window: Literal["", "TIME", "SESSION"] = ""
 
     @property
@@ -101,8 +101,11 @@ class Application:
 
     seed: int
     in_parts: bool = False
-    """Whether micro-batches take many records: tables are written before streams, which then meet their content at the end,
-    and nobody knows the order of the records of several partitions."""
+    """True if micro-batches read many records.
+
+    Tables are then written before streams, which join their final content, and records of several
+    partitions have no order.
+    """
     spread_ms: int = 3 * 3_600_000
     random: Random = field(init=False)
     statements: list[str] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - the statements are ours
-"""A random application on the kernel in memory, and what it has written held against the judge.
+"""Run a random application on the in-memory kernel, and compare its output with DuckDB.
 
 one by one    each record through all queries before the next one is written
 in parts      each query by itself, over its topics in few micro-batches, in several tasks, with a record cache

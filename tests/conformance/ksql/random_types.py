@@ -1,7 +1,6 @@
-"""Types of columns in random SQL: their values, as JSON of a record and as text of DuckDB, and what comes out made comparable.
+"""Column types in random SQL: values as JSON and as DuckDB literals, and comparable results.
 
-A DATE, TIME or TIMESTAMP is the number that it is in JSON, in DuckDB too: they are compared, and no
-more.
+A DATE, TIME or TIMESTAMP is the number that it is in JSON, in DuckDB too: they are only compared.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""ksqlDB's own query tests as streaming queries of Spark on a broker, a record for each micro-batch: they end as in the driver.
+"""Run ksqlDB's query tests on Spark, a record per micro-batch: results equal the driver's.
 
 The default run has a handful of the fixed sample, `scripts/test --deep` has all of it.
 """

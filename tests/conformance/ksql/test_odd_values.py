@@ -31,7 +31,7 @@ SEED: Final = 1
 DEEP: Final = range(2, 2 + int(os.environ.get("DUOLOG_ODD_VALUES", "6")))
 _KSQL: Final = (("dialect", "ksqldb"),)
 _ALIKE: Final = 1e-14
-"""How far the libraries of C and of Java are apart in sines and their kind."""
+"""The difference of C and Java libraries in trigonometric functions."""
 
 Row = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""ksqlDB's own query tests, in the kernel's driver: what does not pass is listed, and what is listed does not pass.
+"""Run ksqlDB's query tests in the kernel's driver: exactly the listed cases fail.
 
 The default run has all expected errors and a fixed sample of the others; `scripts/test --deep` has
 all. The page's list is written by `python -m duolog.testing.qtt qtt.jsonl rqtt.jsonl --page

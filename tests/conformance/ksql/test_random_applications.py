@@ -1,7 +1,7 @@
-"""Random applications in SQL: what is in their tables at the end, and in their streams, is what DuckDB says of the records.
+"""Compare the final tables and the streams of random SQL applications with DuckDB.
 
-DuckDB reads the same records by other statements: the last row of each key is a table's, no
-comparison is null, rows without a key are in no group. A failure prints the seed and the
+DuckDB reads the same records with other statements: the last row of each key is the table's row,
+comparisons are never null, rows without a key are in no group. A failure prints the seed and the
 statements; `scripts/test --deep` runs many seeds.
 """
 

@@ -1,9 +1,11 @@
-"""What is decided otherwise than in Kafka Streams, done as Kafka Streams does it while it judges.
+"""Undo Duolog's intentional deviations from Kafka Streams, for comparisons with it.
 
-    joins of streams     a record that was emitted unmatched is joined again (KAFKA-19536), and kept for size and grace only
-    suppressed windows   a session, and a sliding window, is emitted one millisecond before its aggregate has closed it
+    joins of streams     a record emitted as unmatched is joined again (KAFKA-19536), and stored for
+                         size and grace only
+    suppressed windows   a session, and a sliding window, is emitted one millisecond before its
+                         aggregate has closed it
 
-What is done instead has tests of its own: `test_emitted_once.py`.
+`test_emitted_once.py` tests the deviations.
 """
 
 from functools import partial

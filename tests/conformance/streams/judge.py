@@ -76,7 +76,7 @@ SOURCES: Final = Path(__file__).parent / "java"
 COMPILE_TIMEOUT_S: Final = 120
 ANSWER_TIMEOUT_S: Final = 60
 CALENDAR_MS: Final = (1_735_689_600_000, 1_830_297_600_000)
-"""The years 2025 to 2027: the judge is told of their windows."""
+"""The years 2025 to 2027: Kafka Streams gets the windows of these years."""
 
 Json = dict[str, Any]
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -107,7 +107,7 @@ class Written(NamedTuple):
 
 
 ByTopic = dict[str, list[Written]]
-"""What was written to each sink topic, in order."""
+"""The records of each sink topic, in order."""
 
 
 class KafkaStreams:
@@ -153,8 +153,8 @@ class KafkaStreams:
     ) -> list[ByTopic]:
         """Return the output of Kafka Streams for each batch; it commits after each.
 
-        Unaltered it has its default stores, retentions, record cache and intervals, and commits
-        behind each record.
+        With `unaltered` it has its default stores, retentions, record cache and intervals, and
+        commits after each record.
 
         Raises:
             JudgeFailed: Streams cannot run the plan.

@@ -184,4 +184,4 @@ SHAPES: Final[tuple[Define, ...]] = (
 SHAPES_IN_WINDOWS: Final[tuple[Define, ...]] = (reduced_in_windows,)
 SHAPES_IN_SESSIONS: Final[tuple[Define, ...]] = (reduced_in_sessions,)
 IN_ONE_STREAM_TIME: Final[tuple[Define, ...]] = (cogrouped_in_windows, cogrouped_in_sessions)
-"""Where nothing comes late: Kafka Streams has a stream time for each stream of a cogroup."""
+"""Without late records: Kafka Streams has a stream time for each stream of a cogroup."""

@@ -1,7 +1,7 @@
-"""The kernel with one line of its sources changed, in the JVM that runs.
+"""The kernel with one changed line of source code, in the running JVM.
 
-The changed class is compiled beside the kernel's jar, and both are loaded anew by a class loader
-that asks itself first. The kernel that the other tests use stays as it is.
+The changed class is compiled against the kernel's jar, and a child-first class loader loads both
+again. The kernel of the other tests is unchanged.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,9 @@ def planted_driver(
     """Return a function that opens a kernel driver in which `planted` replaces `line`."""
     (file,) = KERNEL.rglob(f"{java_class}.java")
     source = file.read_text()
-    assert source.count(line) == 1, f"{java_class} has no such line any more: plant anew\n{line}"
+    assert source.count(line) == 1, (
+        f"{java_class} has no such line any more: update the planted bug\n{line}"
+    )
     changed = directory / f"{java_class}.java"
     changed.write_text(source.replace(line, planted))
     java: Any = spark._jvm  # noqa: SLF001 - PySpark has no other way to the JVM

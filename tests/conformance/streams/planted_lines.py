@@ -59,7 +59,7 @@ IN_KERNEL: Final = (
         "cache",
     ),
     InKernel(
-        "the record cache forgets what was told last",
+        "the record cache forgets the last emitted value",
         "KeyValueStore",
         "new PendingUpdate(entry.row, entry.ts)",
         "new PendingUpdate(null, entry.ts)",
@@ -110,7 +110,7 @@ IN_KERNEL: Final = (
         tables_joined,
     ),
     InKernel(
-        "a join of tables tells deletions of what was nowhere",
+        "a join of tables emits deletions of missing rows",
         "JoinNode",
         "joined.needsOther() || (change.value == null && change.old == null)",
         "joined.needsOther()",
@@ -182,7 +182,7 @@ IN_KERNEL: Final = (
         "late",
     ),
     InKernel(
-        "what begins behind a record is forgotten",
+        "windows that start after a record are lost",
         "SlidingFoldNode",
         "right.ts > change.ts && !starts.contains(start)",
         "right.ts > change.ts && false",
@@ -311,7 +311,7 @@ IN_KERNEL: Final = (
         split_into_branches,
     ),
     InKernel(
-        "what stays is told again in the next micro-batch",
+        "stored results are emitted again in the next micro-batch",
         "DueOrder",
         "if (rows.hasLeft(place)) {",
         "if (false) {",
@@ -319,7 +319,7 @@ IN_KERNEL: Final = (
         "late",
     ),
     InKernel(
-        "what is over when it is told is lost",
+        "results that have expired when emitted are lost",
         "WindowRows",
         "Math.min(task.over, task.emitted.before())",
         "task.over",
@@ -343,7 +343,7 @@ IN_KERNEL: Final = (
         "late",
     ),
     InKernel(
-        "a change that is held back begins to wait anew",
+        "a suppressed change restarts its wait",
         "SuppressNode",
         "if (known.windows.isEmpty()) {",
         "known.windows.clear();\n      if (known.windows.isEmpty()) {",

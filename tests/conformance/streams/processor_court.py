@@ -1,6 +1,6 @@
 """A processor that executes commands from its records, in Kafka Streams and in Duolog.
 
-play(steps)  ──►  Kafka Streams' TopologyTestDriver     ──►  what came after each step
+play(steps)  ──►  Kafka Streams' TopologyTestDriver     ──►  output of each step
              ──►  `Obeying`, in the driver of topologies ──►  the same
 """
 
@@ -46,7 +46,7 @@ class Clock(NamedTuple):
 
 Step = Piped | Clock
 Came = tuple[str, int, str, str, str]
-"""Where a record came out, its timestamp, key, value and headers."""
+"""The output of a record, its timestamp, key, value and headers."""
 
 
 class Judge:

@@ -1,9 +1,9 @@
 """Random cases for Kafka Streams: a topology, its records, and their batches.
 
-A case is a number: whoever sees it differ gets the same one again, and makes it smaller by leaving
-out steps of the topology and records. Times may be anything where each record is a micro-batch of
-its own; else they rise (`MODES`), or come out of order with each its own, as Streams takes equal
-ones of two topics in any order.
+A case is a number: the same number gives the same case, which can be shrunk by omitting steps of the
+topology and records. If each record is its own micro-batch, times are arbitrary; else they rise
+(`MODES`), or are out of order and distinct, because Streams takes equal ones of two topics in any
+order.
 """
 
 from collections.abc import Callable, Iterator

@@ -2,15 +2,14 @@
 
     tasks   times         compared
     1       any           the kernel with Streams, in order; the reference with the kernel
-    several of no matter  the same, for each key
-    several that count    the kernel with the reference, for each key: each task has a time of its own,
-                          and Streams one task
+    several irrelevant    the same, for each key
+    several relevant      the kernel with the reference, for each key: each task has its own stream
+                          time, and Streams has one task
 
-What Streams or its judge does not have (rows with a time to live, some aggregates, windows in the
-place of others) the reference alone judges.
+Features that Kafka Streams lacks (row TTL, some aggregates, replaced windows) are only compared with
+the reference evaluator.
 
-The reference goes through a source partition by partition; so with one task it gets all records in
-one.
+The reference reads a source partition by partition; so with one task it gets all records in one.
 """
 
 from collections import defaultdict, deque
@@ -45,7 +44,7 @@ from growing.growth import sources_of
 
 Batches = list[list[Given]]
 Compared = tuple[str, Any, Any]
-"""Who says what, and what was expected."""
+"""The differing implementation, its output, and the expected one."""
 
 
 class Court:
@@ -181,8 +180,8 @@ def _seen(plan: Plan, partitions: int) -> Callable[[list[ByTopic]], list[ByTopic
         if parts.parts[sink] not in parts.depths
         and (len(sources_of(sink)) > 1 or (partitions > 1 and _has_new_key(sink)))
     }
-    # Rows that ask for one are told in the order of their keys' bytes, which are our own for
-    # several columns.
+    # Subscribers of a row are notified in the order of their keys' bytes, which differ from
+    # Streams' for several columns.
     unordered |= {
         sink.topic
         for sink in plan.sinks

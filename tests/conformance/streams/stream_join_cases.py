@@ -27,7 +27,7 @@ def joined_without_grace(topology: Topology) -> None:
 
 
 def joined_with_what_comes_after(topology: Topology) -> None:
-    """A window with one side: records of the other stream that are not earlier, or only earlier ones."""
+    """A one-sided window: only records of the other stream that are later, or earlier."""
     one, two = _streams(topology)
     one.join(two, before=ms(0), after=ms(5), grace=ms(1), prefix="r_").to("inner-after")
     one.left_join(two, after=ms(5), grace=ms(1), prefix="r_").to("left-after")
@@ -133,7 +133,7 @@ JITTERED: Final = records_of_streams(3, [n * 2 // 3 + _DRAWN.randrange(8) for n 
 EARLY: Final = JITTERED[::-1]
 """In the main backwards: what comes is late."""
 GAPS: Final = records_of_streams(4, [_DRAWN.randrange(3) for _ in range(150)])
-"""How long after the one before it each comes."""
+"""The delay of each record after the previous one."""
 SHUFFLED: Final = records_of_streams(
     5,
     [
@@ -141,4 +141,4 @@ SHUFFLED: Final = records_of_streams(
         for number, time in enumerate(sorted(range(150), key=lambda n: n + _DRAWN.random() * 9))
     ],
 )
-"""How long after its number each comes: all at other times, as Kafka Streams takes equal ones in any order."""
+"""Offsets from the record number: distinct times, as Streams takes equal ones in any order."""

@@ -99,8 +99,7 @@ def test_kafka_streams_handles_time_jumps_the_same(
         for number, time in enumerate(times)
         for topic in ("s1", "s2")
     ]
-    # Of two topics what comes first in a micro-batch is told by its time: one topic's records at a
-    # time.
+    # Within a micro-batch, timestamps order the records of two topics: use one topic at a time.
     records = records if cut == 1 else [one for one in records if one.topic == "s1"]
     batches = [records[at : at + cut] for at in range(0, len(records), cut)]
 

@@ -1,4 +1,4 @@
-"""What is emitted when a window closes is final: no session twice, no record of a join unmatched and then matched.
+"""Results emitted on close are final: no session twice, no record unmatched and then matched.
 
 Random records, many of them late, through the reference evaluator and the kernel; what is expected
 is computed from all records at once. Kafka Streams deviates here

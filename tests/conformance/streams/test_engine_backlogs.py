@@ -1,7 +1,7 @@
 """Backlogs larger than one micro-batch are still merged by timestamp.
 
 Kafka Streams reads on from whichever input has the earliest record, and waits for what the broker
-has. A micro-batch of ours is bounded, and no topic may go on beyond what another was left with.
+has. Duolog's micro-batches are bounded, and no topic may be read past the end of another's batch.
 """
 
 import json

@@ -57,8 +57,7 @@ def test_results_are_independent_of_the_partitioner(
             write(cluster, partitioner, "orders", [(n % KEYS, {"n": -1 - n}) for n in range(10)])
             wait_until(client, start)
             assert ("Exchange" in first_level(query)) == (partitioner != "murmur2_random"), start
-            # What is refused stands behind all that is counted, and may come with the next
-            # micro-batch.
+            # Refused records follow all counted ones, and may be in the next micro-batch.
             assert query.wait_until_caught_up(WAIT_S)
             assert query.progress().records_in >= 410
         finally:

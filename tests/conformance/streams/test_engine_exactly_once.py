@@ -1,7 +1,7 @@
 """Exactly-once results on Spark after any failure, in both modes, over several starts.
 
-What kills do to it stands in `tests/fault`. Here ends are made by hand: files as a crash leaves
-them, a second owner, a record that nobody can process.
+`tests/fault` tests kills. Here failures are simulated: files as after a crash, a second owner, a
+record that cannot be processed.
 """
 
 import json

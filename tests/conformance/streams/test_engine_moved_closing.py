@@ -97,8 +97,7 @@ def first_half(bench: Closing, mode: Mode) -> None:
     bench.visit(AHEAD, range(40, 43))
     bench.visit(AHEAD[::2], [43])
     bench.run(mode)
-    # Of the sessions that are written by now, end at 42 and 43 and lie side by side, one has gone
-    # by the record behind this.
+    # One of the adjacent sessions that end at 42 and 43 has expired by the next record.
     bench.visit(AHEAD[:1], [48])
     # The last record emits all of them; they are found until the next one.
     bench.visit(AHEAD[:1], [90])
@@ -116,7 +115,7 @@ def second_half(bench: Closing, mode: Mode) -> None:
     ("mode", "ways"),
     [
         pytest.param("micro-batch", (3,), id="grown", marks=pytest.mark.deep),
-        # What was told before is known behind both.
+        # Earlier results are known after both changes.
         pytest.param("micro-batch", (5, 3), id="twice", marks=pytest.mark.deep),
         pytest.param("micro-batch", (1,), id="into-one", marks=pytest.mark.deep),
         pytest.param("real-time", (3,), id="real-time", marks=pytest.mark.deep),
@@ -142,8 +141,7 @@ def test_each_final_result_is_emitted_once_with_another_task_count(
     for second, tasks in enumerate(ways, start=91):
         moved.move(tasks)
         for bench in (undisturbed, moved):
-            # A record for one of the tasks: what the others have told is still only known from
-            # before.
+            # A record for one task: results of the others are only known from before the change.
             bench.visit(KEYS[:1], [second])
             bench.run(mode)
         if tasks == ways[0]:

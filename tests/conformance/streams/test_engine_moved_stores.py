@@ -95,7 +95,7 @@ class Moved(Bench):
     def write(self, part: int, records: int = 300) -> None:
         """Write the records of a part: each key in one partition, ordered by time.
 
-        Else what a record of a key comes behind depends on what else is in its task.
+        Otherwise the order of a key's records depends on the other keys of its task.
         """
         rng = Random(part)  # noqa: S311 - the same each time
         producer = Producer({"bootstrap.servers": self.cluster.bootstrap_servers})

@@ -355,7 +355,7 @@ def test_uncommitted_entries_are_not_restored(
 
         assert bench.counted() == bench.written()
     assert ahead
-    assert not ahead & bench.spoiled(), "what counts stands behind it"
+    assert not ahead & bench.spoiled(), "the valid entries follow it"
 
 
 @pytest.mark.deep
@@ -371,7 +371,7 @@ def test_uncommitted_entries_do_not_undo_later_ones(
     bench.write(1)
     bench.run()
     last = bench.last_entries()
-    assert not bench.spoiled(), "each key was changed behind it"
+    assert not bench.spoiled(), "each key was changed after it"
 
     for _ in range(2):
         remove_all(bench.checkpoint)
@@ -399,7 +399,7 @@ def test_results_are_written_once_after_a_lost_checkpoint(
         results = len(bench.client.read(bench.of("counted")))
 
         assert bench.counted() == bench.written()
-        assert results == sum(bench.written().values()), "each record is told of once"
+        assert results == sum(bench.written().values()), "each record is counted once"
         remove_all(bench.checkpoint)
 
 

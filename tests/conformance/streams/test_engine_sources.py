@@ -50,7 +50,7 @@ class Called:
 
 
 PARTITIONS: Final = {"a": 1, "b": 0}
-"""What a function says of keys; of others nothing."""
+"""The partitions that a function returns for keys; None for others."""
 
 
 def topology(called: Called) -> Topology:

@@ -1,9 +1,8 @@
-"""Kafka Streams judges joins by a foreign key.
+"""Compare foreign-key joins with Kafka Streams.
 
-One difference is on purpose. Where one record changes both tables (one is what is counted of the
-other), Streams takes the internal topics at equal times in no order that is told; here they are one
-queue. Such a join is compared by the last record of each key. A table that is joined with itself is
-compared record for record.
+One difference is on purpose: if one record changes both tables (one is a count of the other), Streams
+reads its internal topics in an unspecified order at equal times; Duolog has one queue. Such a join
+is compared by the last record of each key. A self-join of a table is compared record by record.
 """
 
 from collections.abc import Iterator
@@ -143,7 +142,7 @@ IN_KERNEL: Final = (
         joined_by_a_foreign_key,
     ),
     InKernel(
-        "a row that is still missing is told of",
+        "a row that is still missing is reported",
         "Instruction",
         "Outcome.STILL_MISSING",
         "Outcome.MISSING",
@@ -157,7 +156,7 @@ IN_KERNEL: Final = (
         joined_by_a_foreign_key,
     ),
     InKernel(
-        "a row is not told that the one it asked for is gone",
+        "a row is not notified that its referenced row was deleted",
         "ForeignTableNode",
         "UnsafeRow key = change.key.copy();",
         "if (change.value == null) return;\n    UnsafeRow key = change.key.copy();",

@@ -1,7 +1,7 @@
 """Compare record metadata with Kafka Streams: read, written, after aggregates and joins.
 
-Records come in one partition, as its driver has no other. What crossed a repartition topic has its
-place there in Kafka Streams, and in its own topic here.
+Records are in one partition, because Streams' driver has no others. After a repartition topic, the
+offset is that of the repartition topic in Kafka Streams, and that of the source topic here.
 """
 
 from collections.abc import Callable

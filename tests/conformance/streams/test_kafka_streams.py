@@ -1,50 +1,49 @@
-"""Kafka Streams judges the kernel: topologies and records, compared record for record.
+"""Compare the kernel with Kafka Streams: topologies and records, record by record.
 
     each         every record is a micro-batch of its own, times in any order, no record cache
     micro-batch  records come in two micro-batches, in the order of their times, no record cache
-    cache        the same with the record cache that a user gets; Streams commits where we do
-    late         as cache, but times go back again and again, in one partition
+    cache        the same with the default record cache; Streams commits when Duolog does
+    late         as cache, but times go back repeatedly, in one partition
 
 Keys, values, timestamps and headers must be the same in the same order: for each sink topic with
 one task, for each key with several. Expressions are interpreted, which saves their compilation;
 `test_engine_semantics.py` runs them compiled.
 
-What is different on purpose:
+Intentional differences:
 
     what                                     why
-    only aggregates are in the record cache  a table's source hands each change on, as Streams does
-                                             with `withCachingDisabled()`: what a join looks up and
-                                             what a sink gets are the same, a regrouped table is
-                                             updated more often
+    only aggregates are in the record cache  a table's source forwards each change, as Streams does
+                                             with `withCachingDisabled()`: join lookups and sink
+                                             records are the same, a regrouped table is updated
+                                             more often
     the first old value of an aggregate      Streams hands the initializer's value on as the old
     is null                                  value of a group's first result (without a record
                                              cache), and an aggregate of it takes back what was
                                              never added: `regrouped_twice` would count 1 for 2.
                                              The judge's tables drop such old values
-    a windowed aggregate drops records       Streams says so in its documentation, and counts them
-    without a value                          all the same. The judge's groups drop them
+    a windowed aggregate drops records       Streams documents this, but counts them. The test's
+    without a value                          Streams groups drop them
     the streams of a cogroup have one        Streams' processors have one each: a record may be late
-    stream time                              for its own stream alone. The store has one time: what is late
-                                             there is not kept and told all the same, a 1 in the
-                                             place of the window's count. Judged where none is late
-    a repartitioned stream keeps records     Streams drops them and does not count them, but where a left join
-    without a key                            follows. Judged with keys alone
-    what a suppressed table takes back is    Streams hands on the row before the last change as the old one, which
-    what it has told                         nobody was told. Nothing judged here is behind one
-    what ends in front of an edge holds up   Streams' driver is one thread over all topics: a record that it has
-    nobody: with falling times what comes    not reached holds up those behind it, wherever they go. Seen where
-    behind it may be taken earlier           rows of foreign-key joins have not changed, versions or not
-    a foreign-key join tells of a deletion   Streams drops the answer to it, as it is that of an older row, and what had
-    behind which a newer row came            been joined stays. Seen where timestamps fall within a micro-batch
-    who has subscribed to one row of a       Streams goes through them by the bytes of their serialized keys, as its store has them. Here it is
-    foreign-key join is told in an order     the order of Spark's bytes: of one text the shorter first, a number from its last byte on. What each
-    of our own                               key is told is the same; judged with texts of one length
-    a change of a table that is joined       Streams' joins look into one store; here one hears of the change before
-    twice, once behind a foreign key, is     the other's copy of the table does, so that the same row is told once
-    told once                                and not twice. The rows are the same
-    a filtered table is silent about rows    Streams' filter is too where somebody reads old values;
-    that never passed                        else it hands on a deletion for each of them. The judge
-                                             asks its filters for old values
+    stream time                              for its own stream alone. The store has one time: a record that is
+                                             late there is emitted but not stored, as a 1 instead
+                                             of the window's count. Compared without late records
+    a repartitioned stream keeps records     Streams drops them without counting them, unless a left join
+    without a key                            follows. Compared only with keys
+    a suppressed table retracts the rows     Streams forwards the row before the last change as the old one, which
+    that it has emitted                      was never emitted. No compared operator is downstream of one
+    a record dropped before a shuffle        Streams' driver is one thread over all topics: an unprocessed record
+    delays no others: with falling times,    delays all later ones, wherever they are sent. Visible if rows of
+    later ones may be processed earlier      foreign-key joins have not changed, versioned or not
+    a foreign-key join emits a deletion      Streams drops the response, because it is for an older row, and the
+    that is followed by a newer row          joined row stays. Visible if timestamps fall within a micro-batch
+    subscribers to a row of a foreign-key    Streams iterates over the bytes of their serialized keys. Duolog uses
+    join are notified in another order       Spark's bytes: shorter texts first, numbers from the last byte. The
+                                             result per key is the same; compared with texts of one length
+    a change of a table that is joined       Streams' joins read one store; here one join gets the change before the
+    twice, once by a foreign key, is         other's copy of the table, so that the same row is emitted once instead
+    emitted once                             of twice. The rows are the same
+    a filtered table emits nothing for       Streams' filter does the same if old values are enabled; else it
+    rows that never passed                   forwards a deletion for each. The test enables old values
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Records without a value at each step that takes a function, next to the same step as an expression, on both engines.
+"""Null values in each step that takes a function, compared with the step as an expression.
 
 | the step | Kafka Streams | here |
 |---|---|---|

@@ -1,8 +1,8 @@
 """Compare order and time of final and suppressed results with Kafka Streams.
 
-Kafka Streams lets them go once in a second at most; the judge lets them go with the record that
-closes the window, as Duolog does. Of what was held back it hands on a row as the old one that
-nobody was told; so nothing here takes back.
+Kafka Streams emits them at most once per second; the comparison makes it emit them with the record
+that closes the window, as Duolog does. Its suppressed tables forward old rows that were never
+emitted, so no operator here retracts.
 """
 
 from collections.abc import Iterator

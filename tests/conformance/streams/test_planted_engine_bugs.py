@@ -1,6 +1,6 @@
 """The comparison with Kafka Streams finds each bug that is planted in the engine.
 
-Bugs are planted in the kernel's sources (one line changed, compiled, loaded beside the real one)
+Bugs are planted in the kernel's sources (one line changed, compiled, loaded next to the real one)
 and in the spec that the plan is lowered to. Each names the judged case that must find it.
 """
 
@@ -110,7 +110,7 @@ IN_SPEC: Final = (
         )
     ),
     InSpec(
-        "what is repartitioned goes on at once",
+        "repartitioned records are processed at once",
         what_is_repartitioned_goes_on_at_once,
         repartitioned,
     ),

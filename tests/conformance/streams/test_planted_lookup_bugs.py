@@ -83,7 +83,7 @@ PLANTED: Final = (
         waiting_for_rows,
     ),
     InKernel(
-        "records that waited go on as they came",
+        "buffered records are emitted in arrival order",
         "WaitingRecords",
         "Comparator.comparingLong(Position::ts)",
         "Comparator.comparingLong(Position::number)",

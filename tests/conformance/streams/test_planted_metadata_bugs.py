@@ -46,7 +46,7 @@ PLANTS: Final = (
         headers_written,
     ),
     Plant(
-        "a header that is written stands beside those of its name",
+        "a written header is appended to those of its name",
         "HeadersNode",
         "    this.removed.addAll(written);\n",
         "",

@@ -40,7 +40,7 @@ PLANTS: Final = (
         joined_within,
     ),
     Plant(
-        "who has a partner goes on waiting",
+        "a matched record keeps waiting",
         "Unmatched",
         "      if (list != null && !list.isEmpty()) {",
         "      if (false) {",
@@ -54,7 +54,7 @@ PLANTS: Final = (
         joined_without_grace,
     ),
     Plant(
-        "of one time the left side's are told first",
+        "at equal times the left side's are emitted first",
         "StreamJoinNode",
         "first == otherFirst && !of.left()",
         "first == otherFirst && of.left()",

@@ -110,8 +110,7 @@ def random_command(random: Random, keys: list[str], time: int, new: str) -> str 
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
 def test_punctuation_runs_when_kafka_streams_punctuates(judge: Judge, engine: str) -> None:
     here, there = play(PUNCTUATED, engine), judge.play(PUNCTUATED)  # type: ignore[arg-type]
-    # Which of two schedules goes first that are due at one time, a heap decides there, and nobody
-    # says.
+    # Kafka Streams does not specify the order of two punctuations due at the same time.
     for step, ours, theirs in zip(PUNCTUATED, here, there, strict=True):
         assert sorted(ours) == sorted(theirs), step
 

@@ -1,8 +1,7 @@
-"""Random topologies over all operators: the kernel, the reference evaluator and Kafka Streams say the same.
+"""Random topologies: the kernel, the reference evaluator and Kafka Streams must agree.
 
-Whatever differs is a wrong result, or stands in `test_kafka_streams` with its reason, and `growing`
-leaves it out. A case is a number; one that fails is told as the smallest that differs in the same
-way.
+Each difference is a bug, or is documented in `test_kafka_streams` and avoided by `growing`. A case is
+a number; a failure reports the smallest case with the same kind of difference.
 """
 
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.spark
 CASES: Final = 150
 CASES_DEEP: Final = 5000
 TOGETHER: Final = 50
-"""How many cases are one test."""
+"""The number of cases in a test."""
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +59,7 @@ def test_rerun_micro_batch_writes_the_same(court: Court, first: int) -> None:
     "first", [0, *(pytest.param(first, marks=pytest.mark.deep) for first in range(40, 1000, 40))]
 )
 def test_any_interleaving_of_partitions_writes_the_same(court: Court, first: int) -> None:
-    """Where several records are a micro-batch: who comes first there is told by time and place, not by arrival."""
+    """Within a micro-batch, timestamps and offsets order the records, not their arrival."""
     cases = [case for seed in range(first, first + 40) if (case := Case(seed)).mode != "each"]
 
     assert len(cases) > 10

@@ -1,8 +1,8 @@
 """Compare stream-stream joins with Kafka Streams, record by record.
 
-What is different on purpose: to save iterators Kafka Streams looks for records without a partner
-once a second, by the wall clock, and not before a time that it remembers wrongly. Here they are
-told as soon as their windows have closed, and so they are by the judge (`PromptJoins`).
+One difference is on purpose: to save iterators, Kafka Streams checks for unmatched records once per
+second of wall-clock time, and not before a time that it tracks wrongly. Duolog emits them as soon as
+their windows have closed, and `PromptJoins` makes Kafka Streams do the same.
 """
 
 from collections.abc import Iterator

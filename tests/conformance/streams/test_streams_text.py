@@ -1,9 +1,9 @@
 """Compare `describe("kafka-streams")` with the description that Kafka Streams prints.
 
-Compared is what both texts say of sources, sinks, stores and the arrows between them, by
-sub-topology. Other on purpose, and left out: names; processors without a store, of which the judge
-needs more; the store of a stream that is taken for a table which nobody looks up, as Streams keeps
-none; a cogroup, which is one aggregate.
+The test compares sources, sinks, stores and the edges between them, by sub-topology. It ignores
+intentional differences: names; processors without a store, of which the test's Kafka Streams plan
+has more; the store of a stream converted to a table without lookups, which Streams does not create;
+a cogroup, which is one aggregate.
 """
 
 import re
@@ -64,7 +64,7 @@ _BOX: Final = re.compile(
 )
 
 Shape = Counter[tuple[str, tuple[str, ...]]]
-"""What there is in a sub-topology: each with a store or a topic, and which of these come behind it."""
+"""Nodes of a sub-topology with a store or a topic, and the next such nodes of each."""
 
 
 @pytest.mark.parametrize("define", COMPARED, ids=lambda define: define.__name__)

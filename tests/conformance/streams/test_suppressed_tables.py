@@ -1,7 +1,7 @@
 """Compare operators after `suppress` with the reference: groups, filters and joins.
 
-Kafka Streams hands the row before the last change on as the old one, which nobody was told, so that
-it cannot judge these: groups behind it would count wrong.
+Kafka Streams cannot be the reference: it forwards as the old row one that was never emitted, so
+downstream groups would count wrong.
 """
 
 import random

@@ -1,17 +1,17 @@
 """Compare windows, suppression and joins with unmodified Kafka Streams, by default.
 
-The judge of the other tests has stores in memory, longer retentions and joins that look for results
-promptly, and Duolog does as it does in what is decided otherwise. An alteration may hide a
-difference. Here both sides are unaltered: default stores, retentions, record cache and intervals
-there, the default rules here. Records are random, and many are late.
+In other tests, Kafka Streams has in-memory stores, longer retentions and joins that emit promptly,
+and Duolog gives up its intentional deviations, which may hide a difference. Here both sides are
+unmodified: default stores, retentions, record cache and intervals there, default rules here.
+Records are random, and many are late.
 
-What differs, and what is compared for all that:
+The differences, and the comparison that remains:
 
     results of a suppressed session or sliding     leave one millisecond early there, and again if a record comes in that
     window                                         millisecond. Compared: the last result of each window
     a record that meets a session whose gap and    may or may not find it there, depending on the store's segments. No
     grace period end now, or have ended            such record is drawn; a test shows what happens
-    a record behind another one whose sliding      does not find the other one there, and makes no window with it. No
+    a record after another one whose sliding       does not find the other one there, and makes no window with it. No
     windows close within two milliseconds          such record is drawn; a test shows what happens
     sessions on close where time jumps             may be lost there. Compared in milliseconds, where all of them are in
                                                    one segment; a test shows what happens

@@ -99,14 +99,14 @@ def test_restore_returns_stores_kept_and_rebuilt_by_upgrades(
     shop.order(range(50, 55))
     shop.run(with_another_sum, "micro-batch")
 
-    assert set(old) <= set(kept), "the changelog of what is kept goes on, whatever it is called now"
+    assert set(old) <= set(kept), "a kept store keeps its changelog under any name"
     lose_and_restore(spark, shop, with_another_sum)
     shop.order(range(55, 60))
     shop.run(with_another_sum, "micro-batch")
     assert shop.table("totals") == paid(range(20, 60))
     assert shop.table("by_item") == expected(range(20, 60))[1]
     assert shop.table("paid") == paid_by_item(range(20, 60))
-    assert len(changelogs(shop)) == 3, "those that nobody reads any more are gone"
+    assert len(changelogs(shop)) == 3, "unused ones are deleted"
 
 
 @pytest.mark.deep
@@ -124,7 +124,7 @@ def test_restore_returns_stores_kept_by_an_upgrade(
     lose_and_restore(spark, shop, with_more)
     written = shop.rows("totals"), shop.rows("by_item")
     shop.run(with_more, "micro-batch")
-    assert (shop.rows("totals"), shop.rows("by_item")) == written, "and nothing is told twice"
+    assert (shop.rows("totals"), shop.rows("by_item")) == written, "and no result is emitted twice"
     shop.order(range(40, 60))
     shop.run(with_more, "micro-batch")
     assert (shop.table("totals"), shop.table("by_item")) == expected(range(20, 60))

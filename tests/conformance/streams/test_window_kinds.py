@@ -1,8 +1,8 @@
 """Compare sliding, unlimited, offset and calendar windows with Kafka Streams.
 
-Streams has no windows of the last two kinds: it is told where they begin, and the rest of them
-(late records, updates, keys, order) is its own. Where a window of the calendar begins is judged by
-Python's time zones and by DuckDB's, in `test_calendar_windows`.
+Streams has no windows of the last two kinds: the test provides their starts, and Streams does the
+rest (late records, updates, keys, order). `test_calendar_windows` compares the starts of calendar
+windows with Python's time zones and DuckDB's.
 """
 
 from collections.abc import Iterator

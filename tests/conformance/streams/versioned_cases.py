@@ -88,7 +88,7 @@ VERSIONED: Final[tuple[Define, ...]] = (
     waiting_for_rows,
 )
 BY_A_FOREIGN_KEY: Final[tuple[Define, ...]] = (versioned_tables_joined_by_a_foreign_key,)
-"""Not with falling times: a row that has not changed is not announced, and so holds up no announcement behind it."""
+"""Not with falling times: an unchanged row sends no message that delays later ones."""
 
 OF_VERSIONS: Final[list[RawRecord]] = [
     (topic, key, row, (time * 7 + turn * 3) % 17)
@@ -96,10 +96,10 @@ OF_VERSIONS: Final[list[RawRecord]] = [
     for given, key, row, time in SOME
     for topic in {"t1": ["t1", "t2"], "s2": ["t3"]}.get(given, [given])
 ]
-"""The records of the other cases again and again, with other times: some come late, some too late."""
+"""The records of the other cases repeated with other times: some late, some too late."""
 
 OF_LATE_VERSIONS: Final[list[RawRecord]] = [
     (topic, key, row, number // 17 * 17 + number * 7 % 17 - number)
     for number, (topic, key, row, _) in enumerate(OF_VERSIONS)
 ]
-"""The same in micro-batches, each with a time of its own: at equal ones the order of topics is nobody's."""
+"""The same in micro-batches with distinct times: at equal ones topics have no order."""

@@ -12,8 +12,8 @@ import org.apache.kafka.streams.processor.api.ContextualFixedKeyProcessor;
 import org.apache.kafka.streams.processor.api.FixedKeyRecord;
 
 /**
- * What stands beside key and value of a record, which the DSL's lambdas do not see: read and written by
- * processors.
+ * Metadata of a record (timestamp, topic, partition, offset, headers), which the DSL's lambdas do not see:
+ * processors read and write it.
  */
 final class Beside {
   private Beside() {}
@@ -74,7 +74,7 @@ final class Beside {
     return value == null ? null : ((String) value).getBytes(StandardCharsets.UTF_8);
   }
 
-  /** A record, and what stands beside its key and value. */
+  /** A record and its metadata. */
   private record At(FixedKeyRecord<Object, Json.Row> record, Map<String, Object> beside) {
     Expressions.Scope scope(Columns columns) {
       return columns.scope(record.key(), record.value(), record.timestamp(), beside);

@@ -20,7 +20,7 @@ final class Columns {
     return new Expressions.Scope(named(keys, row), table, kept, time);
   }
 
-  /** Of a record, with what stands beside its key and value. */
+  /** The scope of a record with its metadata. */
   Expressions.Scope scope(Object keys, Json.Row row, long time, Map<String, Object> beside) {
     return new Expressions.Scope(named(keys, row), Map.of(), Map.of(), time, beside);
   }
@@ -48,7 +48,7 @@ final class Columns {
     return all(values, scope(keys, row));
   }
 
-  /** The key of a record's group; null where it is in none. */
+  /** The key of a record's group; null if it is in no group. */
   List<Object> group(JsonNode keyColumns, Object keys, Json.Row row) {
     return row == null ? null : PlanBuilder.nullIfAny(list(keyColumns, keys, row));
   }

@@ -3,7 +3,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** An aggregate's steps: what is kept for a group is a row of accumulators. */
+/** An aggregate's steps; the state of a group is a row of accumulators. */
 final class Fold {
   private final Columns group;
   private final Columns kept;
@@ -31,7 +31,7 @@ final class Fold {
     return step("add", key, row, kept);
   }
 
-  /** What two sessions have accumulated; the time of neither says anything. */
+  /** Merge the accumulators of two sessions; their timestamps do not matter. */
   Json.Row merge(Object key, Json.Row row, Json.Row other) {
     Expressions.Scope both =
         new Expressions.Scope(Map.of(), named(other), named(row), null);

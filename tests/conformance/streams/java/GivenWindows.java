@@ -6,7 +6,7 @@ import java.util.TreeSet;
 import org.apache.kafka.streams.kstream.Windows;
 import org.apache.kafka.streams.kstream.internals.TimeWindow;
 
-/** Windows that Kafka Streams has no class for: with an offset, or side by side from given starts. */
+/** Windows without a class in Kafka Streams: with an offset, or adjacent from given starts. */
 final class GivenWindows extends Windows<TimeWindow> {
   private final JsonNode of;
   private final NavigableSet<Long> starts = new TreeSet<>();
@@ -36,7 +36,7 @@ final class GivenWindows extends Windows<TimeWindow> {
     return found;
   }
 
-  /** How long a window is, or the longest one: the store keeps it so long. */
+  /** The length of the longest window, for which the store retains it. */
   @Override
   public long size() {
     if (starts.isEmpty()) {

@@ -21,7 +21,7 @@ import org.apache.kafka.streams.state.BuiltInDslStoreSuppliers;
 import org.apache.kafka.streams.test.TestRecord;
 
 /**
- * Kafka Streams as the judge: a case for each line of stdin, what Streams writes on a line of stdout.
+ * Kafka Streams as the reference: reads a case per line of stdin, prints its output as a line.
  *
  * <pre>
  *   {"plan": [node, ...], "cache": bytes, "sinks": [topic, ...], "unaltered": whether,
@@ -136,7 +136,7 @@ public final class Judge {
     return headers;
   }
 
-  /** What was written to a topic since it was last read. */
+  /** The records written to a topic since the last read. */
   static ArrayNode read(TopologyTestDriver driver, String topic) {
     ArrayNode found = Json.MAPPER.createArrayNode();
     TestOutputTopic<Object, Json.Row> output =

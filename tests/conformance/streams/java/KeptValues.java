@@ -4,10 +4,10 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * What aggregates keep that keep values: lists, sets, and all values with how often each is there.
+ * State of collecting aggregates: lists, sets, and multisets.
  *
- * <p>Duolog keeps the last as bytes, and pages beside them. Here they are a list in ascending order, in which a
- * value stands as often as it is there.
+ * <p>Duolog stores multisets as bytes and separate pages. Here they are an ascending list that repeats
+ * equal values.
  */
 final class KeptValues {
   private KeptValues() {}
@@ -55,7 +55,7 @@ final class KeptValues {
     return found;
   }
 
-  /** Of nothing, nothing. */
+  /** The empty state. */
   private static List<Object> some(Object value) {
     return value == null ? List.of() : List.of(value);
   }

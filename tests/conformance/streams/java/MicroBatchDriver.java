@@ -14,7 +14,7 @@ import org.apache.kafka.streams.processor.internals.StreamTask;
  * <p>The driver itself commits after each record, and a record cache that is emptied after each
  * record shows nothing of what it does. Here records wait in their topics' queues, the task takes
  * them as it does in a running application (smallest timestamp first), and the commit comes when
- * it is asked for. It stands in the driver's package because the task is hidden there.
+ * it is asked for. It is in the driver's package because the task is package-private.
  */
 public final class MicroBatchDriver implements AutoCloseable {
   private final TopologyTestDriver driver;

@@ -343,7 +343,7 @@ final class PlanBuilder {
     };
   }
 
-  /** What is behind it takes back in Streams what nobody was told: nothing behind it does so here. */
+  /** In Streams, operators after it retract rows that were never emitted: here none of them retracts. */
   @SuppressWarnings({"unchecked", "rawtypes"})
   private KTable<Object, Json.Row> suppress(JsonNode node) {
     KTable<Object, Json.Row> table = parent(node, 0);
@@ -449,7 +449,7 @@ final class PlanBuilder {
     return found;
   }
 
-  /** A key of nulls only is no key. */
+  /** A key of only nulls is a null key. */
   static List<Object> nullIfAll(List<Object> key) {
     return key.stream().allMatch(java.util.Objects::isNull) ? null : key;
   }

@@ -8,18 +8,18 @@ import org.apache.kafka.streams.kstream.internals.graph.StreamStreamJoinNode;
 import org.apache.kafka.streams.processor.TaskId;
 
 /**
- * Has joins of streams tell records without a partner as soon as their windows have closed.
+ * Makes stream-stream joins emit unmatched records as soon as their windows have closed.
  *
  * <p>To save iterators, a join looks for them only when time has passed the window of the earliest. What it
- * takes for the earliest is the last one that it looked at, so that some are told late, one window of
- * the join later or more. Here it forgets that before each record. The other shortcut, by the wall clock, has a
- * setting. It stands in the package of the joins because their clocks are hidden there.
+ * takes for the earliest is the last one that it checked, so that some are emitted late, by one window of
+ * the join or more. Here it forgets that before each record. The other shortcut, by the wall clock, has a
+ * setting. It is in the package of the joins because their clocks are package-private.
  */
 public final class PromptJoins {
   private static final int SUB_TOPOLOGIES_MAX = 32;
   private final List<KStreamImplJoin.TimeTrackerSupplier> clocks = new ArrayList<>();
 
-  /** A stream whose records are looked at promptly by a join behind it. */
+  /** A stream whose records a downstream join checks at once. */
   public <K, V> KStream<K, V> before(KStream<K, V> stream) {
     return stream.peek((key, value) -> forget());
   }

@@ -14,7 +14,7 @@ final class Reduced {
   private final JsonNode accumulators;
   private final String any;
 
-  /** @param any the accumulator that tells of a first record, which Kafka Streams knows by itself */
+  /** @param any the accumulator that marks a first record, which Kafka Streams detects itself */
   Reduced(JsonNode group, JsonNode accumulators, String any) {
     this.columns = PlanBuilder.names(group, "value");
     this.accumulators = accumulators;

@@ -1,6 +1,6 @@
 import org.apache.kafka.common.serialization.Serdes;
 
-/** {@link Json#ROWS} as Kafka Streams can make it by itself, for tables that nobody gave a serde. */
+/** {@link Json#ROWS} as a class that Kafka Streams can instantiate, for tables without a serde. */
 public final class RowsSerde extends Serdes.WrapperSerde<Object> {
   @SuppressWarnings({"unchecked", "rawtypes"})
   public RowsSerde() {

@@ -88,8 +88,8 @@ final class WindowedFolds {
   }
 
   /**
-   * Without a record cache Streams tells, as the old value of a window, that of another one which it was
-   * made of, and none of a session that stays within its bounds: a table of the results knows better.
+   * Without a record cache, Streams forwards as the old value of a window that of another window from which
+   * it was created, and none for a session that keeps its bounds. A table of the results has the right ones.
    */
   @SuppressWarnings({"unchecked", "rawtypes"})
   private KTable<Object, Json.Row> withOldValues(KTable<Object, Json.Row> kept, Serde keys) {

@@ -227,7 +227,7 @@ public final class ProcessorJudge {
     }
   }
 
-  /** Numbers what comes, in a store that the one behind it has too, and notes there when stream time told it to. */
+  /** Numbers records in a store shared with the next processor, and notes punctuations there. */
   static final class Numbering implements Processor<String, String, String, String> {
     private ProcessorContext<String, String> context;
     private KeyValueStore<String, String> kv;
