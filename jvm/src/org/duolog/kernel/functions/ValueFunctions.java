@@ -20,8 +20,8 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Registers the functions of {@link Numbers}, {@link Divisors}, {@link Maps}, {@link ArraySets},
- * {@link TimeTexts} and {@link TimeUnits}, under the names that {@code duolog.engine.lowering.sql_functions} uses. The
- * result is null if an argument is.
+ * {@link TimeTexts} and {@link TimeUnits}, under the names that
+ * {@code duolog.engine.lowering.sql_functions} uses. The result is null if an argument is.
  */
 public final class ValueFunctions {
   private static final DataType TEXT = DataTypes.StringType;
