@@ -27,7 +27,7 @@ _CLOSED_ROWS: Final = (
     f"{_S}test_closed_windows.py::test_kafka_streams_handles_closed_windows_the_same"
 )
 _METADATA: Final = (
-    f"{_S}test_judged_metadata.py::test_kafka_streams_reads_and_writes_the_same_metadata"
+    f"{_S}test_record_metadata.py::test_kafka_streams_reads_and_writes_the_same_metadata"
 )
 _PRINTS: Final = f"{_S}test_engine_prints.py::test_topology_that_only_prints_runs_and_prints"
 _UNDONE: Final = (
@@ -326,8 +326,8 @@ SHOWN: Final = (
     Shown(
         "`to_dicts`, `to_pandas`, `to_arrow`, `to_polars`, `live`",
         "Table.to_dicts Table.to_pandas Table.to_arrow Table.to_polars Table.live Stream.live",
-        "conformance/test_present_rows.py::test_the_last_record_of_each_key_is_its_row",
-        "conformance/test_present_rows.py::"
+        "conformance/test_current_rows.py::test_the_last_record_of_each_key_is_its_row",
+        "conformance/test_current_rows.py::"
         "test_table_of_a_running_application_returns_its_written_rows",
         differs="read from the table's topic, not from the store",
     ),

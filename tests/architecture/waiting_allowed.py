@@ -67,7 +67,7 @@ ALLOWED: Final[dict[str, Allowed]] = {
         Counts(sleep=1, deadline=1),
         "lets a live query wait for records first; records that come earlier give the same results",
     ),
-    "conformance/streams/test_engine_opened_again.py": Allowed(
+    "conformance/streams/test_engine_shared_jvm.py": Allowed(
         Counts(sleep=2), "polls in the text of a program, which cannot import the helper"
     ),
     "conformance/streams/test_engine_prints.py": Allowed(Counts(poll=1), POLLS),
@@ -75,17 +75,17 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "conformance/streams/test_engine_relative_paths.py": Allowed(Counts(poll=1), POLLS),
     "conformance/streams/test_engine_repartition.py": Allowed(Counts(poll=1), POLLS),
     "conformance/streams/test_engine_shapes.py": Allowed(Counts(poll=1), POLLS),
-    "conformance/streams/test_engine_strangers.py": Allowed(Counts(poll=1), POLLS),
+    "conformance/streams/test_engine_foreign_connections.py": Allowed(Counts(poll=1), POLLS),
     "conformance/streams/test_engine_stream_joins.py": Allowed(Counts(poll=2), POLLS),
     "conformance/streams/test_engine_streaming.py": Allowed(
         Counts(sleep=1, deadline=1), "polls a number of times, a minute or more in all"
     ),
     "conformance/streams/test_engine_table_joins.py": Allowed(Counts(poll=1), POLLS),
-    "conformance/streams/test_engine_topic_made_anew.py": Allowed(
+    "conformance/streams/test_engine_recreated_topics.py": Allowed(
         Counts(sleep=1),
         "shows that a deleted topic does not come back: a slow machine can only miss that it does",
     ),
-    "conformance/test_before_the_jvm.py": Allowed(
+    "conformance/test_start_checks.py": Allowed(
         Counts(elapsed=1),
         "one refused connection is distinguished from the start of a JVM and a client's retry, 37 s",
     ),
@@ -98,7 +98,7 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "conformance/test_partition_without_leader.py": Allowed(
         Counts(deadline=1), "a call that is to run out of time"
     ),
-    "conformance/test_present_rows.py": Allowed(
+    "conformance/test_current_rows.py": Allowed(
         Counts(sleep=1, poll=1, elapsed=2),
         "shows that nothing is shown after a stop; a client's own retry of 15 s is distinguished from one answer; polls",
     ),

@@ -10,7 +10,7 @@ from conformance.streams.by_reference import run_by_reference
 from conformance.streams.in_memory import run_in_memory
 from conformance.streams.judge import Given
 from conformance.streams.planted import planted_driver
-from conformance.streams.test_judged_metadata import Define, headers_written
+from conformance.streams.test_record_metadata import Define, headers_written
 from duolog import Topology
 from topologies import KEY, VALUE, ms
 

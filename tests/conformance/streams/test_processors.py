@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from conformance.streams.processor_court import Clock, Judge, Piped, Step, play
+from conformance.streams.processor_comparison import Clock, Judge, Piped, Step, play
 from conftest import RequireProgram
 
 pytestmark = [pytest.mark.timeout(240)]

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from conformance.streams.judge import KafkaStreams
 from conformance.streams.random_cases import Case
-from conformance.streams.random_court import Court
+from conformance.streams.random_comparison import Court
 
 pytestmark = pytest.mark.spark
 
