@@ -92,7 +92,7 @@ class Reader:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        """Where commands are typed; at first the home directory."""
+        """The working directory of commands; at first the home directory."""
         self._busy: dict[str, _Busy] = {}
         self._ports: dict[str, str] = {}
         (home / "bin").mkdir(parents=True)

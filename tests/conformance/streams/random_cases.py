@@ -49,7 +49,7 @@ class Case:
 
     @cached_property
     def mode(self) -> Mode:
-        """How records are batched; mostly one by one, which works for all operators."""
+        """The batching of records; mostly one by one, which works for all operators."""
         modes: list[Mode] = ["each", "each", "each", "micro-batch", "cache", "cache", "late"]
         return self._rng("mode").choice(modes)
 

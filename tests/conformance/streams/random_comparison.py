@@ -48,7 +48,7 @@ Compared = tuple[str, Any, Any]
 
 
 class Court:
-    """The three sides, and their comparison."""
+    """The three implementations, and their comparison."""
 
     def __init__(self, spark: SparkSession, kafka_streams: KafkaStreams) -> None:
         self._spark = spark

@@ -95,7 +95,7 @@ EVERYWHERE: Final = (*CASES, *SHAPES, *IN_WINDOWS, *SHAPES_IN_WINDOWS)
 
 
 class Court:
-    """Both sides, and the comparison."""
+    """Both implementations, and their comparison."""
 
     def __init__(self, spark: SparkSession, kafka_streams: KafkaStreams) -> None:
         self._spark = spark

@@ -76,14 +76,14 @@ def by_reference(plan: Plan, batches: Batches) -> list[ByTopic]:
 
 @pytest.fixture
 def reference(unaltered_kafka_streams: KafkaStreams) -> Court:
-    """Court of the reference evaluator."""
+    """Comparison with the reference evaluator."""
     theirs = partial(unaltered_kafka_streams.run, unaltered=True)
     return lambda plan, batches: (by_reference(plan, batches), theirs(plan, batches))
 
 
 @pytest.fixture
 def kernel(spark: SparkSession, unaltered_kafka_streams: KafkaStreams) -> Iterator[Court]:
-    """Court of the kernel."""
+    """Comparison with the kernel."""
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     theirs = partial(unaltered_kafka_streams.run, unaltered=True)
     ours = partial(run_in_memory, spark, cache_bytes_max=CACHE_BYTES_MAX)

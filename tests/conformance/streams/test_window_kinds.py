@@ -42,7 +42,7 @@ HOUR_MS: Final = 3_600_000
 
 
 class Court:
-    """Both sides, and the comparison."""
+    """Both implementations, and their comparison."""
 
     def __init__(self, spark: SparkSession, kafka_streams: KafkaStreams) -> None:
         self._spark = spark

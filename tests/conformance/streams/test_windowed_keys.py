@@ -75,7 +75,7 @@ def hops_joined(topology: Topology) -> None:
 
 
 class Court:
-    """Both sides, and the comparison."""
+    """Both implementations, and their comparison."""
 
     def __init__(self, spark: SparkSession, kafka_streams: KafkaStreams) -> None:
         self._spark = spark

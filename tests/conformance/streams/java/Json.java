@@ -26,7 +26,7 @@ final class Json {
   /** A row and the timestamp of the record that brought it. */
   record Row(List<Object> values, long time) {}
 
-  /** For the internal topics of foreign-key joins behind a mapValues or a filter. */
+  /** For the internal topics of foreign-key joins after a mapValues or a filter. */
   public static final class RowSerde extends Serdes.WrapperSerde<Row> {
     public RowSerde() {
       super(ROWS.serializer(), ROWS.deserializer());
