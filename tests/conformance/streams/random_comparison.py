@@ -125,7 +125,7 @@ _NOT_JUDGED: Final = {
     *("MAP_PUT", "MAP_CONCAT", "VALUES_ADD_WITHIN", "VALUES_COUNTS", "VALUES_PAIRS"),
     *("SKETCH_ADD", "SKETCH_MERGE", "SKETCH_DISTINCT", "BUCKET", "QUANTILE", "SQRT"),
 }
-"""Steps of aggregates that the judge does not support headers."""
+"""Aggregate steps that the tests' Kafka Streams plans do not support."""
 
 
 def is_not_in_streams(plan: Plan) -> bool:
