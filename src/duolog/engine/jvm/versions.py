@@ -1,11 +1,11 @@
 """The versions of Duolog and Spark that write a checkpoint, and whether this Spark can read it."""
 
-from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from duolog.engine.errors import CheckpointMismatch
+from duolog.engine.json_object import Json
 
 _PACKAGES: Final = ("duolog", "pyspark")
 
@@ -21,7 +21,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def ensure_spark_reads(checkpoint: Path, pinned: Mapping[str, Any]) -> None:
+def ensure_spark_reads(checkpoint: Path, pinned: Json) -> None:
     """Raise CheckpointMismatch if a newer Spark has written the state, which Spark cannot read."""
     written, running = pinned.get("versions", {}).get("pyspark", ""), versions()["pyspark"]
     if minor_of(written) > minor_of(running):

@@ -1,7 +1,7 @@
 """The fold: accumulators by key, with undo if a table is grouped, or by key and window."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from duolog.engine.lowering.expressions import Names, key_names, lower_as_declared, lower_expression
 from duolog.engine.lowering.formats import encode
@@ -23,6 +23,9 @@ from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import AggregateNode
 from duolog.plan.windows import SessionWindows, SlidingWindows
 
+if TYPE_CHECKING:
+    from duolog.engine.json_object import Json
+
 
 def lower_aggregate(node: AggregateNode, row: Row, around: Surroundings) -> Lowered:
     """Fold records. Records that crossed an edge of the group already have its key."""
@@ -42,7 +45,7 @@ def _fold(node: AggregateNode, row: Row, around: Surroundings) -> Operator:
     key = {column.name: f"k{index}" for index, column in enumerate(node.schema.key)}
     result_scope = Scope(node.schema.key, accumulators=node.accumulator_columns)
     result_naming = Names(result_scope, key, {}, accumulators)
-    shared: dict[str, Any] = {
+    shared: Json = {
         "store": node.store,
         "acc_types": [spark_type(accumulator.type) for accumulator in kept],
         "init": [_as_kept(accumulator, accumulator.initial, naming) for accumulator in kept],

@@ -17,7 +17,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from py4j.protocol import Py4JError
 
@@ -53,6 +53,23 @@ class CallbackSource(Protocol):
     def call_failed(self, number: int, error: str) -> None: ...
 
 
+class TakenRecord(NamedTuple):
+    """A record for a callback, as the kernel sends it: key and value are JSON."""
+
+    number: int
+    """The number by which the call is confirmed."""
+    name: str
+    """The node whose function is called."""
+    timestamp_ms: int
+    key: str | None
+    value: str | None
+    topic: str
+    partition: int
+    offset: int
+    headers: list[tuple[str, str | None]]
+    """Names and values in Base64."""
+
+
 @dataclass(frozen=True, slots=True)
 class Callback:
     """A function, and the serdes for its records."""
@@ -70,17 +87,19 @@ class Callback:
         names = tuple(column.name for column in schema.value)
         return cls(node.function, _serde(schema.key), _serde(schema.value), names, place)
 
-    def record(
-        self, key: str | None, value: str | None, timestamp_ms: int, *metadata: Any
-    ) -> CalledRecord:
-        """Return a record from JSON texts; `metadata` is headers, topic, partition and offset."""
+    def record(self, taken: TakenRecord) -> CalledRecord:
+        """Return the record for the function."""
+        key, value = taken.key, taken.value
         keys = self.keys.deserialize(None if key is None else key.encode())
         row = self.values.deserialize(None if value is None else value.encode())
         return CalledRecord(
             keys[0] if keys is not None and len(keys) == 1 else keys,
             None if row is None else dict(zip(self.names, row, strict=True)),
-            timestamp_ms,
-            *metadata,
+            taken.timestamp_ms,
+            tuple(_headers(taken.headers)),
+            taken.topic,
+            taken.partition,
+            taken.offset,
         )
 
 
@@ -134,31 +153,33 @@ class CallbackRunner:
     def _run(self) -> None:
         while not self._ending.is_set() and self.failure is None:
             try:
-                self._call(json.loads(self._handed().take_calls(_RECORDS_MAX, _WAIT_MS)))
+                taken = json.loads(self._handed().take_calls(_RECORDS_MAX, _WAIT_MS))
+                self._call([TakenRecord(*record) for record in taken])
             except _JVM_IS_GONE:
                 # The thread that waits for Spark reports the reason, or restarts the JVM.
                 self._ending.wait(_AGAIN_S)
 
-    def _call(self, taken: list[list[Any]]) -> None:
+    def _call(self, taken: list[TakenRecord]) -> None:
         last = None
-        for number, name, ts, key, value, topic, partition, offset, headers in taken:
+        for one in taken:
             if self._ending.is_set():
                 break
+            name = one.name
             try:
                 call = self._calls[name]
-                metadata = tuple(_headers(headers)), topic, partition, offset
                 with exit_forked_children():
-                    call.function(call.record(key, value, ts, *metadata))
+                    call.function(call.record(one))
             except (Exception, SystemExit) as error:  # a user's function may raise anything
                 told = describe_exception(error)
                 if not self._passes_over:
-                    place = f'the record of topic "{topic}", partition {partition}, offset {offset}'
+                    at = f"partition {one.partition}, offset {one.offset}"
+                    place = f'the record of topic "{one.topic}", {at}'
                     self._fail(name, f"cannot process {place} at {name}: {told}", error)
                     return
                 logger.warning("%s failed", name, exc_info=True)
-                self._handed().call_failed(number, told)
+                self._handed().call_failed(one.number, told)
             else:
-                last = number
+                last = one.number
         if last is not None:
             self._handed().calls_done(last)
 
