@@ -25,7 +25,7 @@ from duolog.protocol.frames import write_frame
 from duolog.protocol.headers import response_header
 from duolog.protocol.wire import write_string, write_uvarint
 from duolog.record import Record, encode_batch
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 TOPIC: Final = "pipelined"
 PRODUCE: Final = 0

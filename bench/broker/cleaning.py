@@ -32,7 +32,7 @@ from confluent_kafka.admin import (
 )
 
 from duolog.core.units import GIB, KIB, MIB
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 FILLED = "filled"
 READ = "read"

@@ -26,7 +26,7 @@ from duolog.cli.demo.load import FlightLoad
 from duolog.cli.demo.topics import RESULTS, DemoTopics
 from duolog.cli.demo.topology import flights_topology
 from duolog.runtime.application import Application
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 - tmpfs, on purpose
 Mode = Literal["micro-batch", "real-time"]

@@ -30,7 +30,7 @@ from bench.engine.streams_comparison import Cluster, Figures, Record, catch_up
 from duolog import Topology
 from duolog.engine.query.progress import Report
 from duolog.runtime.application import Application
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 COMMIT_PHASES: Final = ("walCommit", "commitOffsets", "commitBatch")
 

@@ -20,7 +20,7 @@ from bench.engine.streams_comparison import PARTITIONS, Cluster, Record, catch_u
 
 from duolog import Topology
 from duolog.runtime.application import Application
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 EVENTS: Final[list[Record]] = [
     (f"key-{number}", '{"n": 1}', 1_700_000_000_000) for number in range(100)

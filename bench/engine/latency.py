@@ -44,7 +44,7 @@ from duolog.cli.demo.topics import RESULTS, DemoTopics
 from duolog.cli.demo.topology import flights_topology
 from duolog.dsl.streams import Stream, Table
 from duolog.runtime.application import Application
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 EVENTS: Final = "events"
 RESULT: Final = "results"

@@ -28,7 +28,7 @@ from bench.engine.streams_comparison import Cluster, Figures, catch_up
 from duolog import Topology, col, count
 from duolog.engine.query.query import RunningQuery
 from duolog.runtime.application import Application
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 KEYS: Final = 100_000
 NODES: Final = 8

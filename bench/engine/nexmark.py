@@ -32,7 +32,7 @@ from bench.engine.streams_comparison import (
 )
 
 from duolog import Topology
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 
 class Judge:

@@ -35,7 +35,7 @@ from bench.engine.streams_comparison import (
 
 from duolog import Topology, col, count, hopping, session, sum_, tumbling
 from duolog.dsl.streams import Grouped, Stream
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 BEGIN_MS: Final = 1_700_000_000_000 // 3_600_000 * 3_600_000
 MINUTE_MS: Final = 60_000

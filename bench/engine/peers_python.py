@@ -45,7 +45,7 @@ from bench.engine.start import MemoryWatch
 from bench.engine.streams_comparison import HERE, Cluster, Figures, Record
 from confluent_kafka import Consumer, TopicPartition
 
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 KEYS: Final = 10_000
 IDLE_S: Final = 8

@@ -23,7 +23,7 @@ from duolog import Topology, count, sum_, tumbling
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.upgrades.restore import Restored
 from duolog.plan.nodes import Plan
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 PARTITIONS = 2
 WAIT_S = 600

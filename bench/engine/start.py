@@ -22,7 +22,7 @@ from pathlib import Path
 from bench.common.results_file import write_result
 from confluent_kafka import Producer
 
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 
 def broker_start(data_dir: Path) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from duolog.cli.demo.dataset import FLIGHTS_PER_YEAR, TABLES_AT_MS, Dataset
 from duolog.cli.demo.load import FlightLoad
 from duolog.cli.demo.topics import FLIGHTS_PARTITIONS, DemoTopics
 from duolog.cli.demo.topology import flights_topology
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 
 def write_flights(bootstrap_servers: str, dataset: Dataset, events: int) -> float:

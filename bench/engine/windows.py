@@ -19,7 +19,7 @@ from bench.engine.streams_comparison import PARTITIONS, Cluster, Record, catch_u
 
 from duolog import Topology, tumbling
 from duolog.runtime.application import Application
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 
 def records_of(prefix: str, keys: int, at_ms: int) -> Iterator[Record]:

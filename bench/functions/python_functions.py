@@ -30,7 +30,7 @@ from duolog import Topology, call, col
 from duolog.functions.called import Called
 from duolog.plan.expressions.python_functions import PythonFunction
 from duolog.plan.types import BIGINT, DOUBLE
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import SourceRecord
 

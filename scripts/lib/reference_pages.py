@@ -29,7 +29,7 @@ from streams_page import streams_page
 from duolog.broker.configs.described_config import DYNAMIC
 from duolog.broker.router import find_apis
 from duolog.broker.settings import SETTINGS
-from duolog.core.settings import NO_EFFECT, Kind, Setting
+from duolog.core.setting_types import NO_EFFECT, Kind, Setting
 from duolog.engine.settings import ENGINE_SETTINGS
 from duolog.log.settings import TOPIC_SETTINGS
 

@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Producer
 
 from conformance.command import Duolog
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 from duolog.testing import Client, EmbeddedCluster
 
 

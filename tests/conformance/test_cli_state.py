@@ -16,7 +16,7 @@ from duolog.engine.changelog.commit_topic import CommitTopic
 from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
 from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
 from duolog.engine.settings import EngineConfig
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 from duolog.testing import Client
 
 STORES = {

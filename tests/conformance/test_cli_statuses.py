@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from conformance.command import Duolog
 from duolog.cli.main import cli
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 CASES = (
     (0, ("topics", "list"), ""),

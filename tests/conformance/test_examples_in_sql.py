@@ -12,7 +12,7 @@ from duolog.cli.main import cli
 from duolog.cli.sql.layout import formatted
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.catalog.formats import plan_format
-from duolog.ksql.query.sources import source_schema
+from duolog.ksql.planning.sources import source_schema
 from duolog.ksql.session import SqlSession, parse
 from duolog.ksql.syntax import nodes
 from duolog.plan.nodes import StreamSource

@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
 )
 
 import waiting
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 TOPIC: Final = "kept"
 KEYS: Final = 100

@@ -6,7 +6,7 @@ from pathlib import Path
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 # A producer that knows a deleted topic would ask for it again, and so make it.
 SETTINGS = {"durability": "os", "auto.create.topics.enable": "false"}

@@ -7,7 +7,7 @@ from typing import Final
 
 from duolog.core.units import MIB
 from duolog.protocol.produce import API_KEY
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 CONNECTIONS: Final = 12
 FRAME: Final = 90 * MIB

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duolog.core.errors import DuologError
-from duolog.core.settings import Value
+from duolog.core.setting_types import Value
 from duolog.log import LogManager, PartitionLog
 from duolog.log.errors import LogDirOffline
 from duolog.log.recovery_point import read_recovery_point

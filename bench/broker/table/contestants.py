@@ -18,7 +18,7 @@ from bench.broker.table.generator import PRODUCE, VERSION, Frame
 from conformance.kafka.peer import KafkaPeer
 from conformance.kafka.talk import create, new_topic
 from conformance.kafka.wire_client import ConnectionClosed, WireClient
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 KAFKA_OPTIONS: Final = (
     "-server",

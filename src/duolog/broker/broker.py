@@ -39,7 +39,7 @@ from duolog.broker.transactions.producer_ids import ProducerIds
 from duolog.core.clock import Clock
 from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
-from duolog.core.settings import Kind
+from duolog.core.setting_types import Kind
 from duolog.log.settings import BROKER_NAMES
 from duolog.log.topics import TOPICS_DIRECTORY
 from duolog.protocol.messages import Messages

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from duolog.core.settings import Kind, Setting, Settings, Value, at_least, one_of
+from duolog.core.setting_types import Kind, Setting, Settings, Value, at_least, one_of
 from duolog.core.units import GIB, MIB, MINUTE_MS
 from duolog.engine.lowering.timestamps import EXTRACTORS, PREFIX
 from duolog.engine.spark_settings import PREFIX as PREFIX_OF_SPARK

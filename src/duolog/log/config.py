@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from duolog.core.settings import Value
+from duolog.core.setting_types import Value
 from duolog.core.units import DAY_MS, GIB, HOUR_MS, INT64_MAX, MIB
 from duolog.log.settings import BROKER_NAMES, TOPIC_SETTINGS
 

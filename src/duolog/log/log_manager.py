@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from duolog.core.clock import Clock
-from duolog.core.settings import Value
+from duolog.core.setting_types import Value
 from duolog.log.checked_file import read_checked, write_checked
 from duolog.log.data_dir import DataDir
 from duolog.log.disk import Disk

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 
 from duolog.core.ids import TopicPartition
-from duolog.core.settings import Value
+from duolog.core.setting_types import Value
 from duolog.log.compactable_log import LogLocation
 from duolog.log.config import LogConfig
 from duolog.log.data_dir import DataDir

@@ -6,7 +6,7 @@ A topic setting `retention.ms` has its default in the broker setting `log.retent
 import re
 from typing import Final, NamedTuple
 
-from duolog.core.settings import (
+from duolog.core.setting_types import (
     Check,
     Kind,
     Setting,

@@ -7,7 +7,7 @@ and made here, `write` and `settle` run on any thread, and `place` puts it in pl
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from duolog.core.settings import Value
+from duolog.core.setting_types import Value
 from duolog.log.config import LogConfig
 from duolog.log.health import DirHealth
 from duolog.log.partition_logs import PartitionLogs

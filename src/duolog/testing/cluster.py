@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 
 class EmbeddedCluster:

@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 TIMEOUT_S = 60
 

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import waiting
 from conformance.kafka.peer import KafkaPeer
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 TOPIC: Final = "compacted"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")

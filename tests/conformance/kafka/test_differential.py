@@ -44,7 +44,7 @@ from conformance.kafka import transaction_conversations as transactions
 from conformance.kafka.peer import KafkaPeer
 from conformance.kafka.talk import PRODUCE, batch, create_and_wait, new_topic
 from conformance.kafka.wire_client import WireClient
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 Conversation = Callable[[WireClient], Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from conformance.kafka.peer import KafkaPeer
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 AT_START_ONLY = {"listener.security.protocol.map", "listeners", "max.connections.per.ip.overrides"}
 """Settings that Kafka changes at run time and Duolog does not."""

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.kafka.peer import HERE, TOOL_OPTIONS, fetch
 from conftest import RequireProgram
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 RECORDS = 2000
 TIMEOUT_S = 60

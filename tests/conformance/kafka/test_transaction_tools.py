@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from conformance.kafka.peer import TOOL_OPTIONS, fetch
 from conftest import RequireProgram
-from duolog.runtime.supervisor import BrokerProcess
+from duolog.runtime.broker_process import BrokerProcess
 
 RECORDS = 1000
 TIMEOUT_S = 90

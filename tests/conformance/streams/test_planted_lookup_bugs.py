@@ -84,7 +84,7 @@ PLANTED: Final = (
     ),
     InKernel(
         "buffered records are emitted in arrival order",
-        "WaitingRecords",
+        "TimeOrderedRecords",
         "Comparator.comparingLong(Position::ts)",
         "Comparator.comparingLong(Position::number)",
         waiting_for_rows,

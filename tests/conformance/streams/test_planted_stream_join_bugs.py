@@ -41,14 +41,14 @@ PLANTS: Final = (
     ),
     Plant(
         "a matched record keeps waiting",
-        "Unmatched",
+        "UnmatchedJoinRows",
         "      if (list != null && !list.isEmpty()) {",
         "      if (false) {",
         joined_within,
     ),
     Plant(
         "a record is kept a millisecond longer",
-        "JoinRows",
+        "StreamJoinRows",
         "return lists.time().time() - keptMs + 1;",
         "return lists.time().time() - keptMs;",
         joined_without_grace,
@@ -76,7 +76,7 @@ PLANTS: Final = (
     ),
     Plant(
         "a record takes the place of the one of its key and time before it",
-        "JoinRows",
+        "StreamJoinRows",
         "found.add(new StoredRecord(row, ts));",
         "found.removeIf(one -> one.ts() == ts); found.add(new StoredRecord(row, ts));",
         stream_joined_with_itself,

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 
-from duolog.ksql.query.planner import Planned
+from duolog.ksql.planning.planner import Planned
 from duolog.ksql.session import SqlSession
 from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord

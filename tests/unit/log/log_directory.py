@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from duolog.core.settings import Value
+from duolog.core.setting_types import Value
 from duolog.log import LogManager, PartitionLog
 from duolog.record import Record, encode_batch
 from duolog.record.records import BatchProducer

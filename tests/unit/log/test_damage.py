@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from duolog.core.settings import Value
+from duolog.core.setting_types import Value
 from duolog.log import LogManager, PartitionLog
 from duolog.log.disk import RealDisk
 from duolog.log.errors import CorruptLog, PartitionRefused

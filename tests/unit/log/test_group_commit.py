@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from duolog.core.settings import Value
+from duolog.core.setting_types import Value
 from duolog.log import GroupCommit, LogManager, PartitionLog
 from duolog.log.disk import read_file
 from duolog.log.errors import LogDirOffline

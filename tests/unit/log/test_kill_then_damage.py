@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from duolog.core.settings import Value
+from duolog.core.setting_types import Value
 from duolog.log import LogManager, PartitionLog
 from duolog.record import Record, encode_batch
 from duolog.testing import FakeClock

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from duolog.core.settings import Value
+from duolog.core.setting_types import Value
 from duolog.log import LogManager, PartitionLog
 from duolog.log.errors import LogDirOffline
 from duolog.log.group_commit import Durability

@@ -18,7 +18,7 @@ from duolog.testing.disk import CrashDisk
 from unit.log.log_directory import SETTINGS, fill, killed, open_manager
 
 if TYPE_CHECKING:
-    from duolog.core.settings import Value
+    from duolog.core.setting_types import Value
 
 
 def test_a_data_directory_keeps_its_cluster_id_and_raises_its_leader_epoch() -> None:

@@ -4,7 +4,7 @@ from typing import Final
 import pytest
 
 from duolog.core.errors import KafkaError
-from duolog.core.settings import Value
+from duolog.core.setting_types import Value
 from duolog.log import LogManager, PartitionLog
 from duolog.log.errors import CorruptLog, LogDirOffline, OffsetOutOfRange
 from duolog.record import Record, encode_batch, whole_batches

@@ -21,7 +21,7 @@ from duolog.broker.configs.resources import BROKER
 from duolog.broker.controller import Change
 from duolog.broker.settings import SETTINGS, BrokerSettings
 from duolog.core.errors import ConfigError, KafkaError
-from duolog.core.settings import Kind, Setting
+from duolog.core.setting_types import Kind, Setting
 from duolog.protocol.error_codes import ErrorCode
 
 logger = logging.getLogger(__name__)

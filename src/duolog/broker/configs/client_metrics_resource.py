@@ -13,7 +13,7 @@ from duolog.broker.configs.dynamic_config_store import SUBJECT, ConfigStore
 from duolog.broker.configs.resources import CLIENT_METRICS
 from duolog.broker.controller import Change
 from duolog.core.errors import ConfigError, KafkaError
-from duolog.core.settings import Kind, Setting, Settings
+from duolog.core.setting_types import Kind, Setting, Settings
 from duolog.core.units import HOUR_MS
 from duolog.protocol.error_codes import ErrorCode
 

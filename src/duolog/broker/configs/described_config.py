@@ -14,7 +14,7 @@ from typing import Final, NotRequired, TypedDict
 
 from duolog.broker.settings import OTHER_UNITS, SETTINGS, BrokerSettings
 from duolog.broker.settings.inert_settings import INERT_DYNAMIC, WITHOUT_DEFAULT
-from duolog.core.settings import Kind, Setting
+from duolog.core.setting_types import Kind, Setting
 from duolog.log.config import topic_values
 from duolog.log.settings import BROKER_NAMES, TOPIC_SETTINGS
 

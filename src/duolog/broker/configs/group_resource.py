@@ -16,7 +16,7 @@ from duolog.broker.configs.resources import GROUP
 from duolog.broker.controller import Change
 from duolog.broker.settings import SETTINGS, BrokerSettings
 from duolog.core.errors import ConfigError, KafkaError
-from duolog.core.settings import (
+from duolog.core.setting_types import (
     NO_EFFECT,
     Check,
     Kind,

@@ -19,7 +19,7 @@ from duolog.broker.configs.resources import (
 )
 from duolog.broker.configs.topic_resource import ConfigsOfTopics
 from duolog.core.errors import KafkaError
-from duolog.core.settings import Kind
+from duolog.core.setting_types import Kind
 from duolog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:

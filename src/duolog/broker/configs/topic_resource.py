@@ -8,7 +8,7 @@ from duolog.broker.controller import Change
 from duolog.broker.topics.topic_names import check_topic_name
 from duolog.core.errors import KafkaError
 from duolog.core.names import metric_name
-from duolog.core.settings import Kind
+from duolog.core.setting_types import Kind
 from duolog.log.settings import TOPIC_SETTINGS
 from duolog.protocol.error_codes import ErrorCode
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.coordinator.settings import ConsumerGroupSettings, MigrationPolicy
 from duolog.core.errors import ConfigError
-from duolog.core.settings import Kind, Setting, at_least, one_of
+from duolog.core.setting_types import Kind, Setting, at_least, one_of
 from duolog.core.units import MINUTE_MS, SECOND_MS
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from duolog.core.settings import (
+from duolog.core.setting_types import (
     NO_EFFECT,
     Check,
     Kind,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from duolog.core.settings import Kind, Setting, at_least, between
+from duolog.core.setting_types import Kind, Setting, at_least, between
 from duolog.core.units import KIB, MIB, SECOND_MS
 
 _DOUBLE_MAX: Final = 1.7976931348623157e308

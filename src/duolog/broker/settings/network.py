@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from duolog.core.settings import Kind, Setting, at_least, one_of
+from duolog.core.setting_types import Kind, Setting, at_least, one_of
 from duolog.core.units import INT32_MAX, KIB, MIB, MINUTE_MS
 
 LISTENER_ROWS: Final = (

@@ -13,7 +13,7 @@ from typing import Final
 
 from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
-from duolog.core.settings import Value
+from duolog.core.setting_types import Value
 from duolog.core.units import MIB
 from duolog.log.config import topic_values
 from duolog.log.settings import TOPIC_SETTINGS

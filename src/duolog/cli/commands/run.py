@@ -203,7 +203,7 @@ def _ensure_broker_has_a_disk(directory: Path) -> None:
 
 def _broker(running: ExitStack, directory: Path, listen: str) -> str:
     """Start a broker that stops with the command; return its address."""
-    from duolog.runtime.supervisor import BrokerProcess  # noqa: PLC0415
+    from duolog.runtime.broker_process import BrokerProcess  # noqa: PLC0415
 
     try:
         broker = running.enter_context(BrokerProcess(directory / "broker", listen))

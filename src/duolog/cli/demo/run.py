@@ -26,8 +26,8 @@ from duolog.cli.demo.topology import APPLICATION_ID, flights_topology
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.core.errors import QueryError
 from duolog.runtime.application import Application
+from duolog.runtime.broker_process import BrokerProcess
 from duolog.runtime.early_jvm import EarlyJvm
-from duolog.runtime.supervisor import BrokerProcess
 
 if TYPE_CHECKING:
     from duolog.cli.demo.options import DemoOptions

@@ -16,7 +16,7 @@ from sqlglot import exp
 from duolog.cli.sql.error_report import lines_of
 from duolog.ksql.catalog.catalog import Catalog
 from duolog.ksql.errors import SqlError
-from duolog.ksql.query.windowing import is_final, windows_of
+from duolog.ksql.planning.windowing import is_final, windows_of
 from duolog.ksql.session import SqlSession
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of

@@ -16,7 +16,7 @@ from duolog.ksql.errors import SqlError, syntax_error
 from duolog.ksql.expressions.binder import Binder
 from duolog.ksql.expressions.bound import unwrapped
 from duolog.ksql.expressions.scope import SqlScope
-from duolog.ksql.query.tombstones import ensure_no_result
+from duolog.ksql.planning.tombstones import ensure_no_result
 from duolog.ksql.statements.insert_values import value_of
 from duolog.ksql.statements.state import Done, InsertedRow, SessionState
 from duolog.ksql.syntax import nodes

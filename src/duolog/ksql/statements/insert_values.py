@@ -17,8 +17,8 @@ from duolog.ksql.expressions.binder import Binder
 from duolog.ksql.expressions.bound import Bound, converted
 from duolog.ksql.expressions.literals import read_text, text_of
 from duolog.ksql.expressions.scope import SqlScope
-from duolog.ksql.query.tombstones import ensure_tombstone
-from duolog.ksql.query.written_headers import ensure_header_type
+from duolog.ksql.planning.tombstones import ensure_tombstone
+from duolog.ksql.planning.written_headers import ensure_header_type
 from duolog.ksql.statements.state import Done, InsertedRow, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.formatting import formatted

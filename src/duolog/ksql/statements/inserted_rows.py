@@ -6,7 +6,7 @@ one record of a virtual topic ─▶ key ─▶ columns ─▶ headers ─▶ ti
 from typing import Final
 
 from duolog.ksql.catalog.formats import plan_format
-from duolog.ksql.query.steps import Steps
+from duolog.ksql.planning.steps import Steps
 from duolog.ksql.statements.state import InsertedRow
 from duolog.plan.expressions import Expression, Literal
 from duolog.plan.formats import Format

@@ -23,10 +23,10 @@ from duolog.ksql.compatibility.extensions import (
 )
 from duolog.ksql.compatibility.pull_rules import ensure_by_key, ensure_clauses, ensure_in_values
 from duolog.ksql.errors import SqlError
-from duolog.ksql.query.planner import Planned, plan_query
-from duolog.ksql.query.sinks import Target
-from duolog.ksql.query.unions import united_select
-from duolog.ksql.query.written_headers import ensure_no_headers
+from duolog.ksql.planning.planner import Planned, plan_query
+from duolog.ksql.planning.sinks import Target
+from duolog.ksql.planning.unions import united_select
+from duolog.ksql.planning.written_headers import ensure_no_headers
 from duolog.ksql.statements.definitions import ensure_registry, existing_result
 from duolog.ksql.statements.state import Done, PersistentQuery, QueryState, SessionState
 from duolog.ksql.statements.upgrades import ensure_query_upgradable, ensure_upgradable

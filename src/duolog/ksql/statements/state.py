@@ -10,7 +10,7 @@ from duolog.ksql.settings import Settings
 
 if TYPE_CHECKING:
     # Not loaded at run time: SHOW STREAMS does not need the planner.
-    from duolog.ksql.query.planner import Planned
+    from duolog.ksql.planning.planner import Planned
     from duolog.plan.expressions import Expression
 
 QueryState = Literal["STARTING", "RUNNING", "PAUSED", "UNRESPONSIVE", "ERROR"]

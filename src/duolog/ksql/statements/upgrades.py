@@ -10,7 +10,7 @@ from typing import Final
 from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.catalog.format_support import features_of
 from duolog.ksql.errors import SqlError
-from duolog.ksql.query.planner import Planned
+from duolog.ksql.planning.planner import Planned
 from duolog.ksql.settings import settings_in_force
 from duolog.plan.nodes import (
     AggregateNode,

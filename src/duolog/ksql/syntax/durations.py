@@ -1,7 +1,7 @@
 """Durations in statements: a number and a unit of fixed length.
 
 A week has seven days. Months, quarters and years have no fixed length; windows of that size follow
-the calendar (`duolog.ksql.query.windowing`).
+the calendar (`duolog.ksql.planning.windowing`).
 """
 
 from typing import Final

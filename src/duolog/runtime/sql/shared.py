@@ -17,7 +17,7 @@ from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.catalog.declarations import declaration, name_of
 from duolog.ksql.catalog.formats import OF_A_REGISTRY, plan_format
 from duolog.ksql.catalog.hints import closest
-from duolog.ksql.query.sources import header_column, source_schema, time_of
+from duolog.ksql.planning.sources import header_column, source_schema, time_of
 from duolog.ksql.session import SqlSession
 from duolog.plan.formats import NONE as NO_KEY
 from duolog.plan.nodes import Plan, Sink

@@ -6,7 +6,7 @@ from duolog.broker.configs.described_config import DYNAMIC
 from duolog.broker.settings import SETTINGS, BrokerSettings, without_effect
 from duolog.broker.settings.inert_settings import INERT_DYNAMIC, INERT_ROWS, WITHOUT_DEFAULT
 from duolog.core.errors import ConfigError
-from duolog.core.settings import Kind
+from duolog.core.setting_types import Kind
 
 
 def test_each_says_why_it_means_nothing_and_takes_its_own_default() -> None:

@@ -29,8 +29,8 @@ public final class JoinState {
     long windowMs = Long.parseLong(args[1]);
     MemoryHandle handle = new MemoryHandle();
     handle.select(TASK);
-    JoinRows rows = new JoinRows("store", 1, windowMs, windowMs + Long.parseLong(args[2]), GROUPING);
-    Unmatched unmatched = new Unmatched("store", 1, 1, windowMs, GROUPING);
+    StreamJoinRows rows = new StreamJoinRows("store", 1, windowMs, windowMs + Long.parseLong(args[2]), GROUPING);
+    UnmatchedJoinRows unmatched = new UnmatchedJoinRows("store", 1, 1, windowMs, GROUPING);
     Store store = args[3].equals("rows") ? rows : unmatched;
     store.attach(
         handle.getMapState("store", Encoders.BINARY(), Encoders.BINARY(), TTLConfig.NONE()));

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from duolog.core.errors import QueryError
 from duolog.engine.settings import OF_SQL, ErrorHandling
 from duolog.ksql.errors import SqlError
-from duolog.ksql.query.planner import Planned
+from duolog.ksql.planning.planner import Planned
 from duolog.ksql.session import SqlSession
 from duolog.plan.nodes import AggregateNode
 from duolog.plan.sql.aggregates import SQL_AGGREGATES

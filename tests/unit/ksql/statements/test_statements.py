@@ -6,7 +6,7 @@ from decimal import Decimal as D
 import pytest
 
 from duolog.ksql.errors import SqlError
-from duolog.ksql.query.sinks import Target
+from duolog.ksql.planning.sinks import Target
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.statements.inserted_rows import plan_of_row
 from duolog.plan.expressions import Literal

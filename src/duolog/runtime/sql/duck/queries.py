@@ -15,7 +15,7 @@ from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.scope import SqlScope, Visible
 from duolog.ksql.expressions.user_calls import with_functions
-from duolog.ksql.query.sources import WINDOW_BOUNDS
+from duolog.ksql.planning.sources import WINDOW_BOUNDS
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.types import wider
 from duolog.ksql.syntax.words import ROWTOPIC

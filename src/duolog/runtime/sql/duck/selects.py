@@ -14,8 +14,8 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.binder import Binder, Bound
 from duolog.ksql.expressions.scope import SqlScope, Visible
 from duolog.ksql.expressions.user_calls import user_function
-from duolog.ksql.query.analysis import error_text, items_of, meaning
-from duolog.ksql.query.table_functions import array_of, ensure_not_in_case, is_table_function
+from duolog.ksql.planning.analysis import error_text, items_of, meaning
+from duolog.ksql.planning.table_functions import array_of, ensure_not_in_case, is_table_function
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.rows_parser import ROWS_ONLY
 from duolog.ksql.syntax.types import sql_name

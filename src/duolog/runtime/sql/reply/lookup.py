@@ -17,7 +17,7 @@ from sqlglot import exp
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.expressions.binder import Binder
 from duolog.ksql.expressions.scope import SqlScope, Visible
-from duolog.ksql.query.analysis import items_of
+from duolog.ksql.planning.analysis import items_of
 from duolog.ksql.syntax.rows_parser import ROWS_ONLY
 from duolog.plan.expressions import Call, ColumnRef, Expression, Literal
 from duolog.plan.sql.registry import PREFIX

@@ -14,7 +14,7 @@ from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.compatibility.extensions import changes_of, extension_column
 from duolog.ksql.compatibility.pull_rules import ensure_by_key, ensure_clauses, ensure_in_values
 from duolog.ksql.errors import SqlError
-from duolog.ksql.query.written_headers import ensure_no_headers
+from duolog.ksql.planning.written_headers import ensure_no_headers
 from duolog.ksql.settings import ANSWER_MEMORY, ANSWER_TIMEOUT
 from duolog.ksql.statements.queries import ensure_continuous
 from duolog.ksql.syntax.nodes import place_of

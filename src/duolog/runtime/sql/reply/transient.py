@@ -21,9 +21,9 @@ from duolog.ksql.catalog.properties import SELECTED, Properties
 from duolog.ksql.compatibility.extensions import changes_of
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.aggregates import aggregates_in
-from duolog.ksql.query.planner import Planned, plan_query
-from duolog.ksql.query.sinks import Target
-from duolog.ksql.query.sources import PSEUDO, WINDOW_BOUNDS
+from duolog.ksql.planning.planner import Planned, plan_query
+from duolog.ksql.planning.sinks import Target
+from duolog.ksql.planning.sources import PSEUDO, WINDOW_BOUNDS
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.types import sql_name
 from duolog.ksql.syntax.words import ROWTOPIC

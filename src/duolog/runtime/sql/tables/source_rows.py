@@ -13,7 +13,7 @@ from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn
 from duolog.ksql.catalog.formats import plan_format
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.timestamp_literals import millis_of
-from duolog.ksql.query.sources import source_schema
+from duolog.ksql.planning.sources import source_schema
 from duolog.ksql.syntax.words import ROWTOPIC
 from duolog.plan.formats import NONE as NO_KEY
 from duolog.plan.nodes import StreamSource

@@ -12,7 +12,7 @@ import org.duolog.kernel.spec.Program;
 import org.duolog.kernel.store.KeyValueStore;
 import org.duolog.kernel.store.ValueGetter;
 import org.duolog.kernel.store.VersionRows;
-import org.duolog.kernel.store.WaitingRecords;
+import org.duolog.kernel.store.TimeOrderedRecords;
 import org.duolog.kernel.task.JoinedRow;
 import org.duolog.kernel.task.Node;
 
@@ -49,7 +49,7 @@ record JoinNodes(
     int keys = of.keyTypes().size();
     int values = of.valueTypes().size();
     return new WaitNode(
-        new WaitingRecords(of.store(), keys, values, grouping, of.bucketMs()),
+        new TimeOrderedRecords(of.store(), keys, values, grouping, of.bucketMs()),
         of.graceMs(),
         binding.bind(owner, Binder.withTs(Binding.key(of)), List.of(of.keyBytes())),
         keys);

@@ -7,8 +7,8 @@ import org.duolog.kernel.record.Change;
 import org.duolog.kernel.record.RecordException;
 import org.duolog.kernel.spec.JoinOperators;
 import org.duolog.kernel.spec.Program;
-import org.duolog.kernel.store.JoinRows;
-import org.duolog.kernel.store.Unmatched;
+import org.duolog.kernel.store.StreamJoinRows;
+import org.duolog.kernel.store.UnmatchedJoinRows;
 import org.duolog.kernel.task.Node;
 import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
@@ -42,7 +42,7 @@ final class StreamJoinNode extends Node {
   private final JoinOperators.StreamJoin of;
   private final Program values;
   private final Program keyBytes;
-  private final Unmatched clock;
+  private final UnmatchedJoinRows clock;
   private transient Operands operands;
   private transient Operands keyOperands;
 
@@ -52,7 +52,11 @@ final class StreamJoinNode extends Node {
    *
    * @param other the records of the other side
    */
-  record Stores(JoinRows own, JoinRows other, Unmatched unmatched, Unmatched otherUnmatched)
+  record Stores(
+      StreamJoinRows own,
+      StreamJoinRows other,
+      UnmatchedJoinRows unmatched,
+      UnmatchedJoinRows otherUnmatched)
       implements java.io.Serializable {}
 
   /** @param keyBytes computes the bytes by which buffered keys are ordered */
@@ -127,8 +131,8 @@ final class StreamJoinNode extends Node {
       first = Math.max(first, otherOpenSince());
     }
     long last = Math.max(0, later(change.ts, of.afterMs()));
-    List<JoinRows.StoredRecord> partners = stores.other.find(change.key, first, last);
-    for (JoinRows.StoredRecord partner : partners) {
+    List<StreamJoinRows.StoredRecord> partners = stores.other.find(change.key, first, last);
+    for (StreamJoinRows.StoredRecord partner : partners) {
       if (stores.otherUnmatched != null) {
         stores.otherUnmatched.remove(change.key, partner.ts());
       }

@@ -8,16 +8,16 @@ import org.duolog.kernel.record.Grouping;
 import org.duolog.kernel.spec.Binder;
 import org.duolog.kernel.spec.Binding;
 import org.duolog.kernel.spec.JoinOperators;
-import org.duolog.kernel.store.JoinRows;
-import org.duolog.kernel.store.Unmatched;
+import org.duolog.kernel.store.StreamJoinRows;
+import org.duolog.kernel.store.UnmatchedJoinRows;
 import org.duolog.kernel.task.Node;
 
 /** Builds the sides of stream-stream joins, and the stores that they share. */
 final class StreamJoinNodes {
   private final Binding binding;
   private final Grouping grouping;
-  private final Map<String, JoinRows> rows = new HashMap<>();
-  private final Map<String, Unmatched> unmatched = new HashMap<>();
+  private final Map<String, StreamJoinRows> rows = new HashMap<>();
+  private final Map<String, UnmatchedJoinRows> unmatched = new HashMap<>();
 
   StreamJoinNodes(Binding binding, Grouping grouping) {
     this.binding = binding;
@@ -37,12 +37,14 @@ final class StreamJoinNodes {
     int columns = of.valueTypes().size();
     long windowMs = of.beforeMs() + of.afterMs();
     if (of.fills()) {
-      JoinRows kept = new JoinRows(of.store(), columns, windowMs, of.keptMs(), grouping);
+      StreamJoinRows kept =
+          new StreamJoinRows(of.store(), columns, windowMs, of.keptMs(), grouping);
       ensureNew(rows.put(of.store(), kept), of.store());
     }
     if (of.unmatched() != null) {
       int keys = of.keyTypes().size();
-      Unmatched waiting = new Unmatched(of.unmatched(), keys, columns, windowMs, grouping);
+      UnmatchedJoinRows waiting =
+          new UnmatchedJoinRows(of.unmatched(), keys, columns, windowMs, grouping);
       ensureNew(unmatched.put(of.unmatched(), waiting), of.unmatched());
     }
   }

@@ -3,7 +3,7 @@ package org.duolog.kernel.node;
 import org.duolog.kernel.metrics.NodeCounts;
 import org.duolog.kernel.record.Change;
 import org.duolog.kernel.spec.Program;
-import org.duolog.kernel.store.WaitingRecords;
+import org.duolog.kernel.store.TimeOrderedRecords;
 import org.duolog.kernel.task.Node;
 import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
@@ -21,13 +21,13 @@ import org.duolog.kernel.task.Store;
 final class WaitNode extends Node {
   private static final long serialVersionUID = 1L;
 
-  private final WaitingRecords waiting;
+  private final TimeOrderedRecords waiting;
   private final long graceMs;
   private final Program keyBytes;
   private final int keyColumns;
   private transient Operands operands;
 
-  WaitNode(WaitingRecords waiting, long graceMs, Program keyBytes, int keyColumns) {
+  WaitNode(TimeOrderedRecords waiting, long graceMs, Program keyBytes, int keyColumns) {
     this.waiting = waiting;
     this.graceMs = graceMs;
     this.keyBytes = own(keyBytes);
@@ -71,7 +71,7 @@ final class WaitNode extends Node {
   private void release() {
     byte[] current = scope.origin;
     long due = waiting.streamTime() - graceMs;
-    for (WaitingRecords.Taken next; (next = waiting.take(due)) != null; ) {
+    for (TimeOrderedRecords.Taken next; (next = waiting.take(due)) != null; ) {
       scope.origin = next.origin();
       forward(out.set(next.key(), next.value(), null, next.ts(), 0, next.headers()));
     }

@@ -52,11 +52,11 @@ final class StateRepartitioner {
      * ({@code EmittedPosition}).
      */
     CLOSING,
-    /** {@code JoinRows}. */
+    /** {@code StreamJoinRows}. */
     LISTS,
-    /** {@code Unmatched}. */
+    /** {@code UnmatchedJoinRows}. */
     UNMATCHED,
-    /** {@code WaitingRecords}. */
+    /** {@code TimeOrderedRecords}. */
     WAITING,
     /** {@code SubscriptionsNode}. */
     SUBSCRIPTIONS,

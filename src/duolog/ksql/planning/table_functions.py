@@ -16,9 +16,9 @@ from duolog.ksql.expressions.binder import Binder, Bound
 from duolog.ksql.expressions.calls import bind_user_call
 from duolog.ksql.expressions.function_errors import not_accepted
 from duolog.ksql.expressions.user_calls import user_function
-from duolog.ksql.query.analysis import Item, error_text, meaning
-from duolog.ksql.query.sources import Relation
-from duolog.ksql.query.steps import Steps, unused
+from duolog.ksql.planning.analysis import Item, error_text, meaning
+from duolog.ksql.planning.sources import Relation
+from duolog.ksql.planning.steps import Steps, unused
 from duolog.ksql.syntax.formatting import formatted
 from duolog.ksql.syntax.nodes import place_of
 from duolog.plan.expressions import Call, ColumnRef, Expression

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from duolog.ksql.expressions.scope import SqlScope
-from duolog.ksql.query.analysis import Item
+from duolog.ksql.planning.analysis import Item
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.formatting import formatted, quoted_name
 

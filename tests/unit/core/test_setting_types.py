@@ -1,7 +1,7 @@
 import pytest
 
 from duolog.core.errors import ConfigError
-from duolog.core.settings import Kind, Setting, Settings, at_least, between, one_of
+from duolog.core.setting_types import Kind, Setting, Settings, at_least, between, one_of
 
 ROWS = Settings(
     (

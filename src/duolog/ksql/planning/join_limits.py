@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from duolog.ksql.catalog.catalog import SourceWindow
 from duolog.ksql.errors import SqlError
-from duolog.ksql.query.sources import Relation
+from duolog.ksql.planning.sources import Relation
 from duolog.ksql.syntax.nodes import place_of
 
 

@@ -24,8 +24,8 @@ from duolog.ksql.catalog.formats import assumed_format
 from duolog.ksql.catalog.hints import named
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.scope import SqlScope, Visible
-from duolog.ksql.query.nested import Nested
-from duolog.ksql.query.steps import Steps
+from duolog.ksql.planning.nested import Nested
+from duolog.ksql.planning.steps import Steps
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.words import ROWTOPIC
 from duolog.plan.expressions import (

@@ -19,7 +19,7 @@ import org.duolog.kernel.task.Store;
  * been accessed. The store of the left side also keeps the stream time of both sides. Threads: one
  * at a time. Source: the outer join store of Kafka Streams KStreamKStreamJoin.
  */
-public final class Unmatched implements Store {
+public final class UnmatchedJoinRows implements Store {
   private static final long serialVersionUID = 1L;
   private static final long SHORTEST_BUCKET_MS = 1000;
   private static final int BUCKETS_PER_WINDOW = 16;
@@ -33,7 +33,8 @@ public final class Unmatched implements Store {
   private transient Head head;
 
   /** @param windowMs the length of the window; part of the checkpoint format */
-  public Unmatched(String name, int keyColumns, int rowColumns, long windowMs, Grouping grouping) {
+  public UnmatchedJoinRows(
+      String name, int keyColumns, int rowColumns, long windowMs, Grouping grouping) {
     this.name = name;
     this.keyColumns = keyColumns;
     this.rowColumns = rowColumns;

@@ -19,7 +19,7 @@ import org.duolog.kernel.task.Store;
  * time. Source: Kafka Streams InMemoryWindowStore and RocksDBWindowStore, which retain duplicates
  * for joins.
  */
-public final class JoinRows implements Store {
+public final class StreamJoinRows implements Store {
   private static final long serialVersionUID = 1L;
   private static final long SHORTEST_BUCKET_MS = 1000;
   private static final int EXPIRED_PER_RECORD = 64;
@@ -35,7 +35,8 @@ public final class JoinRows implements Store {
    * @param windowMs the length of the window; part of the checkpoint format
    * @param keptMs how long a record is kept; not part of the format
    */
-  public JoinRows(String name, int rowColumns, long windowMs, long keptMs, Grouping grouping) {
+  public StreamJoinRows(
+      String name, int rowColumns, long windowMs, long keptMs, Grouping grouping) {
     this.name = name;
     this.rowColumns = rowColumns;
     this.keptMs = keptMs;

@@ -15,10 +15,10 @@ from duolog.ksql.catalog.catalog import SqlColumn
 from duolog.ksql.catalog.format_support import ensure_no_maps
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.scope import SqlScope
-from duolog.ksql.query.analysis import key_name, meaning
-from duolog.ksql.query.join_criteria import Criterion, Matched
-from duolog.ksql.query.keys import SYNTHETIC
-from duolog.ksql.query.sources import KeyColumn, Relation
+from duolog.ksql.planning.analysis import key_name, meaning
+from duolog.ksql.planning.join_criteria import Criterion, Matched
+from duolog.ksql.planning.keys import SYNTHETIC
+from duolog.ksql.planning.sources import KeyColumn, Relation
 from duolog.ksql.syntax.nodes import place_of
 
 

@@ -28,13 +28,13 @@ from duolog.ksql.expressions.aggregates import (
 )
 from duolog.ksql.expressions.binder import Binder, Bound
 from duolog.ksql.expressions.scope import SqlScope, Visible, is_parameter
-from duolog.ksql.query.analysis import Item, error_text, items_of, meaning
-from duolog.ksql.query.key_rules import ensure_key_expressions
-from duolog.ksql.query.keys import new_key, synthetic
-from duolog.ksql.query.projection import GROUPING, View
-from duolog.ksql.query.sources import WINDOW_BOUNDS, KeyColumn, Relation
-from duolog.ksql.query.steps import Steps, unused
-from duolog.ksql.query.windowing import idle_ms, is_final, retention_ms, windows_of
+from duolog.ksql.planning.analysis import Item, error_text, items_of, meaning
+from duolog.ksql.planning.key_rules import ensure_key_expressions
+from duolog.ksql.planning.keys import new_key, synthetic
+from duolog.ksql.planning.projection import GROUPING, View
+from duolog.ksql.planning.sources import WINDOW_BOUNDS, KeyColumn, Relation
+from duolog.ksql.planning.steps import Steps, unused
+from duolog.ksql.planning.windowing import idle_ms, is_final, retention_ms, windows_of
 from duolog.ksql.settings import Settings
 from duolog.ksql.syntax.nodes import StreamWindow, place_of
 from duolog.plan.aggregates import Fold, fold

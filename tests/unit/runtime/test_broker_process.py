@@ -8,8 +8,8 @@ from textwrap import dedent
 import pytest
 
 import waiting
+from duolog.runtime.broker_process import BrokerProcess
 from duolog.runtime.errors import BrokerUnavailable
-from duolog.runtime.supervisor import BrokerProcess
 
 STAND_IN = """
 import os, signal, sys, threading
@@ -133,7 +133,7 @@ def test_the_broker_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
         dedent(f"""
         import time
         from pathlib import Path
-        from duolog.runtime.supervisor import BrokerProcess
+        from duolog.runtime.broker_process import BrokerProcess
         broker = BrokerProcess(Path({str(tmp_path / "data")!r}), program={stand_in(tmp_path)!r})
         broker.start()
         print(broker.pid, flush=True)

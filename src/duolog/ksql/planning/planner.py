@@ -23,26 +23,26 @@ from duolog.ksql.catalog.formats import ensure_readable, plan_format
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.aggregates import aggregates_in
 from duolog.ksql.expressions.binder import Binder
-from duolog.ksql.query.analysis import Item, error_text, items_of, renamed
-from duolog.ksql.query.grouping import Grouping, not_grouped
-from duolog.ksql.query.joins import Joiner
-from duolog.ksql.query.nested import NamedQuery, Nested, inner_query, named_queries, only_select
-from duolog.ksql.query.null_values import Presence, with_mark
-from duolog.ksql.query.partitioning import keyed_as_selected, partitioned
-from duolog.ksql.query.projection import Projected, View, project
-from duolog.ksql.query.sinks import Target
-from duolog.ksql.query.sources import (
+from duolog.ksql.planning.analysis import Item, error_text, items_of, renamed
+from duolog.ksql.planning.grouping import Grouping, not_grouped
+from duolog.ksql.planning.joins import Joiner
+from duolog.ksql.planning.nested import NamedQuery, Nested, inner_query, named_queries, only_select
+from duolog.ksql.planning.null_values import Presence, with_mark
+from duolog.ksql.planning.partitioning import keyed_as_selected, partitioned
+from duolog.ksql.planning.projection import Projected, View, project
+from duolog.ksql.planning.sinks import Target
+from duolog.ksql.planning.sources import (
     WINDOW_BOUNDS,
     Relation,
     SourceReader,
     time_of,
 )
-from duolog.ksql.query.statement_text import rewritten
-from duolog.ksql.query.steps import Steps
-from duolog.ksql.query.table_functions import exploded, table_functions_in
-from duolog.ksql.query.unions import branches, united
-from duolog.ksql.query.windowing import source_window
-from duolog.ksql.query.written_headers import ensure_no_headers, with_headers
+from duolog.ksql.planning.statement_text import rewritten
+from duolog.ksql.planning.steps import Steps
+from duolog.ksql.planning.table_functions import exploded, table_functions_in
+from duolog.ksql.planning.unions import branches, united
+from duolog.ksql.planning.windowing import source_window
+from duolog.ksql.planning.written_headers import ensure_no_headers, with_headers
 from duolog.ksql.settings import Settings
 from duolog.ksql.syntax.nodes import place_of
 from duolog.plan.expressions import Call, Cast, ColumnRef, RowTime, type_of

@@ -10,7 +10,7 @@ from sqlglot import exp
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.aggregates import aggregates_in
 from duolog.ksql.expressions.scope import SqlScope
-from duolog.ksql.query.analysis import error_text, meaning
+from duolog.ksql.planning.analysis import error_text, meaning
 from duolog.ksql.syntax.nodes import place_of
 
 

@@ -17,8 +17,8 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.binder import Binder, Bound
 from duolog.ksql.expressions.bound import unwrapped
 from duolog.ksql.expressions.scope import SqlScope, is_parameter
-from duolog.ksql.query.analysis import meaning
-from duolog.ksql.query.sources import Relation
+from duolog.ksql.planning.analysis import meaning
+from duolog.ksql.planning.sources import Relation
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.types import sql_name
 from duolog.plan.types import Type

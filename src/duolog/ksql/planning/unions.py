@@ -14,8 +14,8 @@ from sqlglot import exp
 from duolog.ksql.catalog.catalog import SqlColumn
 from duolog.ksql.errors import Place, SqlError
 from duolog.ksql.expressions.bound import Bound, converted
-from duolog.ksql.query.nested import Nested
-from duolog.ksql.query.steps import Steps
+from duolog.ksql.planning.nested import Nested
+from duolog.ksql.planning.steps import Steps
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.types import sql_name, wider
 from duolog.plan.expressions import ColumnRef

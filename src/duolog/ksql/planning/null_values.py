@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from duolog.ksql.query.sources import Relation
-from duolog.ksql.query.steps import Steps, unused
+from duolog.ksql.planning.sources import Relation
+from duolog.ksql.planning.steps import Steps, unused
 from duolog.plan.expressions import (
     Call,
     Cast,

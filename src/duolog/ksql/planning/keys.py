@@ -8,9 +8,9 @@ from sqlglot import exp
 from duolog.ksql.catalog.catalog import SqlColumn
 from duolog.ksql.catalog.format_support import ensure_no_maps
 from duolog.ksql.expressions.binder import Binder
-from duolog.ksql.query.analysis import error_text
-from duolog.ksql.query.sources import Relation
-from duolog.ksql.query.steps import unused
+from duolog.ksql.planning.analysis import error_text
+from duolog.ksql.planning.sources import Relation
+from duolog.ksql.planning.steps import unused
 from duolog.plan.expressions import ColumnRef, Named
 
 SYNTHETIC: Final = "ROWKEY"

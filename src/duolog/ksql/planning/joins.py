@@ -24,9 +24,9 @@ from sqlglot import exp
 from duolog.ksql.catalog.format_support import ensure_formats
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.scope import SqlScope, Visible
-from duolog.ksql.query.analysis import meaning
-from duolog.ksql.query.join_criteria import Criterion, CriterionReader, Matched, ensure_tree
-from duolog.ksql.query.join_keys import (
+from duolog.ksql.planning.analysis import meaning
+from duolog.ksql.planning.join_criteria import Criterion, CriterionReader, Matched, ensure_tree
+from duolog.ksql.planning.join_keys import (
     JoinKey,
     by_primary_key,
     ensure_key,
@@ -35,16 +35,16 @@ from duolog.ksql.query.join_keys import (
     join_keys_of,
     side_of,
 )
-from duolog.ksql.query.join_limits import (
+from duolog.ksql.planning.join_limits import (
     ensure_no_window,
     ensure_windows_fit,
     no_repartitioning,
 )
-from duolog.ksql.query.join_window import window_of
-from duolog.ksql.query.keys import synthetic
-from duolog.ksql.query.projection import FOREIGN_KEY, JOINING
-from duolog.ksql.query.sources import KeyColumn, Relation, SourceReader
-from duolog.ksql.query.steps import Steps, unused
+from duolog.ksql.planning.join_window import window_of
+from duolog.ksql.planning.keys import synthetic
+from duolog.ksql.planning.projection import FOREIGN_KEY, JOINING
+from duolog.ksql.planning.sources import KeyColumn, Relation, SourceReader
+from duolog.ksql.planning.steps import Steps, unused
 from duolog.ksql.syntax.nodes import place_of
 from duolog.plan.cutting.joining import (
     StreamJoinOptions,

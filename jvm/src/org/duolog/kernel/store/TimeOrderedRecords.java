@@ -30,7 +30,7 @@ import org.duolog.kernel.task.Store;
  *
  * <p>Threads: one at a time. Source: Kafka Streams RocksDBTimeOrderedKeyValueBuffer.
  */
-public final class WaitingRecords implements Store {
+public final class TimeOrderedRecords implements Store {
   private static final long serialVersionUID = 1L;
   private static final byte[] NEXT = {2};
   private static final int PARTS = 5;
@@ -45,7 +45,7 @@ public final class WaitingRecords implements Store {
   private transient Task task;
   private transient UnsafeRowWriter writer;
 
-  public WaitingRecords(
+  public TimeOrderedRecords(
       String name, int keyColumns, int valueColumns, Grouping grouping, long bucketMs) {
     this.name = name;
     this.keyColumns = keyColumns;

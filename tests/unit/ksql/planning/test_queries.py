@@ -7,7 +7,7 @@ import pytest
 from duolog.engine.lowering.lower import lower
 from duolog.ksql.catalog.catalog import SourceWindow
 from duolog.ksql.errors import SqlError
-from duolog.ksql.query.planner import Planned
+from duolog.ksql.planning.planner import Planned
 from duolog.ksql.session import SqlSession
 from duolog.ksql.settings import LIMIT, RANGE_SCAN, TABLE_SCAN
 from duolog.plan.cutting.levels import find_levels

@@ -4,7 +4,7 @@ import pytest
 
 from duolog.plan.nodes import AggregateNode
 from unit.ksql.joined import STRICT, Given, planned, run
-from unit.ksql.query.test_calendar_windows import counted
+from unit.ksql.planning.test_calendar_windows import counted
 
 DAY_MS = 86_400_000
 WINDOWS = {

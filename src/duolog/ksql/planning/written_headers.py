@@ -17,10 +17,10 @@ from sqlglot import exp
 from duolog.ksql.catalog.catalog import SqlColumn
 from duolog.ksql.catalog.properties import INHERIT_HEADERS
 from duolog.ksql.errors import SqlError
-from duolog.ksql.query.analysis import Item
-from duolog.ksql.query.projection import View
-from duolog.ksql.query.sinks import Target
-from duolog.ksql.query.steps import Steps
+from duolog.ksql.planning.analysis import Item
+from duolog.ksql.planning.projection import View
+from duolog.ksql.planning.sinks import Target
+from duolog.ksql.planning.steps import Steps
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.types import sql_name

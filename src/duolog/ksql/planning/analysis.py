@@ -9,7 +9,7 @@ from sqlglot import exp
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.binder import Binder
 from duolog.ksql.expressions.scope import SqlScope, Visible
-from duolog.ksql.query.sources import METADATA, PSEUDO, WINDOW_BOUNDS
+from duolog.ksql.planning.sources import METADATA, PSEUDO, WINDOW_BOUNDS
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.formatting import formatted, quoted_name
 from duolog.ksql.syntax.nodes import place_of

@@ -7,14 +7,14 @@ from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.binder import Binder
-from duolog.ksql.query.analysis import Item, meaning
-from duolog.ksql.query.join_limits import no_repartitioning
-from duolog.ksql.query.key_rules import ensure_key_expressions
-from duolog.ksql.query.keys import new_key
-from duolog.ksql.query.null_values import Presence
-from duolog.ksql.query.projection import PARTITIONING
-from duolog.ksql.query.sources import KeyColumn, Relation
-from duolog.ksql.query.steps import Steps
+from duolog.ksql.planning.analysis import Item, meaning
+from duolog.ksql.planning.join_limits import no_repartitioning
+from duolog.ksql.planning.key_rules import ensure_key_expressions
+from duolog.ksql.planning.keys import new_key
+from duolog.ksql.planning.null_values import Presence
+from duolog.ksql.planning.projection import PARTITIONING
+from duolog.ksql.planning.sources import KeyColumn, Relation
+from duolog.ksql.planning.steps import Steps
 from duolog.ksql.syntax.nodes import PartitionBy, place_of
 from duolog.plan.expressions import ColumnRef
 from duolog.plan.nodes import SelectKey

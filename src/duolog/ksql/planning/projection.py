@@ -16,9 +16,9 @@ from duolog.ksql.catalog.catalog import SqlColumn
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.binder import Binder, Bound
 from duolog.ksql.expressions.scope import SqlScope
-from duolog.ksql.query.analysis import Item, error_text, key_name, listed, meaning
-from duolog.ksql.query.sources import KeyColumn
-from duolog.ksql.query.steps import Steps, unused
+from duolog.ksql.planning.analysis import Item, error_text, key_name, listed, meaning
+from duolog.ksql.planning.sources import KeyColumn
+from duolog.ksql.planning.steps import Steps, unused
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.types import sql_name
 from duolog.plan.nodes import Node, Project, Rename
