@@ -1,16 +1,20 @@
-"""All groups of a broker, behind one interface.
+"""The group coordinator of a broker: all groups and their committed offsets.
 
-Each request is `(request, now) -> Outcome`. What the caller owes in return, in this order: append
-`outcome.records` and `stage` it; send `outcome.replies`; when the records are durable, `replay`
-each by the store and then call `settle`, whose replies may leave; when they can not be made
-durable, call `abandon`. When `next_deadline_ms` has passed, call `expire` for that group.
+Each request is `(request, now) -> Outcome`. Afterwards, the caller must, in this order:
 
-`store` holds the groups, and is loaded from the log at a start. `offsets` answers the requests that
-are about committed offsets.
+1. Append `outcome.records` and `stage` the outcome.
+2. Send `outcome.replies`.
+3. When the records are durable, `replay` each by the store, then call `settle` and send its
+   replies. If they cannot be made durable, call `abandon`.
 
-Records of groups of the new protocol change the state when they are on their way to the log, by
-`stage`; all others when they are durable, by `replay`. What a step fails at, or the log refuses,
-changes nothing.
+When `next_deadline_ms` has passed, call `expire` for that group.
+
+`store` holds the groups; it is loaded from the log on start. `offsets` handles the requests about
+committed offsets.
+
+Records of groups of the new protocol change the state when they are staged, all others when they
+are replayed after they are durable. A step that fails, or whose records the log rejects, changes
+nothing.
 
 Source: Kafka `GroupCoordinatorShard`.
 """

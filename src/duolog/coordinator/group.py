@@ -1,13 +1,13 @@
-"""A group: its members, its generation, and the questions that a rebalance asks of them.
+"""A group of the classic protocol: its members, its generation and the state of a rebalance.
 
     Empty ──join──▶ PreparingRebalance ──all joined──▶ CompletingRebalance ──assigned──▶ Stable
       ▲                │        ▲                            │                             │
-      └──nobody left───┘        └────────── join, leave, a session that ended ─────────────┘
+      └──no members────┘        └──────────── join, leave, session expired ────────────────┘
 
 Invariants: a leader is a member; `static_ids` names members only; members wait in JoinGroup only in
 PreparingRebalance and in SyncGroup only in CompletingRebalance.
 
-`persisted` is what the log holds of the group; all else is soft state.
+`persisted` is the state of the group in the log; all else is lost in a restart.
 
 Source: Kafka `ClassicGroup`.
 """

@@ -87,7 +87,7 @@ class JoinReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncRequest:
-    """A member asks for its assignment; the leader's carries everybody's."""
+    """A member requests its assignment; the leader's request has those of all members."""
 
     group_id: str
     generation: int
@@ -137,7 +137,7 @@ class LeftMember(NamedTuple):
 
 
 class CommittedOffset(NamedTuple):
-    """A position to go on reading from, as a client committed it, and the topic that it is of."""
+    """An offset that a client has committed, and the id of its topic."""
 
     offset: int
     leader_epoch: int = -1

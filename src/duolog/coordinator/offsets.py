@@ -116,19 +116,19 @@ def forget_offsets(
 
 
 def expire_offsets(group: AnyGroup, store: OffsetStore, step: Step) -> None:
-    """Write tombstones for expired offsets, and for the group if it is empty then.
+    """Write tombstones for expired offsets, and for the group if it is empty afterwards.
 
-    | the group                              | an offset expires, a retention after      |
+    | group                                  | its offsets expire one retention after    |
     |----------------------------------------|-------------------------------------------|
-    | never had members                      | its commit                                |
-    | is empty                               | the last member left (new protocol: its   |
+    | never had members                      | the commit                                |
+    | empty                                  | the last member left (new protocol: the   |
     |                                        | commit)                                   |
-    | is stable, of the consumer protocol,   | its commit, if nobody reads the topic     |
-    | or of the new protocol                 |                                           |
-    | is anything else                       | never                                     |
+    | stable with the consumer protocol type,| the commit, if no member subscribes to    |
+    | or of the new protocol                 | the topic                                 |
+    | any other                              | never                                     |
 
-    An offset that was committed with a retention of its own goes by that. One that a transaction
-    is about to replace stays.
+    An offset that was committed with its own retention uses that. An offset that an open
+    transaction will replace does not expire.
     """
     group_id = group.group_id
     pending = store.pending(group_id)

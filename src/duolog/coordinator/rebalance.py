@@ -87,7 +87,7 @@ def remove_and_rebalance(group: Group, member: Member, step: Step, reason: str) 
 
 
 def cancel_syncs(group: Group, step: Step, error_code: int) -> None:
-    """Answer everybody who waits for an assignment of this generation with an error."""
+    """Answer every pending SyncGroup request of this generation with an error."""
     group.pending_sync.clear()
     group.sync_deadline_ms = None
     if group.state is not GroupState.COMPLETING_REBALANCE:
@@ -101,7 +101,7 @@ def cancel_syncs(group: Group, step: Step, error_code: int) -> None:
 
 
 def release(group: Group, step: Step) -> None:
-    """Answer everybody who waits for an assignment, once the log has accepted it."""
+    """Answer every pending SyncGroup request after the assignment is in the log."""
     if group.state is not GroupState.STABLE:
         return
     for member in group.members.values():

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader brings the assignment, everybody takes their part of it."""
+"""SyncGroup: the leader sends all assignments, and each member receives its own."""
 
 from duolog.coordinator.errors import (
     REBALANCE_IN_PROGRESS,

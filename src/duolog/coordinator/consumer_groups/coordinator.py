@@ -1,7 +1,7 @@
-"""All groups of the new protocol, behind one interface.
+"""Coordinator for the groups of the new consumer protocol (KIP-848).
 
-The contract is that of `GroupCoordinator`, which owns one of these and shares its groups: a group
-id names a group of one protocol. What is different: a record is replayed when it is staged.
+The contract is that of `GroupCoordinator`, which owns an instance and shares its groups with it: a
+group id belongs to a group of one protocol. Unlike there, a record is replayed when it is staged.
 
 Source: Kafka `GroupCoordinatorShard`, `GroupMetadataManager`.
 """

@@ -1,17 +1,17 @@
-"""A group of the new protocol: its members, what they shall own, what they own.
+"""A group of the new consumer protocol: its members, their target and current assignments.
 
-    epoch         moves when members, subscriptions or topics change
-    target_epoch  the epoch that `targets` were computed for; behind `epoch` until a member asks
-    a member's    behind `target_epoch` until it has given up what it must
+    epoch         increases when members, subscriptions or topics change
+    target_epoch  the epoch that `targets` were computed for; less than `epoch` until a heartbeat
+    member epoch  less than `target_epoch` until the member has revoked the partitions it must
 
-    Empty     no members
+    Empty         no members
     Assigning     target_epoch < epoch
-    Reconciling   a member has not all of its target
-    Stable        everybody has
+    Reconciling   a member does not have all of its target yet
+    Stable        every member has all of its target
 
-Invariant: a partition has one owner, who is assigned it or must still give it up.
+Invariant: a partition has one owner, which is assigned it or must still revoke it.
 
-`replay` is the only change of durable state; `Soft` is what a restart forgets.
+Only `replay` changes durable state; `Soft` is state that a restart loses.
 
 Source: Kafka `ConsumerGroup`, `ModernGroup`.
 """

@@ -1,8 +1,8 @@
-"""ConsumerGroupHeartbeat: everything that a member sends and receives.
+"""ConsumerGroupHeartbeat: members join, update, leave and reconcile with this one request.
 
-    join or update ─▶ did subscriptions or topics change? the group's next epoch
-                   ─▶ is the target older than that? a new target for everybody
-                   ─▶ this member's next step towards its target
+    join or update ─▶ if subscriptions or topics have changed: increase the group epoch
+                   ─▶ if the target is older than the group epoch: compute a new target
+                   ─▶ move this member one step towards its target
 
 Source: Kafka `GroupMetadataManager.consumerGroupHeartbeat`, `consumerGroupLeave`.
 """

@@ -27,8 +27,8 @@ class Goal(NamedTuple):
 
     Attributes:
         epoch: the epoch that the target belongs to.
-        owned: what the member says that it owns; None if it did not say.
-        taken: tells whether any member is assigned a partition or must still give it up.
+        owned: the partitions that the member reports as owned; None if it did not report them.
+        taken: returns whether a member is assigned a partition or must still revoke it.
     """
 
     epoch: int

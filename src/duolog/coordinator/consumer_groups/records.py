@@ -42,9 +42,9 @@ class MemberState(IntEnum):
     """The progress of a member towards its target, under Kafka's numbers.
 
     Args:
-        STABLE: it has all of its target at the epoch that it is at.
-        UNREVOKED_PARTITIONS: it must give up partitions before it may go on.
-        UNRELEASED_PARTITIONS: it waits for partitions that others have not given up yet.
+        STABLE: it has all of its target at its epoch.
+        UNREVOKED_PARTITIONS: it must revoke partitions before its epoch can advance.
+        UNRELEASED_PARTITIONS: it waits for partitions that other members have not revoked yet.
         UNKNOWN: written by a newer broker.
     """
 

@@ -1,21 +1,26 @@
-"""All transactional ids of a broker, behind one interface.
+"""The transaction coordinator of a broker: the state of all transactional ids.
 
-Each request is `(request, now) -> Outcome`. What the caller owes in return, in this order: append
-`outcome.change`; call `staged`; when it is durable call `durable`; if the record is prepared then,
-write the markers, and when they are durable append what `complete` returns. Only then the reply
-leaves. When a record cannot be made durable, the log directory is offline for good and nothing
-has to be undone.
+Each request is `(request, now) -> Outcome`. Afterwards, the caller must, in this order:
+
+1. Append `outcome.change` and call `staged`.
+2. When it is durable, call `durable`.
+3. If the record is then prepared, write the markers; when they are durable, append the result of
+   `complete`.
+4. Send the reply.
+
+If a record cannot be made durable, the log directory is offline until a restart, and nothing has
+to be undone.
 
 State changes when a record is staged, so that a data batch in the same round finds its partition in
-the transaction. COMPLETE_* alone counts when it is durable: until then the id is prepared, and no
-new transaction may begin. Otherwise a crash could leave batches of the new one after a PREPARE_*,
-and the markers, written again, would end it.
+the transaction. Only COMPLETE_* takes effect when it is durable: until then the id is prepared, and
+no new transaction may start. Otherwise a crash could leave batches of the new transaction after a
+PREPARE_*, and the markers, written again, would end it.
 
-A transaction's timeout is a deadline of the monotonic clock, so that a wall clock that is set
-cannot end it early or keep it open. One that began before a restart has what is left of it by the
-wall clock, and never more than all of it.
+A transaction's timeout is a deadline of the monotonic clock, so that setting the wall clock neither
+ends it early nor keeps it open. After a restart, an open transaction has the rest of its timeout by
+the wall clock, and never more than the whole timeout.
 
-At a start: `replay` every record of `__transaction_state` in the order of the log, then `loaded`.
+On start: `replay` every record of `__transaction_state` in the order of the log, then `loaded`.
 
 Source: Kafka `TransactionCoordinator`, `TransactionStateManager`.
 """
@@ -229,7 +234,7 @@ class TransactionCoordinator:
         )
 
     def owner(self, producer: Producer) -> str | None:
-        """Return the transactional id under which the producer could begin or go on now."""
+        """Return the transactional id for which the producer can start or continue now."""
         transactional_id = self._ids.get(producer.producer_id, "")
         record = self._records.get(transactional_id)
         if record is None or record.state.prepared:

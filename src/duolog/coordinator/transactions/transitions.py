@@ -71,14 +71,14 @@ def initialize(
     new_producer_id: NewProducerId,
     now_ms: int,
 ) -> TransactionRecord:
-    """Return the record of a producer that begins, or goes on after an error.
+    """Return the record of a producer that starts, or continues after an error.
 
-    A record that is prepared means that a transaction must be aborted first. `expected` is what
-    the producer has, if it goes on (KIP-360).
+    If the record is prepared, a transaction must be aborted first. `expected` is the producer id
+    and epoch of a producer that continues (KIP-360).
 
     Raises:
         ConcurrentTransactions: the last transaction is not complete yet.
-        ProducerFenced: `expected` is of an older producer.
+        ProducerFenced: `expected` is an older producer.
     """
     if known is None:
         return TransactionRecord(

@@ -1,13 +1,13 @@
-"""The uniform assignor: everybody gets as many partitions as the others, and keeps what it has.
+"""The uniform assignor: balances partition counts across members and keeps assignments sticky.
 
-    keep      what a member was to own and still reads
-    hand out  free partitions, each to the reader that has the fewest
-    level     move a partition from a reader that has two more than another reader of its topic
+    keep     the partitions of a member's previous target whose topics it still subscribes to
+    assign   each free partition to the subscriber with the fewest partitions
+    balance  move a partition if its owner has at least two more than another subscriber
 
-No move could make the result more even, also when members read different topics. Topics that are
-read by the same members are handled together.
+The result is as even as possible, even if members subscribe to different topics. Topics with the
+same subscribers are handled together.
 
-Source: Kafka `UniformAssignor`, for what is promised; how it is reached is Duolog's own.
+Source: Kafka `UniformAssignor` for the guarantees; the algorithm is Duolog's own.
 """
 
 from bisect import bisect_left, bisect_right
