@@ -85,7 +85,7 @@ class KernelDriver:
         ]
 
     def entries(self, store: str) -> int:
-        """How many entries the state of a store has."""
+        """Return the number of entries in the state of a store."""
         return int(self._driver.entries(store))
 
     @property

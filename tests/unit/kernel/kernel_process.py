@@ -1,4 +1,4 @@
-"""A kernel in a JVM without Spark: a driver's transactions and those of executors, told what to do by Python.
+"""Run a kernel in a JVM without Spark: the transactions of a driver and of executors, called from Python.
 
 Calls are those of the kernel's `Transactions`, as `duolog.engine.exactly_once.transactions` makes
 them; `executor_writes`, `commits` and `fence` are what tasks, Spark and the broker do.
@@ -84,7 +84,7 @@ class KernelProcess:
         return str(self._call("write", str(spark_dir), executor, epoch, topic, key))
 
     def commits(self, spark_dir: Path, epoch: int) -> None:
-        """Do what stands around the rename of Spark's entry: prepare, commit, put it down."""
+        """Make the calls around the rename of Spark's commit entry: prepare, commit, record as committed."""
         arriving = spark_dir / f"arriving.{epoch}"
         arriving.write_text(f'v2\n{{"of":{epoch}}}')
         self._call("prepare", str(spark_dir), epoch, str(arriving))

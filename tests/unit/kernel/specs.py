@@ -172,7 +172,7 @@ def regroup_spec(*, predicate: str = "true", **changes: Any) -> Spec:
 
 
 def history_spec(**changes: Any) -> Spec:
-    """Two streams of numbers into one task each key; the sink tells in which order they came.
+    """Return two streams of numbers with one task per key; the sink shows the order of their records.
 
     left  ─ edge 0 ─► project ─┐
                                ├─► append to the key's history ─ sink "history"

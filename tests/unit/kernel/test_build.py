@@ -12,7 +12,7 @@ SCRIPT = Path(__file__).parents[3] / "jvm" / "build.py"
 
 @pytest.fixture
 def build() -> Any:
-    """The build script, which is no part of a package."""
+    """Load the build script, which is not part of a package."""
     spec = spec_from_file_location("kernel_build", SCRIPT)
     assert spec is not None
     assert spec.loader is not None

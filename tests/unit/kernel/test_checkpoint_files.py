@@ -1,4 +1,4 @@
-"""Spark's checkpoint files behind a URL: fenced, and never in each other's place. Hadoop's viewfs over a directory plays the file system."""
+"""Spark's checkpoint files at a URL are fenced and never overwrite each other. Hadoop's viewfs over a directory plays the file system."""
 
 import errno
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which entries of a changelog count, by generation and epoch: in Java, without Spark."""
+"""Entries of a changelog are counted or ignored by generation and epoch: in Java, without Spark."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_what_a_restore_has_mended_counts_also_where_that_was_cut_off() -> None:
 
 
 def test_what_a_restore_mends_that_was_held_up_does_not_count_behind_a_later_start() -> None:
-    """A restore that was paused wrote its old values behind those of the owner after it, and they counted."""
+    """A paused restore used to write its old values after those of the next owner, and they were counted."""
     entries = [(1, 5), (2, MENDED), (3, 0), (2, MENDED), (3, 1), (2, MENDED)]
 
     assert committed({1: 5, 2: -1, 3: 7}, *entries) == [True, True, True, False, True, False]
@@ -50,14 +50,14 @@ def test_entries_that_no_commit_can_have_allowed_tell_that_commits_were_lost() -
 
 
 def test_a_generation_that_no_commit_was_told_of_may_have_begun_one_epoch() -> None:
-    """Whatever its number: Spark's log goes on counting over starts."""
+    """The epoch can have any number: Spark's log continues its count over starts."""
     assert told({1: 17, 2: -1}, (1, 17), (2, 18), (2, 18), (2, 19)) == [
         *("true", "false", "false", "beyond")
     ]
 
 
 def test_a_commit_that_was_not_told_is_told_by_the_next_start() -> None:
-    """Spark had committed epoch 6 of generation 1 when the query ended, and 5 was the last that was told."""
+    """Spark had committed epoch 6 of generation 1 when the query ended, but epoch 5 was the last one reported."""
     entries = [(1, 5), (1, 6), (2, 7), (2, 8)]
 
     assert told({1: 5}, *entries) == ["true", "false", "beyond", "beyond"]

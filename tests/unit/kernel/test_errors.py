@@ -261,7 +261,7 @@ def test_a_row_that_cannot_be_processed_is_taken_back_and_never_twice(
 def test_a_row_of_a_table_that_is_only_looked_up_fails_when_it_comes(
     spark: SparkSession, open_driver: OpenDriver
 ) -> None:
-    """Where it is looked up it counts as deleted: that it failed was told before."""
+    """A lookup treats the row as deleted: its failure was reported before."""
     spoilt = "CASE WHEN v0 = 'bad' THEN CAST(raise_error('bad') AS STRING) ELSE v0 END"
     project = {"kind": "project", "table": True, "values": [spoilt], **AIRLINE}
     spec = flights_spec(errors=CONTINUE)
@@ -292,7 +292,7 @@ def test_an_aggregate_that_is_only_looked_up_is_as_it_was_when_a_result_fails(
 
 
 def test_a_record_cache_names_the_last_record_of_each_key(spark: SparkSession) -> None:
-    """What fails behind an aggregate fails when its cache is told."""
+    """A failure downstream of an aggregate is reported when the record cache is flushed."""
     spec = flights_spec(cache_bytes_max=1 << 20, tasks=1, errors=DEAD_LETTERS)
     spec["nodes"]["8"]["value_bytes"] = "CAST(raise_error('no') AS BINARY)"
     driver = KernelDriver(spark, spec)

@@ -1,4 +1,4 @@
-"""Rows with a time to live: gone for whoever looks them up, and from the state; the reference agrees."""
+"""Rows with a time to live disappear from lookups and from the state; the reference evaluator agrees."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Look-ups whose threads hang: the process that has them answers what it was asked, and is then made anew."""
+"""Lookup threads that hang: their process answers its pending requests and is then replaced."""
 
 import json
 import os

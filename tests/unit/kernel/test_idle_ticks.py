@@ -11,9 +11,9 @@ from unit.kernel.java_program import run_java
 
 
 def test_a_tick_is_made_for_what_the_newest_run_of_a_task_wants_and_once() -> None:
-    """Executors tell it, and go: what one wanted that has gone neither ticks for ever nor is lost.
+    """Executors report requests for ticks and then disconnect: a request is neither lost nor repeated forever.
 
-    Nor is it told to who asks for a query that is over, to which nobody listens.
+    A query that has ended gets no ticks, because nothing listens to them.
     """
     steps = [
         "none: nobody has begun",

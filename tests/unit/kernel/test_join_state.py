@@ -1,4 +1,4 @@
-"""What joins of streams keep: in Java, without Spark."""
+"""Stream-stream joins store records, expire them and emit unmatched ones: in Java, without Spark."""
 
 import pytest
 

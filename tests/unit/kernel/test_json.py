@@ -1,4 +1,4 @@
-"""duolog_from_json reads what Spark's from_json reads, and tells what cannot be read by a null."""
+"""duolog_from_json reads what Spark's from_json reads, and returns null for text that cannot be parsed."""
 
 import pytest
 from pyspark.sql import SparkSession

@@ -25,7 +25,7 @@ TASKS = 3
 
 
 class Asking:
-    """Where the kernel's keys wait."""
+    """The Java object in which the kernel queues keys for Python functions."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._asked: Any = kernel_package(spark).KeyFunctions

@@ -24,7 +24,7 @@ CALL = re.compile(
 
 
 class Files:
-    """Writes as Spark's checkpoints do: to another name first, then renamed; a checksum beside."""
+    """Writes files as Spark's checkpoints do: under a temporary name, then renamed, with a checksum file."""
 
     def __init__(self, spark: SparkSession, directory: Path) -> None:
         self.directory = directory
@@ -76,7 +76,7 @@ def calls(
 
 
 class Calls:
-    """What the JVM asks of the system, in order: (`fsync` | `rename`, path)."""
+    """System calls of the JVM, in order: (`fsync` | `rename`, path)."""
 
     def __init__(self, pid: int, out: Path) -> None:
         self._out = out
@@ -194,7 +194,7 @@ def test_a_checkpoint_that_was_removed_while_it_was_in_use_is_told(files: Files)
 
 
 def test_what_could_not_be_synced_once_is_not_synced_by_another_try(files: Files) -> None:
-    """After a failed fsync the page cache calls clean what never reached the disk: the next one succeeds, and tells nothing."""
+    """After a failed fsync the page cache treats unwritten pages as clean: the next fsync succeeds and reports no error."""
     files.own()
     state, commits = (files.directory / "spark" / name for name in ("state/0/0", "commits"))
     for directory in (state, commits):

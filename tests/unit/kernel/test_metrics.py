@@ -1,4 +1,4 @@
-"""What nodes and tasks count, whatever the settings."""
+"""Nodes and tasks count the same things with any settings."""
 
 import json
 from pathlib import Path
@@ -136,7 +136,7 @@ def test_a_record_that_fails_counts_where_it_failed(kernel: Any, open_driver: Op
 def test_an_epoch_of_an_earlier_start_that_is_told_late_is_none_of_this_one(
     spark: SparkSession, kernel: Any, tmp_path: Path
 ) -> None:
-    """Spark tells of epochs beside the query: the next start of the application had what the one before had done."""
+    """Spark reports epochs asynchronously: the next start of an application used to get the epochs of the previous one."""
     rate = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
     writer = rate.writeStream.format("noop").queryName(NAME)
     query = writer.option("checkpointLocation", str(tmp_path)).start()
@@ -156,7 +156,7 @@ def test_an_epoch_of_an_earlier_start_that_is_told_late_is_none_of_this_one(
 
 
 def test_an_executor_tells_with_the_end_of_a_task_and_forgets_runs_that_are_over() -> None:
-    """It told once a second, and of each start of an application that it had ever worked for, as long as it lived."""
+    """An executor used to report once a second, for each start of every application that it had ever worked for."""
     told, known = run_java("CountsOfAnExecutor")
 
     assert told == "a#1,a#2,b#1"

@@ -1,4 +1,4 @@
-"""What leaves on close is gone from the store with the next records, in order and by parts: windows of each kind."""
+"""Rows emitted on close are deleted from the store with the next records, in order and in parts: for each kind of window."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 OF_THE_TASK = 2
 AT_ONCE = 1_000
-"""So many leave with one record in real time."""
+"""The number of rows that one record emits in real time."""
 
 
 def in_windows(grouped: Grouped) -> Table:

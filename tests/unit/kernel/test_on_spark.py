@@ -45,7 +45,7 @@ def numbers(spark: SparkSession, count: int) -> DataFrame:
 
 
 def run(spark: SparkSession, spec: Spec, *inputs: DataFrame) -> list[Sunk]:
-    """What the sinks get in one micro-batch, Spark partition after Spark partition."""
+    """Return what the sinks receive in one micro-batch, Spark partition after Spark partition."""
     # Queries that ran before have set it for the session.
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     kernel = kernel_package(spark).Kernel

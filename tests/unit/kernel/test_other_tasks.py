@@ -1,4 +1,4 @@
-"""What is a task's own, and where a row belongs, for another number of tasks: in Java, without Spark."""
+"""Tests of a change of the number of tasks, for rows and for state that belongs to a task: in Java, without Spark."""
 
 from itertools import permutations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(120)
 def test_the_schedules_of_a_processor_go_on_whatever_lies_beside_them(
     of_first: tuple[str, ...],
 ) -> None:
-    """The last entry of a task was taken for its schedules: its turn, where that came behind them."""
+    """The last entry of a task used to be read as its schedules, even if it was its `turn` entry."""
     of_second = ['1:schedules:9:[["stream",10,20]]', "1:turn:b"]
 
     made = run_java("SchedulesOfOtherTasks", *of_first, *of_second)
@@ -32,6 +32,6 @@ def test_a_row_of_a_record_without_a_key_is_in_no_task_of_a_key() -> None:
 
 
 def test_windows_that_a_grown_grace_period_has_opened_stay_open_over_the_next_start() -> None:
-    """Their results were never told: the next start cut by its later stream time what tasks before had told."""
+    """Their results used to be lost: the next start took its later stream time as the end up to which rows had been emitted."""
     assert run_java("OpenedAgain", 100, 40, 80) == ["40", "40"]
     assert run_java("OpenedAgain", 100, 120, 140) == ["100", "100"]

@@ -1,4 +1,4 @@
-"""Functions that do what none may, one after the other, wherever functions stand: each costs its own record alone."""
+"""Functions with forbidden effects run one after the other in every place of a topology: each fails only its own record."""
 
 import json
 import os
@@ -107,7 +107,7 @@ def test_a_process_that_reads_no_more_is_ended_in_time(spark: SparkSession) -> N
 
     def stuck(n: int, _wide: str) -> int:
         if n == 1:
-            # It holds the interpreter for hours, behind the answer.
+            # It holds the interpreter for hours, after the answer was sent.
             thread = threading.Timer(0.1, re.match, (r"(a+)+$", "a" * 50 + "b"))
             thread.daemon = True
             thread.start()
@@ -188,7 +188,7 @@ def test_what_functions_print_is_bounded_while_nobody_takes_it(spark: SparkSessi
 def driver_of(
     spark: SparkSession, topology: Topology, timeout_ms: int = TIMEOUT_MS
 ) -> tuple[KernelDriver, Callable[[], int]]:
-    """Return a driver, and what tells how many records it has passed over."""
+    """Return a driver, and a function that returns how many records the driver has skipped."""
     application = f"poisoned-{time.monotonic_ns()}"
     spec = lower(find_levels(topology.build(), 1), application, cache_bytes_max=0)
     spec |= {"real_time": False, "errors": {"processing": "log_and_continue"}}

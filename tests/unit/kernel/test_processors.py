@@ -31,7 +31,7 @@ TIMEOUT_MS = 1_500
 
 
 class Mortal(Processor):
-    """Counts; a word ends its process or never returns, behind a write that was sent already."""
+    """Counts records; a certain word ends its process or blocks it, after a write was already sent."""
 
     def init(self, context: Any) -> None:
         self.context, self.counts = context, context.store("counts")
@@ -167,7 +167,7 @@ def pid_and_times(out: list[Out]) -> tuple[int, list[int]]:
 def test_a_first_micro_batch_that_comes_again_finds_no_schedules_of_the_one_before(
     spark: SparkSession,
 ) -> None:
-    """Its sink failed: the state knew of no schedule, and the process of the attempt before had it behind the calls."""
+    """The sink had failed: the state had no schedule, but the process of the earlier attempt had already called it."""
     application = f"minutes-{time.monotonic_ns()}"
     records = [said("", 5000), said("", 10_000)]
     try:

@@ -33,7 +33,7 @@ def outcomes(spark: SparkSession) -> Callable[[Callable[..., Any]], "Outcome"]:
 
 
 class Outcome:
-    """What comes out of a topology whose function is called with 0, 1, 2 and 3, and what was passed over."""
+    """The output of a topology whose function is called with 0, 1, 2 and 3, and the number of skipped records."""
 
     def __init__(self, spark: SparkSession, function: Callable[..., Any]) -> None:
         topology = Topology("t")
@@ -142,7 +142,7 @@ Step = Callable[[Any], Any]
 
 
 def ways(plus_one: Step, is_odd: Step, sizes: Step) -> Topology:
-    """Return a topology that goes through functions in many ways: nested, side by side, in front of and behind stores."""
+    """Return a topology that calls functions in many places: nested, in parallel, upstream and downstream of stores."""
     topology = Topology("ways")
     numbers = topology.stream("numbers", key="id STRING", value="n BIGINT")
     odd = numbers.filter(is_odd(col("n"))).map_values("n")

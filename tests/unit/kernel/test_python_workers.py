@@ -1,4 +1,4 @@
-"""Python processes of the kernel that nobody would find again, without Spark; and the syncs that a stop leaves behind."""
+"""Python processes of the kernel that would be orphaned, without Spark; and syncs that are pending after a stop."""
 
 import os
 import sys

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def told(cache_bytes: int, *steps: tuple[int, int]) -> list[int]:
-    """Return how many updates were told after each step (keys, bytes of their rows), and at the end."""
+    """Return the number of updates emitted after each step (keys, bytes of their rows), and at the end."""
     arguments = [part for step in steps for part in step]
     return [int(word) for word in run_java("RecordCache", cache_bytes, *arguments)]
 
@@ -28,7 +28,7 @@ def test_what_was_told_early_no_longer_counts() -> None:
 
 
 def test_the_cache_of_a_default_size_holds_as_many_small_rows_as_kafka_streams() -> None:
-    """Two tasks of 50,000 keys each, of which Streams tells none before it commits."""
+    """Two tasks have 50,000 keys each; Kafka Streams emits none of their updates before it commits."""
     assert told(5 * MIB, (50_000, 24)) == [0, 50_000]
 
 

@@ -1,4 +1,4 @@
-"""What travels beside key and value: headers, and the topic and partition that a record chose."""
+"""Records carry headers, and the topic and partition that they chose, along with key and value."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is held back stands in the state until it leaves: over micro-batches, by parts, within bounds."""
+"""Suppressed rows stay in the state until they are emitted: over micro-batches, in parts, within bounds."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""An epoch of several executors' transactions: decided once, and brought to its end by whoever starts next."""
+"""An epoch with transactions of several executors is decided once, and the next start completes it."""
 
 import contextlib
 import json
@@ -148,7 +148,7 @@ def test_an_epoch_that_was_not_decided_is_broken_off_and_nobody_waits_for_it(
         assert last_committed(app.checkpoint) == 0
         app.write(kernel, "a", 1, "1-a")
         kernel.commits(app.spark_dir, 1)
-        # An open transaction before it would hide what is behind it.
+        # An earlier open transaction would hide the records after it.
         assert app.seen() == ["0-a", "0-b", "1-a"]
 
 
@@ -241,7 +241,7 @@ def test_an_executor_of_a_driver_that_was_replaced_writes_nothing_more(app: App)
 def test_an_executor_that_names_itself_while_its_driver_is_replaced_writes_nothing(
     app: App, tmp_path: Path
 ) -> None:
-    """It has left its name, is shut out, and would only then begin to write: nobody would shut it out again."""
+    """The executor has stored its name and is fenced before it starts to write: no later start would fence it again."""
     armed = Armed("executor.named", 1, "hold", tmp_path / "reached")
     point = armed.environment[VARIABLE]
     with app.started(point) as old, ThreadPoolExecutor(1) as beside:

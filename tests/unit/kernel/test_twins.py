@@ -1,4 +1,4 @@
-"""What twins of a program keep is their own, whichever tasks they are in: in Java, without Spark."""
+"""Instances of the same program have separate state in any task: in Java, without Spark."""
 
 import pytest
 

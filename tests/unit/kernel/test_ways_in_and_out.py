@@ -1,4 +1,4 @@
-"""What decides when a record goes on, and what it is on its way: in Java, without Spark."""
+"""Records are read, ordered, held and written in the right order and form: in Java, without Spark."""
 
 from pathlib import Path
 

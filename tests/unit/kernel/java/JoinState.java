@@ -14,7 +14,7 @@ import org.duolog.kernel.task.Store;
  * Stores records of one side of a stream-stream join, in memory and without Spark, and prints what is found.
  *
  * <p>Usage: REAL_TIME WINDOW_MS GRACE_MS STORE, then steps, each a micro-batch or an epoch. For the store {@code rows},
- * TIME KEYS ROWS: adds rows with this time to so many keys; prints the number of entries in the state, and of rows that
+ * TIME KEYS ROWS: adds rows with this time to KEYS keys; prints the number of entries in the state, and of rows that
  * key 0 finds in the window before TIME. For {@code unmatched}, the same; then all records before TIME - WINDOW are
  * emitted: prints the number of entries, and the keys in order.
  */

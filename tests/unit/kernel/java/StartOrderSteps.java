@@ -109,7 +109,7 @@ public final class StartOrderSteps {
     return times;
   }
 
-  /** What has arrived while the order lasted is ordered, too. */
+  /** Records that arrived during the order are ordered, too. */
   private static void looksAgain() throws InterruptedException {
     Broker broker = new Broker(1, 1, 0);
     StartOrder order = opened(broker, 0);
@@ -169,7 +169,7 @@ public final class StartOrderSteps {
     found.forEach(System.out::println);
   }
 
-  /** The end of a transaction is no record. */
+  /** The marker at the end of a transaction is not a record. */
   private static void whatIsNoRecord() {
     Broker broker = new Broker(1, 5, 0);
     broker.schedulePollTask(() -> broker.seek(TWO, 5));

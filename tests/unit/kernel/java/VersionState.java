@@ -13,7 +13,7 @@ import org.duolog.kernel.task.NodeContext;
 /**
  * Writes rows to a versioned store, in memory and without Spark.
  *
- * <p>Usage: kept REAL_TIME HISTORY_MS BUCKET_MS then, for each step, TIME and KEYS: so many keys get a row of that
+ * <p>Usage: kept REAL_TIME HISTORY_MS BUCKET_MS then, for each step, TIME and KEYS: KEYS keys get a row of that
  * time, or lose it if KEYS is negative. Each step is a micro-batch or an epoch. Prints the number of entries in the
  * state after each; two of them are the task's own.
  *

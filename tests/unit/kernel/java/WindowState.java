@@ -13,7 +13,7 @@ import org.duolog.kernel.task.NodeContext;
 /**
  * Writes rows of windows to a store, in memory and without Spark, and prints how many remain.
  *
- * <p>Usage: REAL_TIME SIZE_MS GRACE_MS then, for each step, TIME and KEYS: so many keys get a row in the window of that
+ * <p>Usage: REAL_TIME SIZE_MS GRACE_MS then, for each step, TIME and KEYS: KEYS keys get a row in the window of that
  * time. Each step is a micro-batch or an epoch. Prints the number of entries in the state after each; two of them are
  * the task's own.
  */
