@@ -1,4 +1,4 @@
-"""A start that fails leaves nothing behind: the next one in the same process works, by the same engine or another."""
+"""A failed start leaves no state: the next one in the same process works, by the same engine or another."""
 
 from collections.abc import Iterator
 from pathlib import Path

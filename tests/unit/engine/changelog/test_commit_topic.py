@@ -1,4 +1,4 @@
-"""What the topic of commits says, and how large it is; the topic is a list here."""
+"""The commit topic has the right content and stays small; a list plays the topic."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ class Topic(CommitTopic):
         super().__init__(EngineConfig("nowhere:9092", directory), "app")
         self.records: dict[str, bytes] = {}
         self.left = -1
-        """So many records may still be written; below 0: all."""
+        """The number of records that may still be written; a negative number allows all."""
 
     def _records(self) -> list[tuple[str, bytes]]:
         return list(self.records.items())

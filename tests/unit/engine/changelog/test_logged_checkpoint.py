@@ -181,7 +181,7 @@ def test_an_application_with_empty_stores_starts_at_the_offsets(
 def test_a_restore_without_entries_is_remembered_by_the_next_start(
     logged: LoggedCheckpoint,
 ) -> None:
-    """It told that nothing had been committed: a loss before its first commit began anew, from the first record."""
+    """It used to report that nothing had been committed: after a loss before its first commit it restarted from the first record."""
     content = logged.checkpoint.file.content()
     assert content is not None
     logged.begin_restore(content, 2, [(1, 5)])
@@ -247,7 +247,7 @@ def test_one_of_another_format_is_refused_by_name_and_not_restored(
 def test_until_an_upgrade_commits_a_store_is_read_from_the_previous_checkpoint(
     logged: LoggedCheckpoint,
 ) -> None:
-    """It was empty for whoever looked, as long as no record came."""
+    """Readers used to find it empty until the first record arrived."""
     commit(logged.spark_dir, 1, 20)
     before = str(logged.spark_dir)
     kept = {"becomes": "b", "store": "a", "checkpoint": before, "operator": 3, "commit": 1}

@@ -1,4 +1,4 @@
-"""What a start does about changelogs, where brokers are slow, or lack topics; they and the commit topic are played."""
+"""A start with slow brokers or missing changelog topics; the changelogs and the commit topic are simulated."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ class SlowTopics(TopicReader):
 
 @dataclass
 class Kafka:
-    """What the topic of commits says, and what was done to topics."""
+    """Content of the simulated commit topic, and the changes made to topics."""
 
     kept: StoredCommits | None = None
     created: list[str] = field(default_factory=list)

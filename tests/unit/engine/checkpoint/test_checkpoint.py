@@ -31,7 +31,7 @@ def shape(*, total: str = "delay", late: int = 15, tasks: int = 2) -> Json:
 def test_a_checkpoint_that_has_lost_what_was_committed_is_refused_and_one_that_never_ran_starts(
     tmp_path: Path,
 ) -> None:
-    """Spark begins anew beside nothing, without a word."""
+    """Spark starts from an empty checkpoint if its files are missing, and reports nothing."""
     checkpoint = Checkpoint(tmp_path / "app")
     checkpoint.pin("app", StartFacts(shape(), VERSIONS, {}))
     checkpoint.note_commits()
@@ -213,7 +213,7 @@ STATE = {"0": [["id-a"], ["id-b"]], "1": [["id-c"], ["id-d"]]}
 
 
 def whole(tmp_path: Path) -> Checkpoint:
-    """A checkpoint whose commit 1 tells of state, some of it as snapshots; micro-batch 2 is planned."""
+    """Return a checkpoint whose commit 1 names state files, some of them snapshots; micro-batch 2 is planned."""
     checkpoint = started(tmp_path, offsets=3, commits=2)
     entry = json.dumps({"nextBatchWatermarkMs": 0, "stateUniqueIds": STATE})
     (checkpoint.spark_dir / "commits" / "1").write_text(f"v2\n{entry}")
@@ -242,7 +242,7 @@ def whole(tmp_path: Path) -> Checkpoint:
 def test_a_checkpoint_that_was_copied_in_part_is_refused_with_what_is_missing(
     tmp_path: Path, name: str, lost: str
 ) -> None:
-    """Spark began anew, or on older state, and said nothing."""
+    """Spark used to start from the beginning or from older state, and reported nothing."""
     checkpoint = whole(tmp_path)
     checkpoint.pin("flights", StartFacts(shape(), VERSIONS, TOPICS))
     path = tmp_path / name

@@ -1,4 +1,4 @@
-"""Small files beside Spark's checkpoint."""
+"""Small files next to Spark's checkpoint."""
 
 import json
 import os

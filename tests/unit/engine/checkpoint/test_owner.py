@@ -43,7 +43,7 @@ NEVER_S = 3600
 
 
 class PlayedHolder:
-    """Holds locks, and beats until it is told to pause."""
+    """Holds locks, and sends heartbeats until the test pauses it."""
 
     def __init__(self, *, supported: bool = True) -> None:
         self._supported = supported
@@ -78,7 +78,7 @@ class PlayedHolder:
 
 
 def on_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is claimed from here on is claimed by a machine whose locks nobody else sees."""
+    """Make later claims come from another machine, whose locks are not visible here."""
     monkeypatch.setattr(owner, "_machine", lambda: "another machine")
 
 

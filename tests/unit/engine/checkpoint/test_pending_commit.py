@@ -1,4 +1,4 @@
-"""What is to become Spark's entry: as it was written, or refused by name."""
+"""The pending commit entry is read as it was written, or refused with its name."""
 
 import hashlib
 from pathlib import Path

@@ -15,7 +15,7 @@ MARK = Mark(10, 1, 9, 1, "9f")
 
 
 def broker(*begins: int) -> MagicMock:
-    """Return a broker that tells these log starts one after the other; each look says that the log has changed."""
+    """Return a broker that reports these log starts in turn; each check reports that the log has changed."""
     told = iter(begins)
     topics = MagicMock()
     topics.topic_ids.return_value = {}

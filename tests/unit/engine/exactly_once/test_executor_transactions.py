@@ -1,4 +1,4 @@
-"""What becomes of an epoch of several transactions, by the state of each: without a broker."""
+"""The outcome of an epoch of several transactions, for each state they can have: without a broker."""
 
 import itertools
 import json
@@ -120,7 +120,7 @@ def checkpoint_at(directory: Path, *, committed: int, prepared: str | None) -> C
 def opened(
     checkpoint: Checkpoint, states: dict[str, str], parts: tuple[str, ...] = ("a", "b")
 ) -> Coordinator:
-    """Start behind a marker of epoch 5 that names `parts`."""
+    """Start after a marker of epoch 5 that names `parts`."""
     named = [{"id": name, "producer": 7, "epoch": 3} for name in parts]
     kernel = Coordinator({"query": QUERY, "epoch": 5, "parts": named}, states)
     Transactions(kernel, {}, checkpoint, "orders").open("here", clustered=True)

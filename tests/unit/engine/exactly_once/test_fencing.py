@@ -1,4 +1,4 @@
-"""How long a restore waits for transactions; the clock is played."""
+"""A restore waits for open transactions for a limited time; the clock is simulated."""
 
 from dataclasses import dataclass
 

@@ -52,7 +52,7 @@ def test_the_driver_is_found_over_the_interface_that_leads_to_the_master() -> No
 
 def test_a_master_that_does_not_answer_is_reported_before_a_jvm_starts() -> None:
     with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))  # Nobody listens.
+        held.bind(("127.0.0.1", 0))  # No process listens.
         master = f"spark://127.0.0.1:{held.getsockname()[1]}"
 
         with pytest.raises(ConfigError, match=f"no Spark master answers at {master}"):

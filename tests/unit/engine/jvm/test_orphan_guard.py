@@ -1,4 +1,4 @@
-"""Who is killed while a JVM starts leaves nothing behind; the JVM is played by a process that sleeps."""
+"""A process killed while its JVM starts leaves no process running; a sleeping process plays the JVM."""
 
 import os
 import signal

@@ -76,7 +76,7 @@ def test_a_grouped_table_takes_back_what_a_stream_only_adds() -> None:
 
 
 def test_derived_tables_are_computed_on_arrival_even_if_only_looked_up() -> None:
-    """A row that cannot be processed is then told of, as in Kafka Streams, and not passed over."""
+    """A row that cannot be processed is then reported, as in Kafka Streams, and not skipped silently."""
     topology = Topology("looked-up")
     names = topology.table("names", key="k STRING", value="name STRING, pattern STRING")
     liked = names.filter(col("name").like(col("pattern"))).map_values(

@@ -1,4 +1,4 @@
-"""What a later start may change and what not: each pair once read one store as another."""
+"""Changes that a later start may or may not make: for each pair, one store was once read as the other."""
 
 from collections.abc import Callable
 
@@ -380,7 +380,7 @@ def test_a_filter_may_change_before_the_only_store_that_is_named_after_its_place
 
 
 def test_a_reader_that_is_added_may_move_columns_of_what_it_shares() -> None:
-    """Columns that nobody needs are left out, so a new sink moves those of an aggregate."""
+    """Unused columns are dropped, so a new sink changes the positions of an aggregate's columns."""
 
     def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
         wide = flights.map_values("carrier", "dest", "delay", late=col("delay") > 15)

@@ -31,7 +31,7 @@ def held(*args: str, **limits: Any) -> dict[str, Any]:
 
 
 def test_when_results_leave_is_part_of_the_store() -> None:
-    """What was told before is taken back behind it."""
+    """Otherwise rows emitted before the change would be retracted after it."""
     told = first_difference(shape(), shape("on close"))
 
     assert "its windows was" in told

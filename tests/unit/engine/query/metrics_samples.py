@@ -1,4 +1,4 @@
-"""What an application may tell of itself."""
+"""Sample metrics of an application."""
 
 from typing import Any
 

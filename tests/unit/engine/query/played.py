@@ -27,7 +27,7 @@ Positions = Mapping[str, Mapping[int, int]]
 
 
 class PlayedQuery:
-    """A Spark query that ends when it is told to."""
+    """A Spark query that ends when the test ends it."""
 
     def __init__(self) -> None:
         self.lastProgress: MagicMock | None = None
@@ -195,7 +195,7 @@ class PlayedTopics:
     """How many there are by now; each that was added has 5 records."""
     waited_s: list[float] = field(default_factory=list)
     left_ms: list[int] = field(default_factory=list)
-    """The event time that is left at each look; nothing once these are told."""
+    """The remaining event time at each check; 0 after the last of these values."""
 
     def record_batch_bytes_max(self, topics: tuple[str, ...]) -> int:
         assert topics == ("delays",)

@@ -17,7 +17,7 @@ WAIT_S = 10
 
 
 class PlayedTasks:
-    """Hands over what a test adds, and keeps what it is told."""
+    """Returns the batches that a test adds, and records the results it is given."""
 
     def __init__(self, *batches: list[Any] | Exception) -> None:
         self.batches = list(batches)

@@ -1,4 +1,4 @@
-"""How Spark queries are started, with a Spark that is played."""
+"""Launch of Spark queries, with a simulated Spark."""
 
 import json
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_each_spark_query_has_processes_of_its_own_for_processors(tmp_path: Path
 def test_what_cannot_be_closed_keeps_no_checkpoint_owned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
-    """In a JVM that lives on the next start was told that the application runs."""
+    """In a JVM that is still alive, the next start used to fail because the application was thought to run."""
     released: list[Path] = []
     monkeypatch.setattr(launch, "release", lambda directory, *_: released.append(directory))
     share = MagicMock()

@@ -1,4 +1,4 @@
-"""What the kernel's snapshots say, of one JVM and of several."""
+"""Metrics read from snapshots of the kernel, of one JVM and of several."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a topology prints, as lines of a terminal."""
+"""Output of a topology's print steps as lines of a terminal."""
 
 import json
 
@@ -17,7 +17,7 @@ from duolog.engine.query.printing import lines_of
     ],
 )
 def test_a_time_outside_of_pythons_years_is_printed_in_milliseconds(ts: int, shown: str) -> None:
-    """Printing ended with the first of them, and nobody was told."""
+    """Printing used to stop at the first such time, without any report."""
     record = {"label": "a", "ts": ts, "key": None, "value": "1"}
 
     (line,) = lines_of(json.dumps({"records": [record], "left_out": 0}))

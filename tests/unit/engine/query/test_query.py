@@ -265,7 +265,7 @@ def test_progress_waits_only_seconds_for_an_unreachable_broker() -> None:
 
 
 def test_waiting_callers_get_the_name_of_a_deleted_topic() -> None:
-    """It was told that no broker answers."""
+    """The caller used to get the error that no broker answers."""
     topics = PlayedTopics()
     query = start(PlayedLauncher(), "micro-batch", topics)
     topics.in_the_way = [SourceTopicMissing('source topic "flights" does not exist')] * 3

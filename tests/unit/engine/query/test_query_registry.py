@@ -1,4 +1,4 @@
-"""Which queries a process runs: one on a checkpoint, and one of a name."""
+"""A process runs at most one query on a checkpoint, and at most one with a name."""
 
 import threading
 from collections.abc import Iterator

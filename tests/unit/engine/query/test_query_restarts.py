@@ -1,4 +1,4 @@
-"""How a query is started again after its broker or its JVM was away, with a Spark that is played: no JVM, no broker."""
+"""A query restarts after its broker or its JVM was unavailable; Spark is simulated: no JVM, no broker."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -248,7 +248,7 @@ def test_a_source_topic_that_stays_missing_ends_the_query_with_a_hint(
 def test_a_source_topic_that_no_start_finds_is_not_waited_for_for_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A start that fails is no start: counted as one, it began the time for the topic anew."""
+    """A failed start used to count as a start, and restarted the time limit for the topic."""
     monkeypatch.setattr(restarts, "MISSING_S", 0.1)
     missing = SourceTopicMissing('source topic "flights" does not exist')
     launcher, topics = PlayedLauncher(), PlayedTopics()

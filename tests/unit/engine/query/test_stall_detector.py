@@ -1,4 +1,4 @@
-"""A query in real time that commits nothing while records wait is told of, and no other."""
+"""A query in real time that commits nothing while records wait is reported; other queries are not."""
 
 import logging
 from pathlib import Path
@@ -50,7 +50,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_a_query_that_commits_nothing_while_records_wait_is_warned_about(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """One that was started beside many others said "running" and committed nothing until it was started again."""
+    """A query that started alongside many others reported "running" and committed nothing until it was restarted."""
     watched = Watched()
     watched.pass_s(100)
     watched.waiting = 1200

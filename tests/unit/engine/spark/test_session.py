@@ -1,4 +1,4 @@
-"""What is said where the JVM does not start, and how it ends; both are played."""
+"""Errors reported if the JVM does not start, and the JVM's shutdown; both are simulated."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ from duolog.engine.spark.session import open_session
 def test_a_jvm_that_does_not_start_is_reported_with_its_output_and_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A trace of PySpark's came, and the reason stood in a file that nobody knew of."""
+    """The error used to be a traceback of PySpark's; the reason was in a file that the message did not name."""
 
     def refuse(_conf: SparkConf, popen: dict[str, Any]) -> NoReturn:
         said: IO[bytes] = popen["stderr"]
@@ -121,7 +121,7 @@ def test_a_jvm_that_is_killed_before_it_answers_says_by_which_signal(
 
 @pytest.fixture
 def busy() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that goes on for a second after its standard input has ended."""
+    """A process that keeps running for a second after its standard input has ended."""
     program = "import sys, time; sys.stdin.read(); time.sleep(1)"
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
         yield process
@@ -137,7 +137,7 @@ def last_word(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stuck(last_word: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that goes on after its standard input has ended, until the test writes its last word."""
+    """A process that keeps running after its standard input has ended, until the test writes its last word."""
     program = f"import sys; sys.stdin.read(); open({str(last_word)!r}).read()"
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
         yield process
@@ -172,7 +172,7 @@ def test_a_jvm_that_writes_its_archive_is_left_to_itself_and_yields_to_others(
 def test_a_jvm_that_writes_its_archive_is_logged_in_one_line(
     stuck: subprocess.Popen[bytes], archive: ClassArchive, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It stayed for minutes with a gigabyte, and nobody knew why."""
+    """The JVM used to stay for minutes with a gigabyte of memory, without any explanation."""
     with caplog.at_level(logging.INFO, "duolog.engine.jvm.shutdown"):
         shutdown.JvmShutdown(stuck, archive, ran_query=True, load=lambda: 0.0, room=lambda: None)(
             None, None, None

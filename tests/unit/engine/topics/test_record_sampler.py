@@ -1,4 +1,4 @@
-"""What a look ahead keeps of the records that it reads."""
+"""The record sampler notes the number, size and first timestamp of the records it reads, and the end of the partition."""
 
 from unittest.mock import MagicMock
 

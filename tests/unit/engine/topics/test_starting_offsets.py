@@ -1,4 +1,4 @@
-"""Where an application begins to read, and what is kept of it."""
+"""The offsets at which an application starts to read, and how they are stored."""
 
 from pathlib import Path
 

@@ -14,7 +14,7 @@ from duolog.engine.topics.topic_reader import TopicReader
 def test_the_end_of_a_partition_with_a_new_leader_is_asked_again(
     code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A leader that has just been elected does not tell it yet: the application said that no broker answers."""
+    """A newly elected leader does not know the offset yet: the application used to report that no broker answers."""
     monkeypatch.setattr(topic_reader, "_AGAIN_S", 0.0)
     not_yet: Future[MagicMock] = Future()
     not_yet.set_exception(KafkaException(KafkaError(code)))

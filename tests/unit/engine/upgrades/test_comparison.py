@@ -1,4 +1,4 @@
-"""What becomes of the stores of a checkpoint under another topology; no JVM."""
+"""Stores of a checkpoint are kept, rebuilt or dropped under another topology; no JVM."""
 
 from collections.abc import Callable
 

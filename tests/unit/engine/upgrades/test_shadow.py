@@ -1,4 +1,4 @@
-"""What runs beside an application while stores are rebuilt; no JVM."""
+"""The shadow query runs alongside an application while stores are rebuilt; no JVM."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -79,7 +79,7 @@ def test_what_the_old_topology_writes_is_not_written_twice() -> None:
 
 
 def test_a_topic_that_is_read_for_the_first_time_is_read_by_one_of_both() -> None:
-    """Its records would be read once more behind the upgrade, or by nobody."""
+    """Otherwise its records would be read twice, before and after the upgrade, or not at all."""
 
     def more(topology: Topology, flights: Stream, airlines: Table) -> None:
         by_dest(topology, flights, airlines)
@@ -191,7 +191,7 @@ KEPT: Final[dict[str, Kept]] = {
 
 
 def beside(kept: Kept) -> Shadow:
-    """Return what rebuilds an aggregate of flights beside a step that is kept."""
+    """Return a shadow that rebuilds an aggregate of flights alongside a step that is kept."""
 
     def before(topology: Topology, flights: Stream, airlines: Table) -> None:
         flights.group_by("carrier").count("n").to("by-carrier")

@@ -1,4 +1,4 @@
-"""Who may start on a checkpoint behind a URL, where there are no locks: of those that claim, one; and who holds it, is seen by its beat."""
+"""Ownership of a checkpoint at a URL, without locks: one claimant may start, and a heartbeat shows that it runs."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ _beating: "list[Holder]" = []
 
 
 class Holder:
-    """The JVM's side, as `Checkpoint` in the kernel plays it behind a URL: no locks, and a beat."""
+    """Simulates the kernel's `Checkpoint` for a URL: no locks, and a heartbeat."""
 
     def __init__(self) -> None:
         self._ended = threading.Event()

@@ -1,4 +1,4 @@
-"""Paths behind URLs: used as those of a disk are, and never taken for one."""
+"""Paths at URLs are used like local paths, and are never mistaken for one."""
 
 import errno
 import shutil

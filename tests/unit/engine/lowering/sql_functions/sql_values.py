@@ -1,4 +1,4 @@
-"""What expressions of SQL give, read and bound as in a statement."""
+"""Compute the values of SQL expressions, parsed and bound as in a statement."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ def lowered(expression: str) -> str:
 
 @contextmanager
 def compiled(spark: SparkSession) -> Iterator[None]:
-    """Have Spark compile what it would compute ahead, as it does where a column stands."""
+    """Make Spark compile expressions that it would otherwise fold, as it does for expressions of a column."""
     rules = "org.apache.spark.sql.catalyst.optimizer.ConstantFolding"
     spark.conf.set("spark.sql.optimizer.excludedRules", rules)
     try:

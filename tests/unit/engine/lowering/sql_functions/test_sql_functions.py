@@ -1,4 +1,4 @@
-"""What SQL's functions of texts, bytes, patterns, URLs and JSON give, read and bound as in a statement."""
+"""Values of SQL's functions of texts, bytes, patterns, URLs and JSON, parsed and bound as in a statement."""
 
 import pytest
 from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""How SQL's functions are written for Spark."""
+"""SQL's functions are translated to Spark expressions."""
 
 import pytest
 

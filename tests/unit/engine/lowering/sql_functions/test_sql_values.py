@@ -1,4 +1,4 @@
-"""What SQL's functions of numbers, arrays, maps and times give, read and bound as in a statement."""
+"""Values of SQL's functions of numbers, arrays, maps and times, parsed and bound as in a statement."""
 
 import pytest
 from pyspark.sql import SparkSession

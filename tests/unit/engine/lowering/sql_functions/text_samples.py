@@ -1,4 +1,4 @@
-"""What SQL's functions of texts, bytes, patterns, URLs and JSON give: expressions of the language and their values."""
+"""Sample expressions, with their values, for SQL's functions of texts, bytes, patterns, URLs and JSON."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What SQL's functions of numbers, arrays, maps and times give: expressions of the language and their values."""
+"""Sample expressions, with their values, for SQL's functions of numbers, arrays, maps and times."""
 
 import datetime as dt
 import math
