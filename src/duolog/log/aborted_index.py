@@ -94,7 +94,7 @@ class AbortedIndex:
 
     @classmethod
     def decode(cls, data: bytes, base_offset: int) -> "AbortedIndex | None":
-        """Read a file's content; None where it cannot be the index of this segment."""
+        """Decode a file; return None if it cannot be the index of this segment."""
         if len(data) % ABORTED_ENTRY_BYTES:
             return None
         index = cls()

@@ -50,7 +50,7 @@ class BatchScan:
 
     @property
     def ends_within_batch(self) -> bool:
-        """Whether the file ends in the middle of the next batch, as after an interrupted write."""
+        """True if the file ends within the next batch, as after an interrupted write."""
         left = self._segment.size_bytes - self.position
         header = self._header()
         return left < HEADER_BYTES or (header is not None and left < header.size_bytes)

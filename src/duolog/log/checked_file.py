@@ -62,11 +62,11 @@ def write_checked(
 def read_checked(
     disk: Disk, directory: str, name: str, *, version: int = 1, hint: str = ""
 ) -> bytes | None:
-    """Return the content of a small file, or None where there is none.
+    """Return the content of a small file, or None if it does not exist.
 
     Raises:
         DamagedFile: see `decode_checked`.
-        OSError: the disk refused.
+        OSError: the read failed.
     """
     path = f"{directory}/{name}"
     try:

@@ -185,7 +185,7 @@ class DataDir:
 
     @property
     def has_all_writes(self) -> bool:
-        """Whether no power failure can have taken what was written before."""
+        """True if no power failure can have lost writes of the last run."""
         return self.clean or self.killed
 
     def note_start(

@@ -56,11 +56,11 @@ class DiskFile(Protocol):
         ...
 
     def fileno(self) -> int | None:
-        """Return the descriptor for sendfile, or None where there is none."""
+        """Return the descriptor for sendfile, or None if the file does not have one."""
         ...
 
     def close(self) -> None:
-        """Give the descriptor back. Only for files that no one else can hold."""
+        """Close the descriptor. Only for files that no other code can hold."""
         ...
 
 
@@ -304,7 +304,7 @@ def replace_file(disk: Disk, directory: str, name: str, data: bytes) -> None:
 
 
 def read_file(disk: Disk, path: str) -> bytes | None:
-    """Return the content of a small file, or None where there is none."""
+    """Return the content of a small file, or None if it does not exist."""
     try:
         file = disk.open(path)
     except FileNotFoundError:

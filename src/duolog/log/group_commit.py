@@ -122,7 +122,7 @@ class GroupCommit:
                 work += self._unsynced(log)
                 points += self._points_of(log, None)
         finally:
-            # A log has forgotten what it gave: whatever happens to the next one, it goes on.
+            # The logs no longer hold the data that they handed over: sync it even if one fails.
             ticket = self._put(work, points)
         return ticket
 
@@ -236,7 +236,7 @@ class GroupCommit:
             self._serve(requests)
             if ended and self._journal is not None:
                 self._journal.drain()
-        except Exception as cause:  # noqa: BLE001 - the edge of a thread: nobody else would hear
+        except Exception as cause:  # noqa: BLE001 - the top of a thread: no caller would see it
             self._health.fail(cause, "syncing")
             self._wake()
             return False

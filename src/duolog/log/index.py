@@ -72,7 +72,7 @@ class OffsetIndex:
 
     @classmethod
     def decode(cls, data: bytes, segment_bytes: int) -> "OffsetIndex | None":
-        """Read a file's content; None where it cannot be the index of this segment."""
+        """Decode a file; return None if it cannot be the index of this segment."""
         if len(data) % OFFSET_ENTRY_BYTES:
             return None
         pairs = array(_U32, data)

@@ -78,7 +78,7 @@ class LeaderEpochs:
 
     @classmethod
     def decode(cls, data: bytes) -> "LeaderEpochs | None":
-        """Read the file; None where it is damaged."""
+        """Decode the file; return None if it is damaged."""
         epochs = cls()
         try:
             version, count, *rows = data.decode().split("\n")[:-1]

@@ -3,13 +3,13 @@
     | whole | whole | ??? | whole | whole |
                     ^ position
 
-A loss of power tears what was not synced yet: pieces of the file are missing, and a missing piece
-of a file that only grows reads as zeros. All of it was never acknowledged, and the log ends there.
-A disk or a program that changes bytes later leaves no zeros, and whole batches after that position:
-to cut there would take acknowledged records away.
+A power failure tears writes that were not synced: pieces of the file are missing, and a missing
+piece of an append-only file reads as zeros. None of these records was acknowledged, so the log is
+truncated there. If a disk or a program changes bytes later, there are no zeros, and whole batches
+follow: truncating the log there would lose acknowledged records.
 
-So a batch is damaged, and not torn, where whole batches follow and no sector before them is empty.
-Records that hold long runs of zeros, uncompressed, can be taken for a torn write; those alone.
+So a batch is damaged, and not torn, if whole batches follow and no sector before them is empty.
+Only uncompressed records with long runs of zeros can be mistaken for a torn write.
 """
 
 import re
@@ -43,13 +43,13 @@ class Following(NamedTuple):
 
 
 def damaged(segments: Sequence[Segment], position: int, next_offset: int) -> Following | None:
-    """Return the whole batch that follows what is damaged at `position` of the first segment.
+    """Return the first whole batch after the damage at `position` of the first segment.
 
-    None where nothing whole follows, or the place was torn by a loss of power. `next_offset` is
+    None if no whole batch follows, or if the write was torn by a power failure. `next_offset` is
     the offset that a batch at this position would have.
 
     Raises:
-        OSError: the disk refused.
+        OSError: a read failed.
     """
     segment = segments[0]
     data = segment.file.pread(position, segment.size_bytes - position)
@@ -80,7 +80,7 @@ def _find(data: bytes, start: int, next_offset: int) -> tuple[int, int] | None:
 
 
 def _whole_at(data: bytes, position: int, next_offset: int) -> int | None:
-    """Return the base offset of the batch at `position`; None where there is no whole one."""
+    """Return the base offset of the whole batch at `position`, or None."""
     if len(data) - position < HEADER_BYTES:
         return None
     header = BatchHeader._make(HEADER.unpack_from(data, position))
@@ -96,7 +96,7 @@ def _whole_at(data: bytes, position: int, next_offset: int) -> int | None:
 
 
 def _is_torn(data: bytes, position: int, size_bytes: int, next_offset: int) -> bool:
-    """Say whether a sector before `size_bytes` of `data`, which is at `position`, is missing."""
+    """Return whether a sector before `size_bytes` of `data`, read at `position`, is missing."""
     first = min(-position % _SECTOR_BYTES or _SECTOR_BYTES, size_bytes)
     # A batch begins with its offset, which is zeros for the most part.
     expected = BASE_OFFSET.pack(next_offset)[:first]

@@ -122,13 +122,13 @@ class PartitionLog(AppendableLog):
     # Retention.
 
     def expired_below(self, now_ms: int) -> int | None:
-        """Return where the log is to start by retention; None where it may stay as it is.
+        """Return the log start offset that retention requires; None if it need not change.
 
-        Also forgets idempotent producers that have been idle for long. Nothing above the high
-        watermark is due. The active segment is rolled when it is too old as a whole.
+        Also expires idempotent producers that have been idle for too long. Segments above the high
+        watermark never expire. The active segment is rolled if all of it has expired.
 
         Raises:
-            LogDirOffline: the disk refused, now or before.
+            LogDirOffline: a disk operation failed, now or earlier.
         """
         self._producers.expire(now_ms, self.config.producer_expiration_ms)
         if not self.config.deleted_when_old or self._start_pending:
@@ -143,10 +143,10 @@ class PartitionLog(AppendableLog):
         return self._segments.end_of(doomed[-1])
 
     def delete_old_segments(self, now_ms: int) -> int:
-        """Delete what `expired_below` says, here and now; returns the number of segments.
+        """Delete the segments below `expired_below` at once; return their number.
 
         Raises:
-            LogDirOffline: the disk refused, now or before.
+            LogDirOffline: a disk operation failed, now or earlier.
         """
         offset = self.expired_below(now_ms)
         before = len(self._segments)
@@ -187,7 +187,7 @@ class PartitionLog(AppendableLog):
         return sync
 
     def forget_files(self) -> None:
-        """Hold no file any more, because the topic is deleted; who sends from one may go on."""
+        """Drop all files of a deleted topic; responses that still send from one can continue."""
         for segment in self._segments:
             segment.forget_file()
 

@@ -266,7 +266,7 @@ class ProducerStates:
 
     @classmethod
     def decode(cls, data: bytes) -> "ProducerStates | None":
-        """Read a snapshot; None where it is not whole, or of another format."""
+        """Decode a snapshot; return None if it is incomplete or has another format."""
         if len(data) < _CRC.size or _CRC.unpack_from(data)[0] != crc32c(data[_CRC.size :]):
             return None
         states = cls()

@@ -72,9 +72,9 @@ class ReadableLog:
     def read(self, offset: int, max_bytes: int, *, up_to_offset: int) -> Slice:
         """Return the whole batches from the one that holds `offset`, up to `up_to_offset`.
 
-        The first batch is there even if it is larger than `max_bytes`. A slice ends with its
-        segment at the latest, and is empty where `offset` is at or above `up_to_offset`. Its
-        file stays readable while the slice is held, even if the segment is deleted.
+        The first batch is included even if it is larger than `max_bytes`. A slice does not extend
+        past its segment, and is empty if `offset` is at or above `up_to_offset`. Its file stays
+        readable while the slice is held, even if the segment is deleted.
 
         Raises:
             OffsetOutOfRange: `offset` is below the log start or above the log end.

@@ -165,7 +165,7 @@ class _Recovery:
 
     @property
     def _is_written(self) -> bool:
-        """Whether all that was written must be here, because there was no power failure since."""
+        """True if all writes must still be there, because there was no power failure since."""
         return self._clean or self._killed
 
     def _ensure_never_acknowledged(self, first: Segment) -> None:

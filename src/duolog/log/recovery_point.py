@@ -42,7 +42,7 @@ class RecoveryPoint:
 
 
 def read_recovery_point(disk: Disk, directory: str) -> RecoveryPoint | None:
-    """Return the point; None where there is none or it is damaged: then all is to be read."""
+    """Return the point; None if it is missing or damaged: then the whole log must be read."""
     try:
         data = read_checked(disk, directory, POINT_FILE_NAME)
     except DamagedFile as error:

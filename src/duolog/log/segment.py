@@ -87,7 +87,7 @@ class Segment:
         self.size_bytes = size_bytes
         self._max_timestamp: int | None = None
         self.aborted: AbortedIndex | None = None
-        """The aborted transactions; None where there is none, or they are in the file only."""
+        """The aborted transactions; None if there are none, or if they are not loaded."""
         self.aborted_in_file = False
         self.aborted_saved = 0
         self.index_entries_saved = 0
@@ -211,7 +211,7 @@ class Segment:
         return self._load_indexes()[0]
 
     def read_indexes(self) -> tuple[OffsetIndex, TimeIndex] | None:
-        """Return the saved indexes; None where one is missing or damaged."""
+        """Return the saved indexes; None if one is missing or damaged."""
         offsets = read_file(self._disk, self.path + INDEX_SUFFIX)
         times = read_file(self._disk, self.path + TIME_INDEX_SUFFIX)
         if offsets is None or times is None:
@@ -223,7 +223,7 @@ class Segment:
         return offset_index, time_index
 
     def read_aborted(self) -> AbortedIndex | None:
-        """Return the saved index of aborted transactions; None where it is damaged."""
+        """Return the saved index of aborted transactions; None if it is damaged."""
         data = read_file(self._disk, self.path + ABORTED_INDEX_SUFFIX)
         return AbortedIndex.decode(data or b"", self.base_offset)
 

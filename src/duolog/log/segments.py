@@ -25,8 +25,7 @@ _HINTS_KEPT: Final = 64
 class Slice(NamedTuple):
     """Whole batches in a file: send them with sendfile, or read them with pread.
 
-    `file` is None where there is nothing to send. `first_offset` is the base offset of the first
-    batch.
+    `file` is None if the slice is empty. `first_offset` is the base offset of the first batch.
     """
 
     file: DiskFile | None
@@ -124,7 +123,7 @@ class Segments:
             return Slice(None, 0, 0, offset)
         if end - position > max_bytes:
             end, next_offset = segment.cut_at_batch(position, max_bytes, end)
-            if next_offset is not None:  # Where this reader goes on.
+            if next_offset is not None:  # The next read of this consumer starts there.
                 self._hint(next_offset, segment, end)
         elif segment is self.active:
             self._hint(bound, segment, end)
@@ -133,7 +132,7 @@ class Segments:
     def _locate(self, offset: int) -> tuple[Segment, int, int] | None:
         """Return segment, position and base offset of the first batch ending at or after `offset`.
 
-        None where there is only a hole that compaction left.
+        None if compaction has removed all batches from there on.
         """
         hint = self._hints.get(offset)
         if hint is not None and hint[1] < hint[0].size_bytes:

@@ -113,7 +113,7 @@ class TopicCatalog:
         return entries
 
     def _read(self, path: str, topic_id: TopicId) -> TopicEntry | None:
-        """Return what a directory says of its topic; None where it was not made to its end."""
+        """Return the topic of a directory; None if its creation was not completed."""
         try:
             data = read_checked(self._disk, path, TOPIC_FILE_NAME, hint=_HINT)
             entry = None if data is None else _decode(path, data, topic_id)
@@ -235,7 +235,7 @@ class TopicCatalog:
 
     def _whole(self, name: str) -> TopicEntry:
         entry = self.entry(name)
-        if entry.damage is not None:  # What a change would write over may still be mended.
+        if entry.damage is not None:  # A change would overwrite data that can still be repaired.
             raise TopicRefused(name, entry.damage)
         return entry
 

@@ -63,7 +63,7 @@ class Transactions:
             )
 
     def end(self, producer_id: int, marker_offset: int) -> Ended | None:
-        """End the producer's transaction; None where it has none here."""
+        """End the producer's transaction; return None if it has none in this partition."""
         first_offset = self.open.pop(producer_id, None)
         if first_offset is None:
             return None

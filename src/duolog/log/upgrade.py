@@ -1,8 +1,8 @@
-"""Brings a data directory of the first format to the second: each small file gets its checksum.
+"""Upgrade a data directory from format 1 to format 2: each small file gets a checksum.
 
-In the first format some files had a checksum of their own in front, and most had none. What they
-say stays as it is. The file of the data directory that says its format is written last, so a
-start that was cut off does the rest at the next one.
+In format 1, some files started with a checksum of their own, and most had none. Their contents do
+not change. The file that states the format of the data directory is written last, so that an
+interrupted upgrade is completed at the next start.
 """
 
 import logging
@@ -35,7 +35,7 @@ def _as_it_is(data: bytes) -> bytes | None:
 
 
 def _without_head(form: int) -> Callable[[bytes], bytes | None]:
-    """Return what takes a checksum and a format off; None where they are not right."""
+    """Return a function that removes checksum and format, or returns None if they are wrong."""
 
     def content(data: bytes) -> bytes | None:
         head, body = data[:_CRC_BYTES], data[_CRC_BYTES:]

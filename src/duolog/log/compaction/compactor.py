@@ -247,10 +247,10 @@ class Compactor:
 def _whole(
     data: bytes, segment: Segment, position: int, *, plain_bytes: int
 ) -> tuple[list[StoredBatch], int]:
-    """Return whole batches at the start of `data`, and how many bytes they are.
+    """Return the whole batches at the start of `data`, and their size in bytes.
 
-    They are so many that their records take `plain_bytes` uncompressed, or there is one only: what
-    a batch decompresses to is known when that is done, and a few kilobytes may claim megabytes.
+    Their records have at most `plain_bytes` uncompressed, unless there is only one batch: its
+    uncompressed size is known only after decompression, and a few kilobytes can become megabytes.
     """
     batches: list[StoredBatch] = []
     used = plain = 0

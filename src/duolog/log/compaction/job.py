@@ -24,10 +24,10 @@ class CompactionJob:
 
     Attributes:
         segments: base offset and size of each segment from the log's start up to `end_offset`.
-        first_dirty_offset: the last run got this far.
-        producers: for each producer that may come back the last offset of its data, -1 where it
+        first_dirty_offset: the offset up to which the last run has cleaned.
+        producers: for each producer that can still write, the last offset of its data, or -1 if it
             has none, and its epoch.
-        bytes_per_second: how much is read and written at most; 0 is no bound.
+        bytes_per_second: the limit for reads and writes together; 0 means unlimited.
     """
 
     directory: str

@@ -95,7 +95,7 @@ class KeyMap:
         return len(self._first)
 
     def accepts(self, rows: int) -> bool:
-        """Say whether so many further keys fit; an empty map takes any number."""
+        """Return whether `rows` more keys fit; an empty map accepts any number."""
         if len(self._first) + self._waiting_rows + rows <= self._keys_max:
             return True
         self._merge()

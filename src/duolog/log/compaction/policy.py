@@ -17,7 +17,7 @@ from duolog.log.config import LogConfig
 from duolog.log.index import RELATIVE_OFFSET_MAX
 
 GROUP_SEGMENTS_MAX: Final = 32
-"""A swap renames and removes the files of so many segments at most: it must not take long."""
+"""The maximum number of segments whose files one swap renames or removes, to keep it short."""
 NEVER_MS: Final = 2**63 - 1
 
 

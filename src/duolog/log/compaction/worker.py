@@ -70,7 +70,7 @@ def answers(
         yield Failed(f"{error.message} {error.detail}".strip(), vanished=False)
     except FileNotFoundError as error:
         yield Failed(str(error), vanished=True)
-    except Exception as error:  # noqa: BLE001 - the broker says it, and goes on with other logs
+    except Exception as error:  # noqa: BLE001 - the broker logs it, then continues with other logs
         yield Failed(f"{type(error).__name__}: {error}", vanished=False)
     else:
         seconds = time.monotonic() - began
