@@ -47,14 +47,17 @@ _SWITCH_S: Final = 0.0005
 after this time. Clients notice Python's default of 5 ms.
 """
 _COLLECT_AFTER: Final = 10_000
-"""Requests make no cycles; a collection at every 700 objects would cost a tenth of the time. One of
-10,000 takes 2 ms, and of 50,000 up to 10 ms in which no request is served."""
+"""Requests create no reference cycles, and a collection every 700 objects would cost a tenth of the
+time. A collection of 10,000 objects takes 2 ms; one of 50,000 would block requests up to 10 ms.
+"""
 _YOUNG_PER_MIDDLE: Final = 2
-"""What lives on is looked at once more with the next two: 30,000 objects are 10 ms. A request for a
-million partitions is so many that a hundred of them at once would be a third of a second."""
+"""Survivors are scanned again with the next two collections: 30,000 objects take 10 ms. With a
+hundred, a request for a million partitions would block the broker for a third of a second.
+"""
 _MIDDLE_PER_OLD: Final = 1000
-"""Topics, connections and groups live long. Topics and loaded groups are frozen: the collector
-ignores them. The others are all looked at once in some 30 million objects."""
+"""Topics, connections and groups are long-lived. Topics and loaded groups are frozen: the collector
+ignores them. All others are scanned once every 30 million objects or so.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ def _held(connection: "Connection", frame: memoryview, steps: Steps, step: Step)
     except MalformedRequest as error:
         connection.refuse_bytes(error)
     except AssertionError as error:
-        # A broken invariant of the log: going on could write wrong bytes.
+        # A broken invariant of the log: to continue could write wrong bytes.
         connection.broker.rounds.go_offline(error)
         raise
     except Exception as error:  # noqa: BLE001  One of the four edges: the request.

@@ -73,11 +73,11 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
 
 
 def _deleting(asked: _Asked, context: RequestContext) -> Change | None:
-    """Return the change that moves the start of a log, or None where it starts there already.
+    """Return the change that advances the log start offset; None if it is there already.
 
     Raises:
-        KafkaError: there is no such partition, the offset is out of range, or the topic is only
-            compacted.
+        KafkaError: the partition does not exist, the offset is out of range, or the topic's
+            cleanup.policy is only compact.
     """
     partition = context.broker.topics.partition(*asked.topic_partition)
     log = partition.log

@@ -1,16 +1,16 @@
 """InitProducerId, API key 22, versions 0-5.
 
 Behaviour: an idempotent producer gets a new id, with epoch 0, for each request. Ids are reserved in
-blocks on the disk, so a crash never gives one twice.
+blocks on disk, so that no id is given twice after a crash.
 
-A transactional id keeps its producer id and gets the next epoch, which fences who had it before. If
-it has a transaction, that is aborted first, and the client gets CONCURRENT_TRANSACTIONS and
-retries. An empty transactional id is INVALID_REQUEST, a timeout that is not above 0 or longer than
-transaction.max.timeout.ms INVALID_TRANSACTION_TIMEOUT.
+A transactional id keeps its producer id and gets the next epoch, which fences the previous
+producer. An open transaction is aborted first: the client gets CONCURRENT_TRANSACTIONS and retries.
+The errors are INVALID_REQUEST for an empty transactional id, and INVALID_TRANSACTION_TIMEOUT for a
+timeout that is not positive or exceeds transaction.max.timeout.ms.
 
-v2  flexible       v3 producer id and epoch to go on with after an error (KIP-360)
+v2  flexible       v3 producer id and epoch of a producer that continues after an error (KIP-360)
 v4  PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH
-v5  TRANSACTION_ABORTABLE is known to the client
+v5  the client knows TRANSACTION_ABORTABLE
 
 Source: Kafka `TransactionCoordinator.handleInitProducerId`, `RPCProducerIdManager`.
 """

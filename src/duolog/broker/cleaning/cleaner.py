@@ -43,11 +43,11 @@ logger = logging.getLogger(__name__)
 BYTES_PER_KEY: Final = 24
 _BYTES_PER_SECOND_MAX: Final = float(1024 * 1024 * MIB)
 _IDLE_ROUNDS_MAX: Final = 4
-"""The process costs 50 MB: it goes after so many looks that found no work."""
+"""Number of checks without work after which the process is stopped, which frees 50 MB."""
 
 
 FAILURES_MAX: Final = 2
-"""A log whose compaction has failed so often is left alone."""
+"""Number of failures after which a log is no longer compacted."""
 
 
 class Process(Protocol):
@@ -94,11 +94,11 @@ class Cleaner:
 
     @property
     def pid(self) -> int | None:
-        """The process id of the compaction process, or None where none runs."""
+        """The process id of the compaction process; None if it is not running."""
         return self._process.pid
 
     def start(self) -> None:
-        """Look for work from now on."""
+        """Start to check for logs to compact."""
         self._plan()
 
     def stop(self) -> None:
@@ -310,7 +310,7 @@ class Cleaner:
         self._abandon()
 
     def _abandon(self) -> None:
-        """End the run at hand; what was written for it is removed, now or by the next run."""
+        """Abort the current run; its output files are removed now or by the next run."""
         run, self._run = self._run, None
         self._process.cancel()
         if run is not None:
@@ -318,7 +318,7 @@ class Cleaner:
         self._plan()
 
     def _beside(self, work: Callable[[], Result], then: Callable[[Result], None]) -> None:
-        """Do `work` off the event loop, then call `then` with its result, if it is still wanted."""
+        """Do `work` off the event loop, then call `then` with its result, unless the run ended."""
         run, loop = self._run, self._broker.loop
 
         def done(result: Result) -> None:
@@ -326,11 +326,11 @@ class Cleaner:
                 return
             try:
                 then(result)
-            except Exception as error:  # noqa: BLE001 - a run that cannot go on ends, see below
+            except Exception as error:  # noqa: BLE001 - a run that cannot continue is aborted, see below
                 failed(error)
 
         def failed(error: Exception) -> None:
-            if isinstance(error, LogDirOffline):  # As final as any other: nothing is taken back.
+            if isinstance(error, LogDirOffline):  # Final: there is nothing to undo.
                 self.stop()
             elif self._run is run and run is not None:
                 if self._wanted(run):

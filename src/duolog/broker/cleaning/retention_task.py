@@ -80,13 +80,13 @@ class Retention:
 
 
 def cutting(broker: "Broker", partition: "Partition", offset: int) -> Change | None:
-    """Return the change that lets a log start at `offset`; None where it does already.
+    """Return the change that advances the log start to `offset`; None if it is there already.
 
-    Its subject is the topic partition: changes of one log start come one after the other.
+    Its subject is the topic partition, so that changes of a log start are applied in sequence.
 
     Raises:
         OffsetOutOfRange: `offset` is above the high watermark.
-        LogDirOffline: the disk refused, before.
+        LogDirOffline: a disk operation failed earlier.
     """
     log = partition.log
     if offset <= log.log_start_offset:

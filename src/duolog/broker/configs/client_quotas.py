@@ -41,10 +41,10 @@ _OF_CLIENTS: Final[Mapping[str, int | None]] = {
     "controller_mutation_rate": None,
 }
 _OF_ADDRESSES: Final[Mapping[str, int | None]] = {"connection_creation_rate": INT32_MAX}
-"""The largest whole number of each quota; None where it may have a fraction."""
+"""The maximum of each integer quota; None if the quota may have a fraction."""
 
 Entity = tuple[tuple[str, str | None], ...]
-"""Kinds with names, sorted by kind: what quotas are kept under."""
+"""The key of quotas: entity types with names, sorted by type."""
 Quotas = dict[Entity, dict[str, float]]
 
 

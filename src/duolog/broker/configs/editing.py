@@ -42,14 +42,14 @@ def edited(
     operations: Iterable[Operation],
     base_of_list: Callable[[str], str | None],
 ) -> dict[str, str]:
-    """Return what is set after `operations`.
+    """Return `configs` after `operations`.
 
-    `base_of_list` returns what a list that is not set is edited from, or None where a config is no
-    list; it may raise for a name that it does not know.
+    `base_of_list` returns the value that operations on an unset list start from, or None if the
+    config is not a list. It may raise for an unknown name.
 
     Raises:
         KafkaError: a config is named twice or has no value, or the operation does not exist.
-        ConfigError: a config that is no list is appended to.
+        ConfigError: an element is appended to or subtracted from a config that is not a list.
     """
     operations = list(operations)
     _check_names([operation.name for operation in operations])
@@ -57,7 +57,7 @@ def edited(
     for operation in operations:
         name, kind, value = operation.name, operation.config_operation, operation.value
         if kind == DELETE:
-            result.pop(name, None)  # Also a name that nothing can have: then it is not there.
+            result.pop(name, None)  # An unknown name is not an error.
         elif value is None:
             raise _no_value(name)
         elif kind == SET:

@@ -1,6 +1,6 @@
-"""Work off the event loop: work that takes long, or that no request waits for.
+"""Run work off the event loop if it takes long, or if no request waits for it.
 
-The files of a deleted topic are removed here: a gigabyte takes a file system a tenth of a second.
+The files of deleted topics are removed here: a file system takes 0.1 s to delete a gigabyte.
 
 Threads: one, started at the first call. `run` and `close` belong to the loop.
 """
@@ -27,14 +27,14 @@ class BackgroundThread:
         self._thread: Thread | None = None
 
     def run(self, call: Callable[[], None]) -> None:
-        """Run `call` when those before it are done; an error is logged, and that is all."""
+        """Run `call` after all earlier ones; an error is only logged."""
         if self._thread is None:
             self._thread = Thread(target=self._work, name="background", daemon=True)
             self._thread.start()
         self._calls.put(call)
 
     def close(self) -> None:
-        """Return when all is done."""
+        """Wait until all calls are done, then end the thread."""
         if self._thread is not None:
             self._calls.put(None)
             self._thread.join()
@@ -62,7 +62,7 @@ class BesideTheLoop:
         compute: Callable[[], Result],
         done: Callable[[Result | None, Exception | None], None],
     ) -> None:
-        """Let the thread call `compute`, and the loop `done` with its result, or what it raised."""
+        """Call `compute` on the thread, then `done` on the loop with its result or exception."""
 
         def work() -> None:
             result, error = None, None

@@ -127,7 +127,7 @@ class TimeSlices:
                     line.append(work)
                 if clock.monotonic() >= until:
                     return
-        finally:  # Whatever one of them raises, the others go on.
+        finally:  # If one raises, the others continue.
             if line:
                 self._plan()
 

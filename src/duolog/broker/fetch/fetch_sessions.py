@@ -171,13 +171,13 @@ class FetchSession:
                     self.ready.pop(item, None)
 
     def close(self) -> None:
-        """End the session, and forget its partitions in steps: they may be very many."""
+        """End the session and release its partitions in steps, because there can be very many."""
         self.epoch = _CLOSED
         self.ready.clear()
         self.broker.slices.run(self._forgetting())
 
     def _forgetting(self) -> Iterator[None]:
-        # What is old is hardly ever collected, so no partition may go on to know its session.
+        # Old objects are rarely garbage-collected: partitions must not keep a reference to them.
         while self.partitions:
             self.partitions.popitem()[1].leave()
             if len(self.partitions) % PARTITIONS_A_STEP == 0:
@@ -185,7 +185,7 @@ class FetchSession:
 
 
 class WholeFetch:
-    """A fetch that names all its partitions; it may begin a session."""
+    """A fetch that lists all its partitions; it can start a session."""
 
     def __init__(
         self, broker: "Broker", request: FetchRequest, *, begins: bool, by_id: bool
@@ -240,7 +240,7 @@ class WholeFetch:
 
 
 class SessionFetch:
-    """A fetch that goes on with a session."""
+    """An incremental fetch of an existing session."""
 
     def __init__(self, session: FetchSession, request: FetchRequest) -> None:
         self.request = request

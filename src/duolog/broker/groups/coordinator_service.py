@@ -89,11 +89,11 @@ class GroupCoordinatorService:
         return self._coordinator.store.loading
 
     def start(self) -> None:
-        """Load what the log holds; what takes long goes on while the broker serves."""
+        """Load the state from the log, in time slices while the broker serves other requests."""
         self._timers.in_slices(self._load(), first_slice_s=_FIRST_SLICE_S)
 
     def stop(self) -> None:
-        """Plan nothing any more."""
+        """Cancel all timers."""
         self._timers.stop()
 
     def topic_deleted(self, topic: str) -> None:

@@ -1,10 +1,10 @@
-"""The topics that subscriptions by expression match, found in the helper process.
+"""Match topic names against the regular expressions of subscriptions, in the helper process.
 
-An expression is compared once with each name: with all when it is new, later with new names only.
-Groups with the same expression share its result.
+An expression is matched once against each name: a new one against all, later only against new
+names. Groups with the same expression share its result.
 
-    heartbeat ─ new expression ─▶ helper process ─▶ heartbeat goes on with the topics
-              └ known ──────────▶ goes on with what is known; new names are compared meanwhile
+    heartbeat ─ new expression ───▶ helper process ─▶ heartbeat continues with the topics
+              └ known expression ─▶ continues with known matches; new names are matched meanwhile
 
 Thread: the loop.
 """
@@ -39,11 +39,11 @@ class _Result:
 
     Args:
         topics: the names that it matches.
-        compared: the names that it was compared with; None before the first result.
-        tried: the names that it was last to be compared with, also if it took too long.
+        compared: the names that it was matched against; None before the first result.
+        tried: the names of the last attempt, even if it timed out.
         error: the reason for a missing result.
-        busy: whether the helper process works on it.
-        waiting: what goes on after the first result.
+        busy: whether the helper process is matching it.
+        waiting: the callbacks for the first result.
         asked_s: the time of the last request for it.
     """
 

@@ -46,14 +46,14 @@ class Endpoint(ABC):
 
     @abstractmethod
     def alive(self) -> bool:
-        """Return whether the process does its work."""
+        """Return whether the process is working."""
 
     @abstractmethod
     def readiness(self) -> dict[str, bool]:
-        """Return what is needed, and whether it is there."""
+        """Return the conditions for readiness, and whether each is met."""
 
     def more(self, path: str) -> object | None:
-        """Return the JSON object of another path; None where there is nothing."""
+        """Return the JSON object of another path; None if the path is unknown."""
         del path
         return None
 

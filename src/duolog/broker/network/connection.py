@@ -166,7 +166,7 @@ class Connection(Generic[B_co]):
             self.flush_soon()
 
     def appended(self) -> None:
-        """Say that what a request without an answer appended is on the disk."""
+        """Note that the records of a request without a response are durable."""
         self.appending -= 1
         if self._out_of_turn:
             self.flush_soon()
@@ -177,7 +177,7 @@ class Connection(Generic[B_co]):
             self.broker.connections_to_flush.append(self)
 
     def flush(self) -> None:
-        """Send the answers whose turn has come, then go on with frames that had to wait."""
+        """Send the responses that are next in order, then handle the frames that had to wait."""
         self._flushing_due = False
         if self.closed:
             return
@@ -356,7 +356,7 @@ class Connection(Generic[B_co]):
                     try:
                         api.handle_frame(self, frame, code & 0xFFFF, correlation_id, position)
                     except (MalformedRequest, AssertionError):
-                        # A broken invariant of the log: going on could write wrong bytes.
+                        # A broken invariant of the log: to continue could write wrong bytes.
                         raise
                     except Exception as error:  # noqa: BLE001  One of the four edges: the request.
                         answer_failed_frame(self, api, frame, taken, error)

@@ -1,8 +1,8 @@
-"""The connections of a broker: how many there may be, from where, and for how long without use.
+"""Limit the connections of a broker: in total, per address, and by idle time.
 
-A connection above a limit is closed at once. One that nothing came from or went to for
-`connections.max.idle.ms` is closed, unless it waits for an answer of ours; so is a client that
-never reads what it asked for.
+A connection above a limit is closed at once. A connection without traffic for
+`connections.max.idle.ms` is closed, unless it waits for a response of the broker. A client that
+never reads its responses is closed as well.
 
 Source: Kafka `ConnectionQuotas`, `Selector.IdleExpiryManager`.
 """
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LOOKS: Final = 4
-"""A connection is idle when so many looks in a row have seen nothing move."""
+"""A connection is idle after this number of consecutive checks without traffic."""
 
 
 class OpenConnection(Protocol):
-    """A connection, as who counts them sees it."""
+    """The interface that `ConnectionQuotas` needs of a connection."""
 
     host: str
     listener: str
@@ -55,7 +55,7 @@ class ConnectionQuotas:
         self._descriptors = connections_max(settings.integer("log.open.files.max"))
         self._overrides = per_ip_overrides(settings)
         self._open: dict[OpenConnection, int] = {}
-        """Each with how often it was seen idle."""
+        """The number of consecutive idle checks by connection."""
         self._by_host: Counter[str] = Counter()
         self.accepted: Counter[str] = Counter()
         """Connections so far, by listener."""
@@ -93,13 +93,13 @@ class ConnectionQuotas:
         return None
 
     def watch_idle(self) -> None:
-        """Look for idle connections from now on."""
+        """Start to check for idle connections."""
         idle_ms = self._settings.integer("connections.max.idle.ms")
         if idle_ms >= 0:
             self._timers.call_later(max(idle_ms, _LOOKS) / SECOND_MS / _LOOKS, self._look)
 
     def _look(self) -> None:
-        self.watch_idle()  # First: whatever happens to this look, there is a next one.
+        self.watch_idle()  # First, so that the next check is scheduled even if this one fails.
         for connection in self:
             if connection.active or connection.waits_for_us:
                 connection.active = False

@@ -166,7 +166,7 @@ def _check_ports(addresses: Mapping[str, Address]) -> None:
 
 
 def _protocols(settings: "BrokerSettings") -> dict[str, str] | None:
-    """Return the protocol of each listener's name, or None where nothing is said."""
+    """Return the security protocol by listener name; None if the setting is empty."""
     text = settings.text("listener.security.protocol.map")
     if not text:
         return None

@@ -15,7 +15,7 @@ _OTHERS_MAX = 128
 def open_files_max(wanted: int) -> int:
     """Return how many segment files may be open; raises the soft limit of the process first.
 
-    `wanted` is what the setting says, 0 where that is left to us.
+    `wanted` is the setting `log.open.files.max`; 0 selects the default.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
@@ -24,9 +24,9 @@ def open_files_max(wanted: int) -> int:
 
 
 def connections_max(wanted: int) -> int | None:
-    """Return how many connections leave the logs what they need; None where there is no limit.
+    """Return how many connections leave enough descriptors for the logs; None for no limit.
 
-    `wanted` is what the setting says of segment files.
+    `wanted` is the setting `log.open.files.max`.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:

@@ -1,10 +1,10 @@
-"""A listening socket: makes a connection of each client, within the limits of the settings.
+"""A listening socket: accepts connections within the limits of the settings.
 
-A client on this machine is not paced: congestion control has nothing to learn there, and where
-the system's is bbr its timers double what a large fetch costs.
+Connections over loopback are not paced: congestion control has no use there, and if the system
+uses bbr, its timers double the cost of a large fetch.
 
-When the process has no file descriptor left, accepting pauses for a second instead of turning
-in a circle, and goes on when connections have gone.
+When the process has no file descriptors left, accepting pauses for a second instead of running
+in a busy loop, and resumes when connections have been closed.
 """
 
 import errno

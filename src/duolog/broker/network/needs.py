@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Flushable(Protocol):
-    """A connection with answers whose turn may have come."""
+    """A connection with responses that may be next in order."""
 
     def flush(self) -> None:
-        """Send them, and go on with what had to wait."""
+        """Send them, then handle the frames that had to wait."""
 
 
 class Broker(needs.Broker, Protocol):

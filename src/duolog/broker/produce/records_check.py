@@ -33,7 +33,7 @@ Opened = Iterable[OpenedRecords | None]
 def batches_to_open(
     topics: "Topics", request: ProduceRequest, now_ms: int
 ) -> Generator[None, None, ToOpen | None]:
-    """Return, in steps, which batches are opened; None where none is."""
+    """Return the batches to open, computed in steps; None if there are none."""
     found: ToOpen = []
     some = False
     left = PARTITIONS_A_STEP

@@ -121,7 +121,7 @@ class RequestContext(Generic[B_co]):
         return f"/{self.connection.host}"
 
     def wanted(self) -> bool:
-        """Say whether to go on with what is left of it."""
+        """Return whether the rest of the request is still needed."""
         return not (self.connection.closed and self.api.looks)
 
     def reply(self, response: "Fields | Entity") -> None:

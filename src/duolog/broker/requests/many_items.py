@@ -74,8 +74,8 @@ def run_generator(
 ) -> None:
     """Run a generator to its end, in time slices, while it is `wanted`.
 
-    It yields None where it may be interrupted, or a function to be called off the event loop, whose
-    result it gets, or what that raised.
+    The generator yields None at points where it may be interrupted. If it yields a function, the
+    function is called off the event loop, and its result or exception is sent to the generator.
     """
 
     def go_on(result: object = None, error: Exception | None = None) -> None:

@@ -41,7 +41,7 @@ OF_OLDER_KAFKAS: Final = frozenset(
         "confluent.support.customer.id",
     }
 )
-"""Names that Kafka 4 has no more: they are passed over, and not told as configs."""
+"""Settings that Kafka 4 has removed: they are ignored, and not reported as configs."""
 
 _SEPARATOR: Final = re.compile(r"(?<!\\)(?:\\\\)*\s*[=:\s]\s*")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -92,7 +92,7 @@ def parse_properties(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _whole_lines(text: str) -> Iterator[str]:
-    """Yield lines without comments; one that ends in an odd number of backslashes goes on."""
+    """Yield lines without comments; an odd number of backslashes at the end continues a line."""
     whole = ""
     for line in text.splitlines():
         rest = line.lstrip()

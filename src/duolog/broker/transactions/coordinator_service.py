@@ -73,12 +73,12 @@ class TransactionCoordinatorService:
         return self._coordinator.loading
 
     def start(self) -> None:
-        """Load what the log holds; what takes long goes on while the broker serves."""
+        """Load the state from the log, in time slices while the broker serves other requests."""
         load = self._recovery.load(then=self._timers.start)
         self._broker.slices.run(load, first_slice_s=_FIRST_SLICE_S)
 
     def stop(self) -> None:
-        """Plan nothing any more."""
+        """Cancel all timers."""
         self._timers.stop()
 
     # Requests: each is answered once, now or when what it asks for is durable
