@@ -256,10 +256,10 @@ def harness(open_harness: OpenHarness) -> Harness:
 
 @pytest.fixture
 def watch() -> Iterator[Callable[[Any], Callable[[], list[Any]]]]:
-    """Gives what lists the objects of a class that were made from now on and are still there.
+    """Return a function that lists the living objects of a class that were created since the call.
 
-    Nothing is collected meanwhile: what is left is in a cycle, or somebody has it. What brokers of
-    earlier tests have left is passed over, and thawed, as theirs may be later.
+    The garbage collector is off meanwhile, so an object that is left is in a cycle or referenced.
+    Objects of earlier tests' brokers are unfrozen and ignored.
     """
 
     def objects(of: Any) -> list[Any]:

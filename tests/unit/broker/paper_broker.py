@@ -42,7 +42,7 @@ class PaperExpressions:
         self.held: list[Callable[[], None]] | None = None
         self.asked: list[tuple[str, list[str]]] = []
         self.failures = 0
-        """So many of the next calls fail."""
+        """The number of next calls that fail."""
 
     def match(self, pattern: str, texts: Iterable[str], done: Any) -> None:
         names = list(texts)
@@ -73,7 +73,7 @@ class PaperExpressions:
 
 
 class PaperBroker:
-    """What `Groups` needs of a broker. `durable` False holds appended batches back."""
+    """The part of a broker that `Groups` needs. `durable` set to False delays the sync of appended batches."""
 
     def __init__(
         self,

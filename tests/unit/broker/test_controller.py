@@ -180,7 +180,7 @@ def test_a_step_on_the_loop_does_not_wait_for_those_after_it(
 
 
 def test_changes_go_on_when_one_cannot_be_undone(loop: Loop, controller: Controller) -> None:
-    """The controller stood still for good: no topic was created any more."""
+    """The controller used to block forever: no further topic was created."""
     told: dict[str, Exception | None] = {}
 
     def fail() -> None:

@@ -1,4 +1,4 @@
-"""What signals do to a broker's process."""
+"""The broker's process handles signals."""
 
 import os
 import signal

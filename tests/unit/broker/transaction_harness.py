@@ -1,4 +1,4 @@
-"""What tests of transactions do with a harness: batches, markers, and a coordinator that is told."""
+"""Helpers for tests of transactions with a harness: batches, markers, and a simulated coordinator."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What tests of the transaction APIs do with a harness: a producer with a transactional id."""
+"""Helpers for tests of the transaction APIs with a harness: a producer with a transactional id."""
 
 from typing import Any
 
@@ -128,7 +128,7 @@ class TransactionalProducer:
 
     @property
     def record(self) -> TransactionRecord:
-        """What the coordinator knows; an answer without a start time is more than kio can read."""
+        """The coordinator's record; kio cannot read an answer without a start time."""
         record: TransactionRecord = self.harness.broker.transactions.describe(self.transactional_id)
         return record
 

@@ -310,7 +310,7 @@ def test_every_config_of_a_topic_is_described_with_its_source(open_harness: Any)
     )
     assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("5000", 4)
     assert configs["segment.bytes"].config_source == 5
-    # log.retention.ms has no default of its own: that of log.retention.hours stands behind it.
+    # log.retention.ms has no default of its own: its default comes from log.retention.hours.
     assert [s.name for s in configs["retention.ms"].synonyms] == ["log.retention.ms"]
     assert [s.source for s in configs["cleanup.policy"].synonyms] == [1, 5]
 

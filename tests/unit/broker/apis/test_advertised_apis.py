@@ -1,7 +1,7 @@
-"""What ApiVersions advertises against the table of what Kafka's clients need.
+"""Compare the APIs that ApiVersions advertises with a table of those that Kafka's clients need.
 
-Tier 0: nothing works without. Tier 1: transactions, the consumer protocol, administration. Tier 2:
-cheap to answer, and asked by tools.
+Tier 0: required by every client. Tier 1: transactions, the consumer protocol, administration.
+Tier 2: cheap to answer, and used by tools.
 """
 
 from typing import Any, Final

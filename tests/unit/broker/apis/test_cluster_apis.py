@@ -305,7 +305,7 @@ def test_what_everybody_may_do_with_the_cluster_is_told_when_it_is_asked(
     assert not_asked.cluster_authorized_operations == -(2**31)
 
 
-# Nobody is asked who they are
+# Clients are not authenticated
 
 
 @pytest.mark.parametrize("version", range(1, 4))

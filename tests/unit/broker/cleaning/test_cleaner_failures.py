@@ -1,4 +1,4 @@
-"""What becomes of the cleaner when one log, or the disk, fails."""
+"""The cleaner skips a log that fails, and stops if a sync fails."""
 
 import errno
 import logging

@@ -1,4 +1,4 @@
-"""What becomes of a run of the cleaner when its topic changes under it."""
+"""The cleaner continues if the topic of a run changes or is deleted meanwhile."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What looks at the logs now and then goes on doing so, whatever happens to one look."""
+"""Periodic checks of the logs continue after one of them fails."""
 
 from time import monotonic
 from typing import Any

@@ -1,4 +1,4 @@
-"""Quotas of clients: kept, told by filters, and checked as Kafka checks them."""
+"""Client quotas are stored, described with filters, and validated as in Kafka."""
 
 from typing import Any, Final
 

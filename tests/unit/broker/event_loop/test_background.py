@@ -1,4 +1,4 @@
-"""Work beside the loop goes on whatever one piece of it raises."""
+"""Background work continues after one piece of it raises."""
 
 import logging
 

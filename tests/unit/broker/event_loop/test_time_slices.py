@@ -1,4 +1,4 @@
-"""Long work goes on in later rounds, and ends whatever a piece of it raises."""
+"""Long work continues in later rounds of the loop; a piece that raises does not block other work."""
 
 from collections.abc import Iterator
 

@@ -97,7 +97,7 @@ def test_texts_that_take_too_long_are_refused(hasty: Desk) -> None:
 
 
 def test_what_is_left_of_one_budget_does_not_end_the_next_job() -> None:
-    """Its timer went on while the next line was read: a large one could end the process for a job that was done."""
+    """The timer used to run while the next line was read: a large line could kill the process after its job was done."""
     worker = subprocess.Popen(
         [*WORKER_COMMAND, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

@@ -14,7 +14,7 @@ VERSIONS_WITH_SESSIONS = range(7, 18)
 
 
 class Consumer:
-    """A client that goes on with its session, as Kafka's own does."""
+    """A client that keeps its session over requests, as Kafka's own does."""
 
     def __init__(self, harness: Any, version: int = 11) -> None:
         self.harness = harness
@@ -347,7 +347,7 @@ def test_a_session_that_begins_forgets_nothing(harness: Any) -> None:
 def test_a_session_that_has_ended_leaves_nothing_for_a_collection(
     harness: Any, watch: Callable[[Any], Callable[[], list[Any]]]
 ) -> None:
-    """What is old is hardly ever looked at: a cycle would stay for millions of objects."""
+    """The garbage collector rarely visits old objects: a cycle would stay for millions of allocations."""
     left = watch(SessionPartition)
     harness.topic("orders", 300)
     consumer = Consumer(harness)

@@ -128,7 +128,7 @@ def read_indexes(data: bytes) -> list[int]:
 
 
 class Modern:
-    """A member of the new protocol that owns what it is told to."""
+    """A member of the new protocol that owns what the coordinator assigns."""
 
     def __init__(self, broker: PaperBroker, member_id: str, instance_id: str | None = None) -> None:
         self.broker = broker
@@ -176,7 +176,7 @@ def test_a_member_of_the_new_protocol_upgrades_a_group_and_shares_with_the_other
     assert new.beat().error_code == 0
     assert (listed(broker), new.owned) == (("consumer", "Reconciling"), [])
     assert old.beat() == 27
-    # It gives up what it is not told to keep, and says so with its next JoinGroup.
+    # It revokes the partitions that it may not keep, and reports that with its next JoinGroup.
     assert old.join().error_code == 0
     assert old.sync().error_code == 0
     assert old.owned == [0, 1]

@@ -1,4 +1,4 @@
-"""What groups do when a record cannot be stored, and with more records than one batch takes."""
+"""Groups handle records that cannot be stored, and more records than one batch holds."""
 
 from datetime import timedelta
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Requests of groups and transactions that name thousands of partitions hold nobody up."""
+"""Requests of groups and transactions that name thousands of partitions do not delay other clients."""
 
 import gc
 import time

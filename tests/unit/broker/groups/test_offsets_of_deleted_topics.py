@@ -46,7 +46,7 @@ def test_a_deletion_that_is_not_written_takes_no_offset(open_harness: OpenHarnes
 def test_an_offset_without_a_topic_id_does_not_count_for_a_topic_that_is_made_anew(
     open_harness: OpenHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until all groups were looked at, nobody knows whether it was the deleted one's."""
+    """Until all groups were checked, it is unknown whether an offset belongs to the deleted topic."""
     harness = coordinate(open_harness())
     harness.topic("orders")
     groups = harness.broker.groups

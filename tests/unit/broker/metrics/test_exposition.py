@@ -1,4 +1,4 @@
-"""What a scrape shows after requests, by the names that the JMX exporter gives to Kafka's."""
+"""A scrape shows metrics of requests under the names that the JMX exporter gives to Kafka's."""
 
 import re
 from typing import Any

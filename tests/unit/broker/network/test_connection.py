@@ -80,7 +80,7 @@ def test_a_size_that_is_only_claimed_costs_no_memory(harness: Any) -> None:
 
 
 def test_a_large_buffer_is_kept_while_it_is_used_and_then_given_back(harness: Any) -> None:
-    """A buffer made anew for every large frame halves what comes through."""
+    """A new buffer for every large frame halves the throughput."""
     harness.topic("orders", max_message_bytes=str(4 << 20))
     client = harness.client()
     connection = client.connection
@@ -183,7 +183,7 @@ def test_a_client_that_asks_and_does_not_read_is_not_read_either(harness: Any) -
 
 
 def test_a_closed_connection_leaves_nothing_for_the_garbage_collector(harness: Harness) -> None:
-    """What is old is hardly ever collected: thousands of clients that came and went would stay."""
+    """The garbage collector rarely visits old objects: thousands of disconnected clients would stay."""
     harness.topic("t")
     client = harness.client()
     assert client.produce("t", harness.batch(b"v")).error_code == 0

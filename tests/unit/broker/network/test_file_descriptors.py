@@ -53,7 +53,7 @@ def test_segments_connections_and_all_else_fit_into_the_limit(
 
 @pytest.fixture
 def few_descriptors() -> Iterator[Callable[[int], None]]:
-    """Leave the process so many descriptors beside those that are open."""
+    """Limit the process to the given number of descriptors in addition to the open ones."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     fill: list[int] = []
 

@@ -250,7 +250,7 @@ def test_nobody_is_closed_when_nobody_waits(line: Line) -> None:
 
 
 def test_one_that_waits_later_is_served_after_as_long(line: Line) -> None:
-    """The looks end when nobody waits, and begin again."""
+    """The periodic checks end when no request waits, and start again later."""
     line.memory.release(line.second)
     line.pass_time(100, {})
     assert not line.memory.hold(line.second, 50)

@@ -177,7 +177,7 @@ def test_duplicates_wait_for_their_first_copies(open_harness: Any) -> None:
 def test_a_topic_that_is_deleted_meanwhile_gets_nothing_more(
     harness: Harness, open_harness: Any
 ) -> None:
-    """What came behind its end would make its directory again, at which the next start stops."""
+    """An append after the deletion would create the directory again, and the next start would fail on it."""
     client = harness.client()
     last = harness.broker.log("many", MANY - 1)
     client.send(PRODUCE, 9, **fields(harness))

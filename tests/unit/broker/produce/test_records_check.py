@@ -1,4 +1,4 @@
-"""The records of a batch are looked at where the broker reads them; many of them beside the loop."""
+"""The broker validates the records of a batch if their content matters, and does so in a helper thread if there are many."""
 
 import socket
 from typing import Any
@@ -44,7 +44,7 @@ def turn_until_closed(harness: Harness, client: Client) -> None:
 
 @pytest.fixture
 def opened_beside(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many batches of each request were opened beside the loop."""
+    """Return the number of batches per request that were opened outside the loop."""
     found: list[int] = []
     open_all = records_check.open_all
 
@@ -322,7 +322,7 @@ def test_a_few_records_of_many_bytes_are_looked_at_beside_the_loop(
 def test_of_several_batches_the_one_with_a_wrong_record_is_told(
     harness: Harness, *, few: bool
 ) -> None:
-    """Also where topics of which no record is looked at stand before it."""
+    """The same applies if topics whose records are not validated precede it."""
     harness.topic("plain", 2)
     harness.topic("table", 2, cleanup_policy="compact")
     good, wrong = many_records(10 if few else 100), many_records(10 if few else 100, keyless=7)

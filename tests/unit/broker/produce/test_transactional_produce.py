@@ -170,7 +170,7 @@ def test_from_version_12_on_a_producer_that_is_new_here_begins_with_sequence_0(
 
 
 def test_a_transactional_batch_of_no_producer_is_a_plain_batch(orders: Transactional) -> None:
-    """As for Kafka: it is in no transaction, and nobody is asked."""
+    """As in Kafka: it is in no transaction, and the coordinator is not called."""
     batch = orders.harness.batch(b"a", producer=BatchProducer(transactional=True))
 
     assert orders.send(batch).error_code == ErrorCode.NONE

@@ -146,7 +146,7 @@ def longest_hold(harness: Harness, api: Api) -> float:
 @pytest.mark.usefixtures("quick_switch")
 @pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
 def test_no_request_holds_the_loop(tmp_path: Path, api: Api) -> None:
-    """What holds it does so with each new broker; a machine that others use may be slow for once."""
+    """A request that blocks the loop does so on every try; a shared machine may be slow once."""
     holds: list[float] = []
     while len(holds) < TRIES and (not holds or holds[-1] >= HOLD_S):
         settings = {"durability": "os", "auto.create.topics.enable": "false"}

@@ -1,4 +1,4 @@
-"""What nobody expected is an error answer to its request; the connection goes on."""
+"""An unexpected exception becomes an error answer to its request; the connection stays open."""
 
 import logging
 from typing import Any

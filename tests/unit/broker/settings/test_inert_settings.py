@@ -1,4 +1,4 @@
-"""Settings of Kafka that mean nothing here are taken, checked and told; unknown ones are refused."""
+"""Settings of Kafka without an effect here are accepted, validated and described; unknown ones are refused."""
 
 import pytest
 

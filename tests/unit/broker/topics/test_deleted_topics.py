@@ -43,7 +43,7 @@ def open_files(topic_id: str) -> list[str]:
 def test_a_deleted_topic_leaves_nothing_for_a_collection(
     harness: Any, watch: Callable[[Any], Callable[[], list[Any]]]
 ) -> None:
-    """What is old is hardly ever looked at, and what is frozen never: a cycle would stay for good."""
+    """The garbage collector rarely visits old objects, and never frozen ones: a cycle would stay forever."""
     left = watch(Partition | PartitionLog | Segment)
     harness.topic("orders", 250)
     client = harness.client()

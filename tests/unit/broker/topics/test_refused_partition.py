@@ -1,4 +1,4 @@
-"""A partition whose log is damaged is told to clients, and everything else is served."""
+"""Clients get an error for a partition whose log is damaged; everything else is served."""
 
 from pathlib import Path
 from shutil import rmtree

@@ -1,4 +1,4 @@
-"""Very many partitions cost little beside what they hold."""
+"""Garbage collections do not scan the objects of a very large number of partitions."""
 
 import gc
 from typing import Any

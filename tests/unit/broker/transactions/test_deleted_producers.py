@@ -1,4 +1,4 @@
-"""Segments that go are covered by a recovery point first, if they tell of producers."""
+"""A recovery point covers segments with state of producers before these segments are deleted."""
 
 import shutil
 from collections.abc import Callable
@@ -20,7 +20,7 @@ TURNS_MAX = 200
 
 @pytest.fixture
 def steps(harness: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What reached the disk, in this order: recovery points and log starts, by their topic."""
+    """Return the writes that reached the disk, in order: recovery points and log starts, by topic."""
     seen: list[str] = []
     save = harness.broker.group_commit.save
 
@@ -96,7 +96,7 @@ def test_a_producer_is_known_after_a_crash_though_retention_took_the_active_segm
     harness.client().produce("old", batch)
     retain(harness, "old", 1)
 
-    # What is on its way out is removed beside the loop.
+    # Files marked for deletion are removed in a thread outside the loop.
     leaving = shutil.ignore_patterns("*.deleted")
     shutil.copytree(tmp_path / "data", tmp_path / "after", ignore=leaving)
     manager = LogManager(RealDisk(), str(tmp_path / "after"), SystemClock(), {})

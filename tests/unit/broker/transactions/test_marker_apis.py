@@ -124,7 +124,7 @@ def test_a_request_without_markers_is_answered(orders: Transactional) -> None:
 def test_offsets_of_a_transaction_count_when_its_marker_is_on_the_disk(
     orders: Transactional, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before that, a crash takes the marker back, and offsets that somebody has read with it."""
+    """Before that, a crash removes the marker, and with it offsets that a client may have read."""
     harness = orders.harness
     harness.topic(OFFSETS_TOPIC)
     log = harness.broker.log(OFFSETS_TOPIC, 0)

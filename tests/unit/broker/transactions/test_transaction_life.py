@@ -242,7 +242,7 @@ def test_a_transaction_that_ends_while_others_are_aborted_is_looked_at_again(
 def test_a_start_ends_a_transaction_of_nobody_in_the_name_of_this_coordinator(
     open_harness: OpenHarness,
 ) -> None:
-    """With the epoch 0 an earlier coordinator could still write its marker behind this one."""
+    """With epoch 0, an earlier coordinator could still write its marker after this one."""
     harness = coordinate(open_harness())
     harness.topic("t")
     log = harness.broker.log("t", 0)
