@@ -1,15 +1,15 @@
-"""Kills, again and again, while the applications of a ledger run; what a reader finds is judged after each and at the end.
+"""Kill processes repeatedly while the applications of a ledger run; judge the results after each kill and at the end.
 
     strike ─▶ start, armed at a point ─▶ point reached, or some time ─▶ SIGKILL of one of: the JVM ·
     Python · both · the broker,
                  ▲                                                              │              an executor, a worker of a cluster
-                 └── SIGKILL of both, once it has gone on by itself ◀───────────┘
+                                  └── SIGKILL of both, once it has recovered by itself ◀─────────┘
 
-Between two strikes nothing runs: what committed readers see then is what an epoch has left. With
-exactly once it is the same events in all results, each once. On a cluster an epoch that counts may
-be seen in part until the next start has committed the rest: there the results are compared with
-each other at the end alone. The seed decides events, points and times; what an application is doing
-at a random time is up to the machine.
+Between two strikes nothing runs: committed readers then see the results of the last epoch. With
+exactly once, all results cover the same events, each once. On a cluster, a counted epoch may be
+visible in part until the next start has committed the rest: there the results are compared with
+each other only at the end. The seed decides events, points and times; the machine decides what an
+application is doing at a random time.
 """
 
 import dataclasses
@@ -83,7 +83,7 @@ class Machines(Protocol):
 
 
 class Strike(NamedTuple):
-    """What is killed, and where: at the `turn`-th time that a point is passed, or at a random time."""
+    """The victim and the place of a kill: the `turn`-th time that a point is passed, or a random time."""
 
     what: What
     point: str | None = None
@@ -118,7 +118,7 @@ def strikes(
 
 @dataclasses.dataclass
 class Tally:
-    """What a campaign has done and found, to be kept."""
+    """The actions and findings of a campaign, for its record."""
 
     seed: int
     kills: Counter[str] = dataclasses.field(default_factory=Counter)
@@ -193,7 +193,7 @@ class Campaign:
 
     @property
     def whats(self) -> Sequence[What]:
-        """What can be killed."""
+        """Return the processes that can be killed."""
         return IN_ONE_JVM if self.cluster is None else (*IN_ONE_JVM, *OF_EXECUTOR)
 
     def run(self, chosen: Iterable[Strike]) -> Tally:
@@ -226,10 +226,10 @@ class Campaign:
         if not self._engine.is_running:
             return
         if strike.what == "jvm" and self._engine.state != "running":
-            # A start ends with its JVM; only what was started goes on by itself.
+            # A start ends with its JVM; only a query that was running recovers by itself.
             self._engine.kill()
             return
-        # The JVM or the broker was killed: it goes on by itself, and is killed in that at last.
+        # The JVM or the broker was killed: the application recovers, and is killed during that.
         self._wait_until(lambda: self._went_on(before))
         time.sleep(self._random.random())
         self._engine.kill()
@@ -299,7 +299,7 @@ class Campaign:
         return found
 
     def _judge_at_rest(self, where: str) -> None:
-        """What committed readers see between two epochs: the same events in two sinks, none twice."""
+        """Check what committed readers see between two epochs: the same events in two sinks, none twice."""
         self.tally.looks += 1
         for name in self._names:
             if not RUNS[name].exactly_once:
@@ -365,7 +365,7 @@ class Campaign:
 
 
 def strike_until(kills: int, campaign: Campaign) -> Tally:
-    """Run a campaign of at least so many kills, by its seed."""
+    """Run a campaign of at least the given number of kills, chosen by its seed."""
     tally = campaign.tally
     random = Random(tally.seed)  # noqa: S311 - a seed that can be run again
     points = [name for name in POINTS if campaign.passes(name)]

@@ -1,7 +1,7 @@
 """A whole broker in one thread, on a disk whose power can be cut at any operation.
 
 No port, no thread, no waiting: connections are socket pairs, the loop is turned by hand, the clock
-stands still until it is moved, and the group commit syncs when it is told to. A crash leaves the
+advances only when a test moves it, and the group commit syncs when a test requests it. A crash leaves the
 object as it is and opens another broker on what the disk kept.
 """
 

@@ -24,7 +24,7 @@ SAID_LAST_BYTES = 4000
 
 
 class Moment(Protocol):
-    """Whether the engine, by what it says of its state and its mode, has come so far."""
+    """A condition on the state and mode that the engine reports."""
 
     __name__: str
 
@@ -56,7 +56,7 @@ class EngineProcess:
         self.data_dir = data_dir
         self.checkpoint = data_dir / "checkpoints" / f"{prefix}journeys" / "spark"
         self.jvm_pid = -1
-        """Of the JVM that the program has told of last; -1 before it."""
+        """Process id of the JVM that the program reported last; -1 before the first report."""
         self._command = [sys.executable, str(program), bootstrap_servers, str(data_dir), prefix]
         self._settings = [f"{name}={value}" for name, value in settings.items()]
         self._process: subprocess.Popen[str] | None = None
@@ -104,7 +104,7 @@ class EngineProcess:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
-                # What a killed JVM leaves behind goes with the test's directory.
+                # Files that a killed JVM leaves are deleted with the test's directory.
                 env=os.environ
                 | {"PYTHONPATH": str(TESTS), "TMPDIR": str(scratch)}
                 | dict({} if machine is None else machine.environment)
@@ -123,7 +123,7 @@ class EngineProcess:
             self._hear(0.2)
 
     def wait_until_it_is(self, moment: Moment) -> None:
-        """Wait as `wait_for`, but for what it says now: it may have been there before, and gone on."""
+        """Wait like `wait_for`, but ignore earlier reports: the state may have been reached before and changed."""
         while self._hear(0):
             pass
         self.wait_for(moment)
@@ -156,7 +156,7 @@ class EngineProcess:
 
     @property
     def state(self) -> str:
-        """What the program has told of last, as far as somebody has waited for it."""
+        """Return the state that the program reported last, as far as a test has read the reports."""
         return self._state
 
     @property

@@ -1,4 +1,4 @@
-"""The process of an application whose checkpoint is behind an URL: counts, windows and a join, each result kept.
+"""Run an application whose checkpoint is at a URL: counts, windows and a join, with all results stored.
 
     hdfs_program.py BOOTSTRAP_SERVERS URL MODE [SETTING=VALUE]...
 

@@ -1,22 +1,22 @@
-"""What a reader has found in result topics, judged by the input alone: each result once, in order, none missing.
+"""Judge the results that a reader found in topics by the input alone: each result once, in order, none missing.
 
-    events (as they stand in the input topic) ──┬─ passed    one result for each event
+    events (as stored in the input topic) ──────┬─ passed    one result for each event
                                                 ├─ counted   for each account 1, 2, 3 … and the sum so far
                                                 └─ branches  the last row of each branch
 
-Knows nothing of Duolog, of Kafka or of how something was written: it is given events and results,
-and tells anomalies in words, the first one first. What it is to find stands in `test_history.py`, a
-bad history for each.
+This module knows nothing of Duolog, of Kafka or of how something was written: it takes events and
+results, and returns anomalies as text, the first one first. `test_history.py` has a bad history for
+each kind.
 
     kind            what it is
-    missing         an event without its result, a count that was passed over, a last row that is not there
+        missing         an event without its result, a skipped count, a missing last row
     duplicate       a result twice
     invented        a result of no event
-    wrong           a result of an event that is another one than it must be
+        wrong           a result of an event that differs from the expected one
     out of order    results of one input partition, or counts of one account, that go back
     split           results of one key in two partitions
-    disagreement    two sinks that were written together tell of different events
-    went back       an epoch that is below one that was seen before
+        disagreement    two sinks that were written together contain different events
+        went back       an epoch that is lower than one that was seen before
 """
 
 import itertools
@@ -71,7 +71,7 @@ class Counted(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """What was seen of epochs at one time: of the marker among the results, and of Spark's commit log; -1 before one."""
+    """Epochs seen at one time: that of the marker among the results, and that of Spark's commit log; -1 before the first."""
 
     marked: int
     committed: int
@@ -79,7 +79,7 @@ class Epoch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """What no run may show."""
+    """A violation of the guarantees."""
 
     kind: Kind
     topic: str
@@ -237,7 +237,7 @@ def judge_last(
 def judge_agreement(
     passed: Iterable[Passed], counted: Iterable[Counted], topic: str = "passed and counted"
 ) -> Iterator[Anomaly]:
-    """What was written together tells of the same events, also where the input has not been read to its end."""
+    """Check that sinks written together contain the same events, also if the input has not been read to its end."""
     numbers: dict[str, set[int]] = defaultdict(set)
     for result in passed:
         numbers[result.account].add(result.number)
@@ -250,9 +250,9 @@ def judge_agreement(
 
 
 def judge_epochs(seen: Sequence[Epoch], topic: str = "epochs") -> Iterator[Anomaly]:
-    """No epoch goes back, and none is marked before the one in front of it is done.
+    """Check that no epoch goes back, and that none is marked before the previous one is committed.
 
-    An epoch without results has no marker; so the marker may be any epoch behind.
+    An epoch without results has no marker; so the marker may lag by any number of epochs.
     """
     for before, after in itertools.pairwise(seen):
         for name, one, other in zip(Epoch._fields, before, after, strict=True):

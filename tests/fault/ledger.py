@@ -1,11 +1,11 @@
-"""The topology whose results a history tells: each event passes, each is counted, and accounts add up by branch.
+"""Build the topology whose results `history` judges: each event passes, each is counted, and accounts are summed by branch.
 
     events (number ─▶ account, amount) ─┬──────────────────────────────────────────▶ passed
                                         └─▶ by account ─▶ count, sum ─┬────────────▶ counted
     owners (account ─▶ branch) ──────────────────────────── join ─────┴▶ by branch ─▶ branches   (with undo)
 
-The owners are there before the first event, and stay: with a record cache what a join makes of a
-row that its cache still holds back depends, as in Kafka Streams, on which side came first.
+The owners are written before the first event, and never change: with a record cache, the result of a
+join with a row that is still in the cache depends, as in Kafka Streams, on which side came first.
 
 Several applications run it in one JVM on the same two topics, each into result topics of its own:
 in micro-batches with the record cache and without it, and in real time.
@@ -179,7 +179,7 @@ class Flow:
 
 
 class Topics:
-    """What stands in the topics of a ledger now, as readers see it that ask for committed records."""
+    """Read the current content of a ledger's topics with read_committed consumers."""
 
     def __init__(self, servers: str, prefix: str) -> None:
         self._servers = servers

@@ -3,9 +3,9 @@
     unshare --mount --uts ─▶ the name is another one, another file lies over
     /proc/sys/kernel/random/boot_id ─▶ the command
 
-To `engine.owner` that is another machine: no lock of this one's tells of its owner, only the beat
-in the shared directory. Network, processes and the file system stay those of this machine, as a
-shared directory has to.
+To `engine.owner` that is another machine: no local lock shows whether its owner runs, only the
+heartbeat in the shared directory. Network, processes and file system are those of this machine, as a
+shared directory requires.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A process that runs two applications, one in each mode, on one data directory; told what to do by lines.
+"""Run two applications, one in each mode, on one data directory; commands are read line by line.
 
     owner_program.py BOOTSTRAP_SERVERS DATA_DIR
 
@@ -26,7 +26,7 @@ LEASE_S = 7
 
 
 def topology(mode: Mode) -> Topology:
-    """How many records each key has."""
+    """Return a topology that counts the records of each key."""
     made = Topology(mode)
     made.stream("in", key="k STRING", value="n BIGINT").group_by_key().count("n").to(f"out-{mode}")
     return made

@@ -31,7 +31,7 @@ POINTS: Final = {
 OF_EXECUTORS: Final = ("executor.named", "sink.open", "sink.send", "sink.written")
 """Those that tasks pass: on a cluster they are passed in executors."""
 OF_CLUSTERS: Final = ("executor.named", "transaction.decided", "transaction.end")
-"""Those that nobody passes in one JVM."""
+"""Points that are never passed in one JVM."""
 NOT_OF_CLUSTERS: Final = ("state.before", "state.after")
 """Those of files that one JVM syncs together: an executor syncs each as it is closed."""
 Action = Literal["kill", "hold", "fail"]
@@ -56,7 +56,7 @@ class Armed:
         return self.file.exists()
 
     def go(self) -> None:
-        """Let a JVM go on that is held, and all others pass."""
+        """Release a JVM that is held at the point, and let all others pass."""
         beside = self.file.with_suffix(".go")
         beside.write_text("go")
         beside.replace(self.file)

@@ -24,7 +24,7 @@ FETCH_BYTES = 100 * MIB
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     data_dir = tmp_path_factory.mktemp("bad-clients") / "data"
     with BrokerProcess(data_dir, settings={"durability": "os"}) as process:
-        # Warm: what a first client makes the broker load is no leak.
+        # Warm up: memory that the broker allocates for its first client is not a leak.
         assert_answers(process)
         yield process
 

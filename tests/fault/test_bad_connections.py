@@ -1,4 +1,4 @@
-"""A broker process and its listeners, limits, descriptors, signals and what it tells of itself."""
+"""A broker process: its listeners, limits, descriptors, signals and reports about itself."""
 
 import contextlib
 import json

@@ -180,7 +180,7 @@ class Attack:
         self.random = Random(seed)  # noqa: S311 - a seed that can be run again
         self.stack = ExitStack()
         self.restarts_s: list[float] = []
-        """Processor time of each start behind a kill: on a busy machine all else is waiting for a core."""
+        """Processor time of each start after a kill: on a busy machine, the rest is waiting for a core."""
         self.kills_under_load = 0
         servers = cluster.bootstrap_servers
         admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
@@ -192,7 +192,7 @@ class Attack:
         self.reader = self.stack.enter_context(Reader(servers))
 
     def kill(self) -> None:
-        """Kill the broker at some moment after it has acknowledged something anew."""
+        """Kill the broker at a random moment after a new acknowledgement."""
         before = self.acknowledged()
         wait_until(lambda: self.acknowledged() > before)
         time.sleep(self.random.random())

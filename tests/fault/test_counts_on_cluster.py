@@ -1,4 +1,4 @@
-"""What executors of a cluster have counted is there when a micro-batch is done, or a moment later."""
+"""Counts of executors on a cluster are available when a micro-batch is done, or a moment later."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(400)]
 
 ROUNDS = 6
-MOMENT_S = 0.2  # Of the second in which executors tell anyway.
+MOMENT_S = 0.2  # A part of the one-second interval at which executors report anyway.
 PROGRAM = f"""
 import json
 import time
@@ -52,7 +52,7 @@ with EmbeddedCluster(Path("broker")) as broker, SparkCluster(Path("spark"), core
 
 
 def test_what_was_skipped_is_known_as_soon_as_all_is_read(tmp_path: Path) -> None:
-    """Executors told of it once a second: right behind a micro-batch nothing was skipped yet."""
+    """Executors used to report once a second: right after a micro-batch, the skipped records were still missing."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=tmp_path,

@@ -1,6 +1,6 @@
-"""A disk under a running query that is full, read-only, or fails: told in words, and nothing is lost.
+"""A disk under a running query is full, read-only, or fails: errors are reported, and no record is lost.
 
-On a file system of its own, which a process may mount in a namespace of its own.
+The tests use a file system of their own, which a process may mount in its own namespace.
 """
 
 import json
@@ -181,7 +181,7 @@ print(json.dumps([told, written]))
 def test_a_sync_that_fails_ends_the_query_and_the_same_process_does_not_try_again(
     tmp_path: Path,
 ) -> None:
-    """After it the page cache may call clean what never reached the disk: the next try would succeed, and tell nothing."""
+    """After a failed fsync, the page cache may treat unwritten data as clean: a retry would succeed without an error."""
     data = tmp_path / "data"
     fails = Armed("checkpoint.sync", 60, "fail", tmp_path / "reached")
 

@@ -73,8 +73,7 @@ MEMORY = 512 * MIB
 def test_micro_batches_fit_the_memory_of_the_jvm(tmp_path: Path) -> None:
     """200,000 records of 3.5 KB ended a JVM of 2 GiB; so do 40,000 of 14 KB in half a GiB.
 
-    What comes to an idle topic counts too: when the query started, nobody knew how large it would
-    be.
+    The backlog of an idle topic counts too: when the query started, its later size was unknown.
     """
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, tmp_path, str(RECORDS), f"driver.memory.bytes={MEMORY}"],
@@ -88,5 +87,5 @@ def test_micro_batches_fit_the_memory_of_the_jvm(tmp_path: Path) -> None:
     told: dict[str, Any] = json.loads(done.stdout)
 
     assert told["same_jvm"]
-    # A query that begins anew with better bounds may write some again.
+    # A query that restarts with better bounds may write some records again.
     assert all(count >= RECORDS for count in told["written"]), told

@@ -1,7 +1,7 @@
-"""Members come, leave, die and stand still, and the broker is killed: nothing stays unread.
+"""Members join, leave, die and pause, and the broker is killed: no record stays unread.
 
-The seed is printed, and a failing one can be given back: DUOLOG_SEED=123 pytest tests/fault/...
-Which step meets which moment is up to the machine.
+The seed is printed, and a failing one can be reused: DUOLOG_SEED=123 pytest tests/fault/...
+The machine decides which step meets which moment.
 """
 
 import os

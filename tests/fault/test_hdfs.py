@@ -144,7 +144,7 @@ class Driver:
 
 
 class Orders:
-    """What was written, and what has come of it."""
+    """Writes orders, and reads the results."""
 
     def __init__(self, broker: str) -> None:
         self._broker = broker

@@ -106,7 +106,7 @@ def count_left_out(found: Good) -> None:
 
 
 def not_counted(found: Good) -> None:
-    """State that went back behind its results: the last events of an account are not in it."""
+    """State that is older than its results: the last events of an account are not in it."""
     found.counted[:] = [row for row in found.counted if (row.account, row.events) != ("a2", 4)]
 
 

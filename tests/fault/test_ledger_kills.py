@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 KILLS = 20
 CAMPAIGNS = 10
-"""On the embedded broker, in the long form: of so many kills each."""
+"""Campaigns of the long form, on the embedded broker, with KILLS kills each."""
 
 
 @pytest.mark.timeout(900)

@@ -1,4 +1,4 @@
-"""What unfinished requests cost a broker's process: no more than their budget, whoever sends them."""
+"""Unfinished requests take no more memory of a broker's process than their budget, for any client."""
 
 import socket
 import time

@@ -1,4 +1,4 @@
-"""A Python that was killed leaves no JVM behind."""
+"""A killed Python process does not leave its JVM running."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ import waiting
 
 pytestmark = pytest.mark.spark
 
-# Another process holds the standard input of the JVM: the end of that does not tell it.
+# Another process holds the JVM's standard input open, so the JVM does not see its end.
 _PROGRAM = """
 import subprocess, sys, time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What functions in Python print on executors is seen where the application was started."""
+"""Output that Python functions print on executors appears where the application was started."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ with EmbeddedCluster(Path("broker")) as broker:
 def test_lines_of_functions_on_executors_come_to_the_one_who_has_started_them(
     tmp_path: Path,
 ) -> None:
-    """Executors tell what they have each second, and the rest at their end."""
+    """Executors forward their output each second, and the rest at their end."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=tmp_path,

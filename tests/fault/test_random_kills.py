@@ -1,11 +1,11 @@
-"""Random topologies on real queries, killed with SIGKILL and started again: nothing is lost or counted twice.
+"""Random topologies on real queries, killed with SIGKILL and restarted: no record is lost or counted twice.
 
 Method: a part of the records is written, the engine starts and is killed at a random moment. At the
-end the last result of each key is that of the reference evaluator, which nobody kills. Only
-topologies are taken whose last results do not depend on where micro-batches end, by the reference
-too.
+end, the last result of each key must equal that of the reference evaluator, which is not killed.
+Only topologies are used whose last results do not depend on the boundaries of micro-batches,
+according to the reference too.
 
-The seed is printed, and a failing one can be given back: DUOLOG_SEED=123 pytest tests/fault/...
+The seed is printed, and a failing one can be reused: DUOLOG_SEED=123 pytest tests/fault/...
 """
 
 import contextlib
@@ -70,7 +70,7 @@ def expected_of(case: Case, *, every_update: bool) -> Last:
 
 
 def settles(case: Case) -> bool:
-    """Tell if the last results are told by the records alone."""
+    """Return True if the records alone determine the last results."""
     by_hand = any(
         getattr(node, "partitioner", None) is not None
         for node in (*case.plan.sinks, *case.plan.nodes)
@@ -121,7 +121,7 @@ class Cluster:
         )
 
     def last(self) -> Last:
-        """Return what stands in the result topics now."""
+        """Return the current content of the result topics."""
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": "last"})
         found: Last = {}
         for topic, (keys, values) in self._sinks.items():

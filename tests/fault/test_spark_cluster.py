@@ -48,7 +48,7 @@ pytestmark = [pytest.mark.deep, pytest.mark.timeout(3600)]
 
 
 class Drill(NamedTuple):
-    """What runs while something goes away."""
+    """The setup that runs while a part of it fails."""
 
     brokers: str
     workers: int
@@ -73,7 +73,7 @@ DRILLS: Final = [
 
 
 class Blows:
-    """Strikes, and measures how long it takes until a record written behind the blow has its row."""
+    """Causes a failure, and measures how long it takes until a record written after it has its row."""
 
     def __init__(self, flow: Flow, results: ResultTables, engine: EngineProcess) -> None:
         self.row: dict[str, float] = {}
@@ -203,7 +203,7 @@ def test_machines_go_and_come_and_the_tables_are_those_of_a_batch(
                 engine.wait_until_it_is(live)
                 settle(engine, flow, results)
 
-    # Nobody of this machine could tell that the first one was dead.
+    # No process on this machine could detect that the first one was dead.
     assert moved_s > LEASE_S
     owner = owner_of(engine)
     assert (owner["host"], owner["machine"]) == (elsewhere.name, elsewhere.boot_id)
@@ -235,7 +235,7 @@ def test_executors_that_spark_starts_for_a_test_work_as_those_of_a_cluster(
             flow.create_topics()
             flow.start()
             with ResultTables(address, prefix) as results:
-                # The second one goes on from the first one's state, which its executors have
+                # The second one continues from the first one's state, which its executors have
                 # written.
                 engine.start(mode)
                 engine.wait_for(LIVE[mode])

@@ -1,7 +1,7 @@
-"""What happens by time on a Spark cluster: processors are called, and windows close when no record comes.
+"""Time-driven steps on a Spark cluster: processors are called, and windows close without a record.
 
-Tasks are in executors, and one of these is killed. What is seen at the end is what one JVM, or a
-walk over the records, gives.
+Tasks run in executors, and one of these is killed. The final results are those of one JVM, or of a
+walk over the records.
 """
 
 import itertools
@@ -211,8 +211,8 @@ def test_windows_close_idle_and_then_nothing_runs(mode: str, tmp_path: Path) -> 
             given.await_that(lambda: given.windows() == given.expected_windows())
             if mode == "micro-batch":
                 settled(given.micro_batches, QUIET_S, "nothing is open, and nothing runs")
-                # What its tasks wanted is of no more use, and what they want elsewhere is told all
-                # the same.
+                # The requests of its tasks are obsolete, and requests of other executors are still
+                # reported.
                 spark.kill_executor(1)
         given.engine.stop()
 
@@ -228,7 +228,7 @@ def test_functions_of_keys_choose_and_nothing_runs_where_nothing_comes(
         given.engine.start(mode)
         given.engine.wait_for(LIVE[mode])
         given.send(KEYS)
-        # Two records of a key may be told of by one update.
+        # One update may cover two records of a key.
         twice = {f"k{key}" for key in range(KEYS)}
         given.await_that(lambda: {k for k, row in given.read("counts") if row["n"] == 2} == twice)
         given.await_that(lambda: len(given.read("chosen")) >= 2 * (KEYS - 1))

@@ -1,10 +1,10 @@
-"""The broker is killed with SIGKILL while librdkafka commits transactions, again and again.
+"""Kill the broker with SIGKILL repeatedly while librdkafka commits transactions.
 
 Each transaction writes its number to every partition. Afterwards a read_committed consumer finds a
 number everywhere or nowhere, each that was committed, none that was aborted, and no partition is
-held back by a transaction that nobody ends.
+blocked by a transaction that never ends.
 
-Where in its work a kill meets the broker is up to the machine.
+The machine decides at which point of its work the broker is killed.
 """
 
 import threading
@@ -28,7 +28,7 @@ TIMEOUT_S: Final = 60.0
 
 
 class Worker:
-    """Commits and aborts in turns, and begins anew when it is told to."""
+    """Commits and aborts in turns, and restarts on request."""
 
     def __init__(self, servers: str, name: str, stopped: threading.Event) -> None:
         self.servers = servers
@@ -60,7 +60,7 @@ class Worker:
                 producer.purge()
 
     def _transact(self, producer: Producer, name: str, *, commit: bool) -> None:
-        # Until it is known how it ended, nobody knows.
+        # The outcome is unknown until the commit or abort has returned.
         outcome = self.unknown
         try:
             producer.begin_transaction()

@@ -105,7 +105,7 @@ def test_a_cut_at_any_operation_leaves_all_or_nothing(
 
 @pytest.mark.parametrize("bumping", [True, False], ids=["v2", "v0"])
 def test_who_asks_again_after_the_crash_gets_the_end_that_was_asked_for(*, bumping: bool) -> None:
-    """The client does not know whether its EndTxn came, and sends it again until it is told."""
+    """The client does not know whether its EndTxn arrived, and sends it again until it gets an answer."""
     for cut in range(operations_of(bumping=bumping, commit=True) + 1):
         broker = opened()
         producer = begin(broker, bumping=bumping)
@@ -152,10 +152,10 @@ def begun(cut: int | None) -> tuple[CrashBroker, TransactionalProducer, int]:
 def test_a_batch_without_the_record_of_its_transaction_does_not_hang_and_is_not_lost(
     caplog: pytest.LogCaptureFixture, *, retried: bool
 ) -> None:
-    """Both are of one round, in two files: a crash may keep the one and not the other.
+    """Both are written in one round, to two files: a crash may keep only one of them.
 
-    A producer that lives on sends the batch again, and is told that it is there already: then it
-    must be in the transaction. It was aborted by the start, once, and the retry was lost.
+    A living producer sends the batch again and learns that it is already written: then it must be in
+    the transaction. The start used to abort the transaction, and the retry was lost.
     """
     caplog.set_level(logging.INFO, logger="duolog.broker.transactions.transaction_recovery")
     broker, producer, count = begun(None)

@@ -1,8 +1,8 @@
-"""An upgrade between two processes, and SIGKILL of the new one, of the old one, or of both, at each stage of the swap.
+"""Upgrade between two processes, and kill the new one, the old one, or both at each stage of the swap.
 
-The old process runs, the new one rebuilds a store beside it and takes its place. Whoever is killed,
-and whenever: the next start of the new topology ends with the results and the state of an
-undisturbed run; exactly once, each result is there once.
+The old process runs while the new one rebuilds a store and then replaces it. After any kill at any
+stage, the next start of the new topology ends with the results and the state of an undisturbed
+run; with exactly once, each result exists once.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ Victim = Literal["new", "old", "both"]
 
 
 class Upgrade:
-    """One application on a broker of its own, its two processes, and orders that go on coming."""
+    """One application on a broker of its own, its two processes, and a continuous flow of orders."""
 
     def __init__(self, servers: str, directory: Path, settings: list[str]) -> None:
         self.servers, self.data, self.settings = servers, directory / "data", settings
@@ -105,7 +105,7 @@ class Upgrade:
         return any((self.checkpoint / spark_dir / "commits").glob("[0-9]*"))
 
     def counts(self) -> dict[str, list[int]]:
-        """Return all counts of each item that were told, in their order."""
+        """Return all counts that were emitted for each item, in order."""
         found: dict[str, list[int]] = {}
         for record in self.client.read("by_item"):
             found.setdefault(record.key_text or "", []).append(json.loads(record.value or b"")["n"])
@@ -130,7 +130,7 @@ STAGES: Final[dict[str, Callable[[Upgrade], bool]]] = {
     "the new one has planned": lambda of: (of.checkpoint / "spark-2/offsets/0").exists(),
     "the new one has committed": lambda of: of.committed("spark-2"),
 }
-"""What stands on the disk, or who has ended, in the order in which it comes."""
+"""The stages: files on the disk or processes that have ended, in the order in which they occur."""
 BEFORE_THE_END_OF_THE_OLD_ONE: Final = tuple(STAGES)[:4]
 
 
@@ -145,7 +145,7 @@ def upgrade(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Upgrade]
 
 
 def struck(upgrade: Upgrade, stage: str, victim: Victim) -> None:
-    """Kill somebody at a stage, and upgrade once more."""
+    """Kill a process at a stage, and upgrade again."""
     upgrade.order(100)
     upgrade.start("old")
     upgrade.wait_for(lambda: upgrade.committed("spark"))

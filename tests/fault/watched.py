@@ -1,14 +1,14 @@
-"""Topologies that do by time what no record makes them do: a processor with both kinds of schedules; windows that close idle.
+"""Topologies with time-driven steps: a processor with both kinds of schedules, and windows that close when idle.
 
-    in ─▶ watching ┬▶ counts     each record: how many of its key there are, the JVM beside which it was counted, and whether the
-                   │             processor knew better than its store
+        in ─▶ watching ┬▶ counts     each record: the number of records of its key, the JVM of the process that counted it, and
+                                      │             whether the processor's in-memory count differed from its store
                    ├▶ times      each ten seconds of a task's stream time
                    └▶ clock      by the wall clock: how many keys a task has
 
     in ─▶ windows of ten seconds, on close, of each key
 
-What the processor holds in itself is right only where it was called with all of its task's records,
-in their order.
+The processor's in-memory counts are right only if it was called with all records of its task, in
+order.
 """
 
 import datetime as dt
