@@ -1,4 +1,4 @@
-"""How an aggregate stores its rows, and when it emits results."""
+"""Settings of an aggregate: its store, its windows, and when it emits results."""
 
 from dataclasses import dataclass, replace
 from typing import Final, Self

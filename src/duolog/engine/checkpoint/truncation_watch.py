@@ -29,17 +29,16 @@ _SHOWN_MAX: Final = 5
 
 @dataclass(slots=True)
 class TruncationWatch:
-    """The logs of one application: those of its sources and of its internal topics.
-
-    `internal` is the partition counts of its changelogs; `anew` is the hint for rewriting them.
-    """
+    """Detects truncated logs of one application: of its source topics and internal topics."""
 
     topics: TopicReader
     directory: Path
     internal: Mapping[str, int] = field(default_factory=dict)
+    """The number of partitions of each changelog."""
     anew: str = ""
+    """The hint that describes how to rewrite changelogs."""
     glance_s: float = GLANCE_S
-    """How long the checks of a running query wait for a broker."""
+    """The timeout of the broker requests that check a running query."""
     _kept: Marks | None = None
     """The content of the file; None before it was read."""
     _read: Marks = NOTHING

@@ -68,7 +68,7 @@ class TaskMetrics:
     stream_time_ms: int | None
     """The greatest timestamp so far, in ms since 1970; None before the first record."""
     lateness_sum_ms: int
-    """The sum of how far records were behind stream time on arrival."""
+    """The sum of the lateness of all records: stream time on arrival minus timestamp."""
     lateness_max_ms: int
     nodes: tuple[NodeMetrics, ...] = ()
     stores: tuple[StoreMetrics, ...] = ()

@@ -1,8 +1,8 @@
-"""Upgrade one application to a plan: find the changes, rebuild what is necessary, and switch.
+"""Upgrade one application to a plan in three steps.
 
-find      compares; changes nothing
-beside    rebuilds stores while the application runs, and makes it stop
-settle    with the checkpoint claimed: reads the rest, and replaces the one file
+1. `find` compares the plan with the checkpoint and changes nothing.
+2. Stores that cannot be kept are rebuilt while the application runs; then it is stopped.
+3. `settle` claims the checkpoint, reads the remaining records, and replaces one file.
 """
 
 import contextlib

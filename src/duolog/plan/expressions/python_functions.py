@@ -28,7 +28,7 @@ Takes = Literal["values", "arrow", "pandas"]
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """How an asynchronous look-up is called: many calls at a time, with retries."""
+    """Settings of an asynchronous look-up: concurrent calls, timeout and retries."""
 
     limit: int = 100
     timeout_ms: int = 10_000
@@ -39,7 +39,7 @@ class Lookups:
 
     @property
     def tries_ms(self) -> int:
-        """The longest duration of a look-up, with all retries and pauses."""
+        """The maximum duration of a look-up, including all retries and pauses."""
         pauses = (1 << self.retries) - 1
         return (self.retries + 1) * self.timeout_ms + self.pause_ms * pauses
 

@@ -179,13 +179,13 @@ class AggregateNode(Node):
 
     @property
     def lost_ms(self) -> int | None:
-        """How much earlier than the last window a result's window may start; None: no limit."""
+        """The maximum age of an emitted window, relative to the last window; None: no limit."""
         by_time = isinstance(self.windows, FixedWindows)
         return self.kept_ms if self.loses and self.emits_on_close and by_time else None
 
     @property
     def longer_ms(self) -> int:
-        """How much longer rows of windows are stored than required."""
+        """The time for which rows of windows are stored longer than necessary."""
         if self.windows is None or self.retention_ms is None:
             return 0
         # Open sessions include the last millisecond: Kafka Streams stores one millisecond less.

@@ -20,8 +20,8 @@ class Explode(Node):
     value, is dropped; with `outer` it is emitted once, with nulls for the elements (and a null
     value as it is).
 
-    ARRAYs in `beside` are exploded in parallel, each into a column of its own: the number of
-    records is the length of the longest, and the columns of shorter ones are filled with nulls.
+    Further ARRAYs can be exploded in parallel, each into a column of its own: the number of records
+    is the length of the longest, and the columns of shorter ones are filled with nulls.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Explode(Node):
     into: tuple[str, ...]
     outer: bool = False
     beside: tuple[Expression, ...] = ()
+    """The ARRAYs that are exploded in parallel with `of`."""
     is_table: ClassVar[bool] = False
     may_drop: ClassVar[bool] = True
 

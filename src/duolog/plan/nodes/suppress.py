@@ -69,7 +69,7 @@ class Suppress(Node):
 
     @property
     def delay_ms(self) -> int:
-        """How long a row is buffered, or how long after the end of its window it is emitted."""
+        """The time for which a row is buffered, or the delay of a result after its window's end."""
         if self.time_limit_ms is not None:
             return self.time_limit_ms
         return max(windows.closes_after_ms for windows in self.windows)

@@ -52,14 +52,14 @@ class JoinWindow:
 
     @property
     def kept_ms(self) -> int:
-        """How long a record is stored, in stream time: until no timely record can match it."""
+        """The stream time for which a record is stored: until no timely record can match it."""
         if self.again:
             return self.size_ms + self.grace_ms
         return max(self.size_ms, self.before_ms + 1, self.after_ms + 1) + self.grace_ms
 
     @property
     def waits_ms(self) -> int:
-        """How far stream time must pass a window's end for its record to be emitted unmatched."""
+        """The stream time after the end of a window at which its record is emitted unmatched."""
         return 0 if self.again else self.grace_ms
 
     @property

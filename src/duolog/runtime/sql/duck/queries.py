@@ -38,15 +38,13 @@ _METADATA: Final[Mapping[str, Type]] = {
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """Column of a source's rows, named `c0`, `c1`, … in order.
-
-    Metadata (`beside`) is not part of *.
-    """
+    """Column of a source's rows, named `c0`, `c1`, … in order."""
 
     name: str
     type: Type
     key: bool = False
     beside: bool = False
+    """True for metadata, which is not part of *."""
 
 
 def source_columns(source: SourceInfo) -> tuple[SourceColumn, ...]:
