@@ -19,7 +19,7 @@ public final class Masks {
   /**
    * Masks characters by kind: each mask is one character, or null to keep the original.
    *
-   * @param which LEFT and RIGHT mask so many characters, KEEP_LEFT and KEEP_RIGHT all but so many
+   * @param which LEFT and RIGHT mask {@code count} characters, KEEP_LEFT and KEEP_RIGHT all others
    */
   public static UTF8String mask(
       UTF8String text,

@@ -9,7 +9,8 @@ import org.duolog.kernel.task.NodeContext;
 import org.duolog.kernel.task.Operands;
 
 /**
- * Computes new value columns; a null value stays null. Of a table, both sides of a change.
+ * Computes new value columns; a null value stays null. For a table, both the old and the new value
+ * of a change are computed.
  *
  * <p>Source: Kafka Streams KStreamMapValues, KTableMapValues; ksqlDB's SELECT for null values.
  */

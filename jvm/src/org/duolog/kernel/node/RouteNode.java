@@ -12,11 +12,11 @@ import org.duolog.kernel.task.Operands;
 /**
  * Sends records to the next sub-topology, under a new key or their own.
  *
- * <p>With a new key, a record without a value or with a null in its new key is dropped. Of a table,
- * the old value is sent to its old key, then the new value to its new key; if both keys are equal,
- * one change has both. Versions that are not the latest of their key are ignored. A record of a
- * stream may be sent to the task of another partition than that of its key. Source: Kafka Streams
- * KTableRepartitionMap, KIP-904, Repartitioned.
+ * <p>With a new key, a record without a value or with a null in its new key is dropped. For a
+ * table, the old value is sent to its old key, then the new value to its new key; if both keys are
+ * equal, one change has both values. Versions that are not the latest of their key are ignored. A
+ * record of a stream may be sent to another task than that of its key's partition. Source: Kafka
+ * Streams KTableRepartitionMap, KIP-904, Repartitioned.
  */
 final class RouteNode extends Node {
   private static final long serialVersionUID = 1L;

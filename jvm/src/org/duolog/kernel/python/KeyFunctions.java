@@ -30,10 +30,10 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Partition numbers that functions of the process which started the query return for keys.
+ * Partition numbers of keys, computed by functions of the process that started the query.
  *
- * <pre>  task: ofKey waits      the process: take, call each, tell
- * </pre>
+ * <p>A task waits in {@code ofKey}. The process takes the keys, calls the function of each, and
+ * returns the numbers.
  *
  * <p>A stop can interrupt the expression that calls a function. This throws an {@code Error} and
  * not an {@code Exception}, which would be attributed to the record.

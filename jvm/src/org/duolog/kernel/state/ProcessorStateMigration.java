@@ -28,9 +28,10 @@ import org.duolog.kernel.record.StoredRow;
  *     a name                           dropped: processors are created again
  * </pre>
  *
- * <p>A schedule is due at the earliest of its times: for keys of a task that was behind, that time
- * is still to come; if several pass at once there is one call. Schedules that all tasks have
- * cancelled stay cancelled; those that differ start as init defines them.
+ * <p>A schedule is due at the earliest of its times in all tasks, so that keys of a task with an
+ * earlier stream time do not miss a call; if several times pass at once there is one call.
+ * Schedules that all tasks have cancelled stay cancelled; those that differ start as init defines
+ * them.
  *
  * <p>Source: {@code functions/processors/stores.py}, {@code schedules.py}, which write it.
  */

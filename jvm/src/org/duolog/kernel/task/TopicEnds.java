@@ -38,8 +38,8 @@ final class TopicEnds {
   }
 
   /**
-   * Whether a record exists in the range from {@code start} to {@code end}: the end of a
-   * transaction is none.
+   * Returns true if the range from {@code start} to {@code end} has a record; transaction markers
+   * do not count.
    */
   synchronized boolean holdsRecord(TopicPartition partition, long start, long end) {
     consumer.assign(List.of(partition));

@@ -66,7 +66,7 @@ public final class Level extends StatefulProcessor<Long, Envelope, Envelope> {
   private transient TaskContext context;
   private transient Map<String, MapState<byte[], byte[]>> states;
 
-  /** Where it is told that a record was processed; null if no record waits for that. */
+  /** Counts sent and processed records; null if records do not wait for each other. */
   private transient StartOrder order;
 
   Level(

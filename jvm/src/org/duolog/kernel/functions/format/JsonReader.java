@@ -39,8 +39,8 @@ public final class JsonReader implements Serializable {
           // hash collisions.
           .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
           .disable(JsonFactory.Feature.FAIL_ON_SYMBOL_HASH_OVERFLOW)
-          // Jackson's default has one pool for each thread, and Spark's tasks have so many threads
-          // that a look-up is expensive.
+          // Jackson's default keeps one pool per thread. Spark's tasks have many threads, which
+          // makes the look-up expensive.
           .recyclerPool(JsonRecyclerPools.newConcurrentDequePool())
           .streamReadConstraints(
               StreamReadConstraints.builder()
