@@ -3,7 +3,7 @@
     strike ─▶ start, armed at a point ─▶ point reached, or some time ─▶ SIGKILL of one of: the JVM ·
     Python · both · the broker,
                  ▲                                                              │              an executor, a worker of a cluster
-                                  └── SIGKILL of both, once it has recovered by itself ◀─────────┘
+                 └── SIGKILL of both, once it has recovered by itself ◀─────────┘
 
 Between two strikes nothing runs: committed readers then see the results of the last epoch. With
 exactly once, all results cover the same events, each once. On a cluster, a counted epoch may be

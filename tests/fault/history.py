@@ -5,18 +5,18 @@
                                                 └─ branches  the last row of each branch
 
 This module knows nothing of Duolog, of Kafka or of how something was written: it takes events and
-results, and returns anomalies as text, the first one first. `test_history.py` has a bad history for
-each kind.
+results, and returns anomalies as text, the first one first. `test_history.py` has a bad history for each
+kind.
 
     kind            what it is
-        missing         an event without its result, a skipped count, a missing last row
+    missing         an event without its result, a skipped count, a missing last row
     duplicate       a result twice
     invented        a result of no event
-        wrong           a result of an event that differs from the expected one
+    wrong           a result of an event that differs from the expected one
     out of order    results of one input partition, or counts of one account, that go back
     split           results of one key in two partitions
-        disagreement    two sinks that were written together contain different events
-        went back       an epoch that is lower than one that was seen before
+    disagreement    two sinks that were written together contain different events
+    went back       an epoch that is lower than one that was seen before
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """Topologies with time-driven steps: a processor with both kinds of schedules, and windows that close when idle.
 
-        in ─▶ watching ┬▶ counts     each record: the number of records of its key, the JVM of the process that counted it, and
-                                      │             whether the processor's in-memory count differed from its store
+    in ─▶ watching ┬▶ counts     each record: the number of records of its key, the JVM of the process that counted it, and
+                   │             whether the processor's in-memory count differed from its store
                    ├▶ times      each ten seconds of a task's stream time
                    └▶ clock      by the wall clock: how many keys a task has
 
