@@ -97,7 +97,7 @@ def test_a_signal_is_handled_while_the_lock_of_the_event_is_held() -> None:
 def test_a_signal_in_a_callback_ends_the_event_loop(
     number: signal.Signals, ends_by: type[BaseException]
 ) -> None:
-    """The prompt of the shell took a SIGTERM that came while it drew for a failure of its own, and went on."""
+    """The shell's prompt used to treat a SIGTERM during drawing as its own failure, and kept running."""
 
     async def prompt() -> None:
         asyncio.get_running_loop().call_soon(signal.raise_signal, number)

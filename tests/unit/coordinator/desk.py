@@ -41,10 +41,10 @@ def _transaction(outcome: Outcome) -> OffsetsTransaction | None:
 
 
 class Desk:
-    """What a broker does for a coordinator; replies land in `inbox` under the name they went to.
+    """The part of a broker that serves a coordinator; replies are put in `inbox` by the name of their request.
 
-    `durable` set to False holds records back until `flush`. A request returns its reply, or None
-    while it is parked.
+    `durable` set to False delays the sync of records until `flush`. A request returns its reply, or
+    None while it is parked.
     """
 
     def __init__(self, settings: GroupSettings | None = None) -> None:

@@ -236,7 +236,7 @@ def test_a_delayed_first_rebalance_takes_all_who_come_in_time(
     desk.advance(2_000)
     assert desk.join("b") is None
 
-    desk.tick(1_000)  # Somebody was added: it waits once more.
+    desk.tick(1_000)  # A member was added: the delay is extended.
     assert "a" not in desk.inbox
     desk.tick(3_000)
 

@@ -241,7 +241,7 @@ def test_the_new_id_of_a_static_member_that_came_back_survives_a_restart(desk: D
 
 
 def test_a_group_whose_only_member_never_synced_is_empty_and_of_its_protocol(desk: Desk) -> None:
-    """Found beside Kafka: the group was forgotten while its first record was on its way."""
+    """Found by comparison with Kafka: the group was deleted before its first record was written."""
     desk.join("a", rebalance_timeout_ms=1_000)
     desk.durable = False
     desk.tick(1_000)

@@ -181,7 +181,7 @@ def test_offsets_of_an_open_transaction_do_not_expire(desk: Desk) -> None:
 
 
 def test_the_record_of_a_group_stays_while_a_transaction_has_offsets_of_it(desk: Desk) -> None:
-    """After a restart the group was one of nobody, whose offsets expire by other rules."""
+    """After a restart the group had no owner, and its offsets expired by other rules."""
     member = desk.stable()
     desk.leave(LeavingMember(member.member_id))
     desk.commit_in_transaction(P, 5)

@@ -126,7 +126,7 @@ def test_a_flipped_bit_in_a_small_file_is_refused_or_changes_nothing(clean: bool
 
             try:
                 found = facts(disk)
-            except DamagedFile as error:  # The broker reads it, and is told.
+            except DamagedFile as error:  # The broker reads the file, and gets this error.
                 found = {"start": error.message}
             for what, value in found.items():
                 refused = isinstance(value, str) and path in value

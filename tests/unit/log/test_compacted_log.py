@@ -1,4 +1,4 @@
-"""A log with holes: every way to look for an offset, and what happens beside a swap."""
+"""A compacted log with gaps: every kind of offset lookup, and reads during a swap of segments."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What was acknowledged and is damaged later is refused, and never skipped in silence."""
+"""Acknowledged data that is damaged later is refused, and never skipped silently."""
 
 from collections.abc import Callable
 from pathlib import Path

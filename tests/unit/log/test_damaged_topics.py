@@ -101,7 +101,7 @@ def test_its_name_and_its_place_are_kept() -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_it_is_served_again_when_its_description_is_mended(*, clean: bool) -> None:
-    """A start behind a clean stop took the tail that the kill had torn for lost records."""
+    """A start after a clean stop used to treat the tail that the kill had torn as lost records."""
     disk, directory = used(clean=clean)
     if not clean:
         disk = disk.kill()
@@ -134,7 +134,7 @@ def test_a_directory_of_an_older_duolog_gets_its_names() -> None:
 
 
 def test_without_a_name_the_start_is_refused() -> None:
-    """It could be the topic of the committed offsets, which would be made anew."""
+    """It could be the topic of the committed offsets, which would be created again without its content."""
     disk, directory = used()
     disk.remove(f"{directory}/name=orders")
     disk.open(f"{directory}/topic").truncate(0)

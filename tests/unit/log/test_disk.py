@@ -1,4 +1,4 @@
-"""What every disk must do, and what the one in memory may forget."""
+"""Guarantees of every disk, and the data that the in-memory disk may lose in a crash."""
 
 import errno
 from pathlib import Path

@@ -35,7 +35,7 @@ def test_an_epoch_that_began_at_the_end_of_a_log_goes_with_what_was_cut() -> Non
 
 
 def test_epochs_below_the_log_start_are_forgotten() -> None:
-    """A reader at an old epoch is told the log start, as Kafka does."""
+    """A reader at an old epoch gets the log start, as in Kafka."""
     epochs = epochs_of((1, 0), (3, 50), (4, 80))
 
     epochs.advance_to(60)

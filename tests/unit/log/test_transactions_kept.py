@@ -1,4 +1,4 @@
-"""What a start knows of transactions and producers, and what goes with deleted segments."""
+"""A start recovers transactions and producers, and deleted segments take their indexes with them."""
 
 from typing import Final
 

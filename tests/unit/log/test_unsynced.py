@@ -1,4 +1,4 @@
-"""What a log gives to the group commit is known nowhere else: no error on the way may lose it."""
+"""Only the group commit knows the data that a log has passed to it: no error on the way may lose it."""
 
 import errno
 from collections.abc import Callable

@@ -82,7 +82,7 @@ def test_what_is_installed_in_the_same_directory_stays_as_it_is(directory: Path)
 def test_an_error_in_an_imported_module_is_reported_with_its_line_and_watched(
     directory: Path,
 ) -> None:
-    """It was told with the line of the helper and the name of the main file."""
+    """The error used to name the line of the helper with the file name of the main file."""
     helper = written(directory / "helper_of_the_test.py", "x = 1\nTARGET = (")
     file = TopologyFile(
         written(directory / "app.py", USES_HELPER.format(helper="helper_of_the_test"))

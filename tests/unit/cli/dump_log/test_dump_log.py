@@ -37,7 +37,7 @@ def append(log: PartitionLog, *records: Record, **more: Any) -> None:
 
 
 def run(*arguments: object) -> Result:
-    # Click returns what the command returns only to who does not stand alone.
+    # Click returns the command's result only with standalone_mode=False.
     result = CliRunner().invoke(dump_log, list(map(str, arguments)), standalone_mode=False)
     if result.exception:
         raise result.exception

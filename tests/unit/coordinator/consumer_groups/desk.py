@@ -73,7 +73,7 @@ class Member:
     owned: Assignment = field(default_factory=dict)
 
     def beat(self, **changes: Any) -> HeartbeatReply:
-        """Send what a client sends, and take what it is told."""
+        """Send a client's heartbeat, and apply the reply."""
         joining = self.epoch == 0
         fields: dict[str, Any] = {
             "member_id": self.member_id,
@@ -105,7 +105,7 @@ class Member:
 
 
 class ConsumerDesk:
-    """What a broker does for groups of the new protocol."""
+    """The part of a broker that serves groups of the new protocol."""
 
     def __init__(self, settings: ConsumerGroupSettings | None = None, **partitions: int) -> None:
         self.settings = settings or ConsumerGroupSettings()
@@ -161,7 +161,7 @@ class ConsumerDesk:
             group.restore(self.now)
 
     def settle(self, *members: Member) -> None:
-        """Let everybody send heartbeats until nothing moves any more."""
+        """Let all members send heartbeats until the group is stable."""
         for _ in range(20):
             before = len(self.log)
             for member in members:

@@ -1,4 +1,4 @@
-"""What the two assignors give to whom."""
+"""The two assignors distribute partitions among members."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""What time does to a group, and what a restart leaves of it."""
+"""Groups handle timeouts of members, and restarts of the broker."""
 
 import pytest
 

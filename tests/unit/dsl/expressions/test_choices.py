@@ -1,4 +1,4 @@
-"""What an expression does not need is not computed, so it may fail: in both engines."""
+"""Unused operands of an expression are not computed, so they may fail: in both engines."""
 
 from typing import Final, Literal
 
@@ -13,7 +13,7 @@ ENGINES: Final = ["reference", pytest.param("kernel", marks=pytest.mark.spark)]
 Engine = Literal["reference", "kernel"]
 
 FAILS: Final = col("s").like("a\\b")
-"""Fails for each text: a backslash stands before another character."""
+"""Fails for each text: a backslash precedes another character."""
 NUMBER: Final = when(FAILS, 1.0).otherwise(2.0)
 
 NEEDED: Final[dict[str, Expr]] = {

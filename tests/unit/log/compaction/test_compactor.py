@@ -1,4 +1,4 @@
-"""What a run leaves of single batches; random logs are in `tests/property/test_compaction.py`."""
+"""A compaction run keeps, rewrites or drops single batches; random logs are in `tests/property/test_compaction.py`."""
 
 import tracemalloc
 from collections.abc import Sequence
@@ -198,7 +198,7 @@ def test_a_batch_whose_records_are_not_what_it_says_is_refused() -> None:
 
 
 def poisoned(payload: bytes, *, records: int = 1) -> bytearray:
-    """Return a batch that was sealed by somebody with other ideas of its records."""
+    """Return a sealed batch whose header does not match its records."""
     made = batch((b"k", b"v"))[:HEADER_BYTES]
     header = read_header(made)._replace(records_count=records, last_offset_delta=records - 1)
     HEADER.pack_into(made, 0, *header)

@@ -114,7 +114,7 @@ def test_tables_follow_from_the_last_rows_of_the_topics(seed: int) -> None:
     plan, tasks = grown.topology.build(), drawn.randint(1, 3)
     levels = find_levels(plan, tasks)
     assert shape_of(lower(levels, "grown", cache_bytes_max=0), Names.of(levels))["stores"]
-    # With a record cache, a join by key tells of rows that the cache never does, as in Kafka
+    # With a record cache, a join by key emits rows that the cache never emits, as in Kafka
     # Streams.
     by_key = any(isinstance(node, TableJoin) for node in plan.nodes)
     evaluator = ReferenceEvaluator(plan, tasks=tasks, cache=drawn.random() < 0.5 and not by_key)

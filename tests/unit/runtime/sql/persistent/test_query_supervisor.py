@@ -242,7 +242,7 @@ def test_a_recreated_query_has_no_state_of_the_dropped_one(
 
 
 class SlowStarter(FakeStarter):
-    """Starts none before so many are at it."""
+    """Delays every start until the given number of starts run at the same time."""
 
     def __init__(self, together: int) -> None:
         super().__init__()
