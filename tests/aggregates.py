@@ -1,4 +1,4 @@
-"""Records of groups, what is aggregated of them, and what that must give: computed anew from what is there."""
+"""Records of groups, aggregates of them, and the expected results, computed from all present records."""
 
 import math
 import statistics

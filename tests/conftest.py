@@ -61,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
     profile = "deep" if config.getoption("--deep") else "quick"
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
     os.environ.update(_JVM_OPTIONS)
-    # Whoever runs in the background ignores it, and hands that on to the programs that tests
+    # A background process ignores SIGINT, and passes that on to the programs that tests
     # interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     deep_run.register(config)
@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Failures:
-    """Tells of a failure when it comes: of a long run nobody waits for the end to mend the first."""
+    """Report each failure immediately, so that you can fix it before a long run ends."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -118,10 +118,10 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Make all fixtures anew behind a test whose time limit has struck, if a JVM runs.
+    """Set up all fixtures again after a test that exceeded its time limit, if a JVM runs.
 
-    A limit that strikes inside a call into the JVM leaves the call's answer in the connection,
-    where the next call would take it for its own.
+    A timeout inside a call into the JVM leaves the call's answer in the connection, where the next
+    call would read it as its own answer.
     """
     if item.stash.get(_STRUCK, False) and _kill_jvm():
         item.session._setupstate.teardown_exact(None)  # noqa: SLF001 - what its last test does
@@ -130,7 +130,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 def _kill_jvm() -> bool:
     """Kill the JVM of this process; return whether there was one."""
     opened: Any = sys.modules.get("duolog.engine.spark.session")
-    running = opened and opened._running  # noqa: SLF001 - whoever opened it
+    running = opened and opened._running  # noqa: SLF001 - opened by any test
     if not running:
         return False
     running.java_process.kill()

@@ -1,12 +1,12 @@
 """Run one part of the deep tests (`scripts/test --deep --part 3/8`), and note in the table that it passed.
 
     only tests marked deep run, of them those of the part (`scripts/lib/deep_parts.py`)
-    a part that was cut goes on     tests that have passed at this commit do not run again; --from-start runs all
+    a part that was cut continues   tests that have passed at this commit do not run again; --from-start runs all
     the part has passed             when each of its tests has, at one commit, in however many runs
     a tree with changes             runs all of the part, and notes nothing
 
-What has passed stands in `.pytest_cache/deep/COMMIT/PART.jsonl`, a line for each test, written as
-soon as it is known.
+`.pytest_cache/deep/COMMIT/PART.jsonl` lists the tests that have passed, one per line, written as
+soon as a test passes.
 """
 
 import datetime as dt
@@ -160,7 +160,7 @@ class _Run:
         terminalreporter.write_line(self._end(terminalreporter))
 
     def _end(self, reporter: pytest.TerminalReporter) -> str:
-        """Note what is to be kept; return what to tell."""
+        """Record the results; return the message to print."""
         for report in reporter.stats.get("flaky", ()):
             seconds = round(self._seconds_of[report.nodeid], 1)
             self._note.add({"test": report.nodeid, "seconds": seconds})
@@ -188,7 +188,7 @@ class _Run:
             tests=len(tests),
         )
         seconds_of = {test: self._note.seconds_of[test] for test in tests}
-        # Read anew: another part may have passed meanwhile.
+        # Read the file again: another part may have passed meanwhile.
         Parts.read().after(self._part, entry, seconds_of).write()
         return f"{name}: passed at {entry['commit']}; commit {FILE.relative_to(_ROOT)}"
 

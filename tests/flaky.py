@@ -32,7 +32,7 @@ _PASSED: Final = re.compile(r"\b[1-9]\d* passed\b")
 
 @dataclass(frozen=True)
 class SecondRun:
-    """What came of a test that ran by itself."""
+    """The result of a test that ran again by itself."""
 
     passed: bool
     output: str

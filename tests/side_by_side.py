@@ -1,20 +1,21 @@
-"""Which tests stay together when processes share them, and which begin first.
+"""Group tests that share a process, and rank the groups that start first.
 
-    Kafka Streams as the judge             what uses it stays in one process, which starts its JVM once
-    a JVM with a broker beside it          so do these, in a JVM of their own, and in another one those whose state
-                                           moves: exactly once, changelogs, restores, upgrades,
-                                           other numbers of tasks
-    a JVM alone                            so do these: each takes minutes, and none a third of the whole
-    a real Kafka                           so do these
+    Kafka Streams as the judge             these share one process, which starts its JVM once
+    a JVM with a broker                    these share a process and its JVM; those whose state moves
+                                           share another one: exactly once, changelogs, restores,
+                                           upgrades, other numbers of tasks
+    a JVM alone                            share a process: each takes minutes, and none a third of the whole
+    a real Kafka                           share a process
     a fixture of a file                    the file stays together
-    programs of a test's own, a minute each    every test for itself
+    programs started by a test             each test is a group; each takes a minute
     all else                               the file stays together
 
-Tests that stay together are a chain: three processes share two cores, so a chain takes half again
-its processor time. All with a JVM and a broker have 900 s of it, and held up a run of 15 minutes;
-in two chains they do not.
+Tests that share a process run one after the other: three processes share two cores, so such a
+group takes half again its processor time. All tests with a JVM and a broker take 900 s of it, and
+delayed a run of 15 minutes; in two groups they do not.
 
-Read off the text of the files, because the process that hands out tests collects none.
+The text of each file decides its group, because the process that distributes tests does not
+collect them.
 """
 
 import re
@@ -49,11 +50,11 @@ class Scheduler(LoadScopeScheduling):  # type: ignore[misc] # xdist publishes no
         return group_of(nodeid)
 
     def remove_node(self, node: WorkerController) -> str | None:
-        """Hand what a crashed process had left to the others; return the test that it crashed in.
+        """Give the remaining tests of a crashed process to the others; return the test that it crashed in.
 
-        That test has failed, and does not run again beside others. Groups that were done are not
-        handed on: xdist hands them on, too, and waits forever for the process that gets one, which
-        has nothing to run and reports nothing.
+        That test has failed, and does not run again alongside others. Completed groups are not passed
+        on: xdist passes them on, too, and waits forever for the process that gets one, because it has
+        nothing to run and reports nothing.
         """
         workload: dict[str, dict[str, bool]] = self.assigned_work.pop(node)
         open_tests = [
@@ -89,7 +90,7 @@ def rank(nodeid: str) -> int:
 
 @cache
 def _group_of_file(path: str) -> str | None:
-    """Return the group of a file's tests, None where each is one by itself."""
+    """Return the group of a file's tests, or None if each test is its own group."""
     file = _ROOT / path
     text = file.read_text() if file.is_file() else ""
     for name, patterns in _SHARED.items():

@@ -16,7 +16,7 @@ compressions = st.sampled_from(list(Compression))
 
 @st.composite
 def records(draw: st.DrawFn) -> Record:
-    """One record; its offset is set by whoever encodes it."""
+    """One record; the encoder sets its offset."""
     return Record(0, draw(timestamps), draw(payloads), draw(payloads), draw(headers))
 
 
@@ -25,7 +25,7 @@ record_lists = st.lists(records(), min_size=1, max_size=12)
 
 @dataclass(frozen=True)
 class Append:
-    """Append a batch of so many records to a partition; idempotent ones have a producer."""
+    """Append a batch of the given number of records to a partition; idempotent ones have a producer."""
 
     partition: int
     records: int
@@ -57,7 +57,7 @@ Step = Append | Commit | AdvanceLogStart | Stop
 
 @dataclass(frozen=True)
 class Life:
-    """What a broker does until its end, and the seed of what survives that.
+    """The steps of a broker until its end, and the seed that decides which writes survive.
 
     The end is a loss of power, or the process alone is killed and finds all that it wrote.
     """

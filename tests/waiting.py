@@ -26,7 +26,7 @@ def wait_until(
 ) -> Found:
     """Call `holds` until it returns something true, and return that.
 
-    `what` names it in the failure; a function is called then, and says how things stand.
+    `what` names it in the failure; a function is called at that time, and describes the state.
     """
     end, interval_s = time.monotonic() + deadline_s, _INTERVAL_S
     while True:

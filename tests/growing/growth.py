@@ -1,11 +1,11 @@
-"""A topology that grows at random: each step takes a stream or a table that is there and makes another one of it.
+"""Grow a random topology: each step derives a stream or table from an existing one.
 
     two streams, two tables (versioned or not), a global table, a stream and a table with windowed
         keys │ grow, up to eight times: `of_streams`, `of_tables`, `of_groups` ▼
-    whatever nothing else reads goes to a topic, and some of the rest
+    unread handles are written to topics, and so are some of the others
 
-Each source is keyed by a text, with a text and a number as value. What the DSL refuses is no step.
-What Kafka Streams does otherwise on purpose is left out here, each time with the reason
+Each source is keyed by a text, with a text and a number as value. Steps that the DSL refuses are
+not used. Deliberate differences from Kafka Streams are left out here, each with its reason
 (`conformance/streams/test_kafka_streams.py` lists them all).
 """
 
@@ -53,16 +53,16 @@ TEXTS: Final = ("x", "y", "z")
 STREAMS_OFTEN: Final = 0.6
 """How often a step is one of a stream: there are more of them."""
 TRIES: Final = 4
-"""How often a step that does not fit is chosen anew."""
+"""The number of retries for a step that does not fit."""
 HEADER: Final = "number"
 """The header that most records have."""
 
 Handle = TypeVar("Handle", Stream, Table)
 Any_ = TypeVar("Any_")
 Way = Callable[["Growth", Handle], Stream | Table | None]
-"""Makes a stream or a table of one; None where there is nothing to make, or it went to a topic."""
+"""Derives a stream or a table; returns None if nothing can be derived, or if the result went to a topic."""
 Ways = Sequence[tuple[int, Way[Handle]]]
-"""With how often each is taken, beside the others."""
+"""Ways with their relative frequencies."""
 
 _AT_THE_SOURCE: Final = (
     Source,
@@ -80,13 +80,13 @@ _CROSSING: Final = (SelectKey, GroupBy, Repartition, ForeignJoin)
 
 
 class Growth:
-    """A topology on its way.
+    """A topology that is being grown.
 
     Args:
-        rng: what chooses; each step may have its own.
-        alone: whether each record is a micro-batch of its own, without a record cache.
-        places: whether all records of a topic stand in one partition, as in Streams' driver.
-        late: whether timestamps fall within a micro-batch.
+        rng: makes the choices; each step may have its own.
+        alone: True if each record is a micro-batch of its own, without a record cache.
+        places: True if all records of a topic are in one partition, as in Streams' driver.
+        late: True if timestamps decrease within a micro-batch.
     """
 
     def __init__(self, rng: Random, *, alone: bool, places: bool, late: bool = False) -> None:
@@ -183,7 +183,7 @@ class Growth:
         return handle
 
     def maybe(self, one_of: int) -> bool:
-        """Return True once in so many times."""
+        """Return True with a probability of 1 to `one_of`."""
         return self.rng.randrange(one_of) == 0
 
     def few(self, of: Sequence[Any_], most: int, least: int = 1) -> list[Any_]:
@@ -196,14 +196,14 @@ class Growth:
     def may_meet(
         self, one: Stream | Table, other: Stream | Table, *, under_new_key: bool = False
     ) -> bool:
-        """Tell if Streams says which comes first where records of both meet, `one` under another key or not.
+        """Return True if Streams defines the order in which records of both sides meet, `one` under another key or not.
 
-        It does not of one record that comes over two internal topics, at equal times; and a table
-        that is grouped by its own key goes through one there, and through none here. What leaves on
-        close, or goes on from a record cache over an edge, comes late there, and here by its time
-        among the other records of a micro-batch. Where timestamps fall, what ends on one of two
-        ways holds up nobody there. What a record lets go that is older comes behind it there over
-        an internal topic, and here at its own time.
+        It is undefined for one record that arrives over two internal topics with equal times; and a
+        table that is grouped by its own key crosses such a topic in Streams, but not here. Rows that
+        are emitted on close, or that a record cache sends over an edge, arrive late in Streams, and
+        here by their time among the other records of a micro-batch. If timestamps decrease, records
+        that end on one of two paths delay nothing in Streams. Older rows that a record releases follow
+        it over an internal topic in Streams, and are ordered by their own time here.
         """
         late = leaves_on_close(one) or leaves_on_close(other)
         late |= _comes_from_cache(one.node) or _comes_from_cache(other.node)
@@ -229,7 +229,7 @@ class Growth:
 
     @property
     def prefix(self) -> str:
-        """What stands before the columns of the other side of a join."""
+        """Prefix of the columns of the other side of a join."""
         return f"j{self.number}_"
 
     def condition(self, handle: Stream | Table) -> Expr:
@@ -265,7 +265,7 @@ def sources_of(node: Node) -> set[str]:
 
 
 def _crossings(node: Node) -> set[Node]:
-    """Return the nodes with internal topics that `node` is behind."""
+    """Return the nodes with internal topics upstream of `node`."""
     found = {above for above in ancestors(node) if isinstance(above, _CROSSING)}
     groups = {
         above.group
@@ -289,7 +289,7 @@ def _leaves_later(crossing: Node) -> bool:
 
 
 def _comes_from_cache(node: Node) -> bool:
-    """Tell if records of `node` crossed an edge behind an aggregate."""
+    """Return True if records of `node` crossed an edge downstream of an aggregate."""
     return any(has_aggregate(parent) for one in _crossings(node) for parent in one.parents)
 
 
@@ -298,7 +298,7 @@ def has_aggregate(node: Node) -> bool:
 
 
 def changes_twice(table: Table) -> bool:
-    """Tell if one record may change a row twice: to the same row, which Streams tells of as often."""
+    """Return True if one record may change a row twice, to the same row: Streams emits it twice."""
     return any(
         isinstance(node, TableJoin) and sources_of(node.left) & sources_of(node.right)
         for node in ancestors(table.node)
@@ -321,7 +321,7 @@ def has_new_key(node: Node) -> bool:
 
 
 def leaves_on_close(records: Stream | Table) -> bool:
-    """Tell if rows are gone when they have left: nobody can look for them."""
+    """Return True if rows are deleted when they are emitted: lookups do not find them."""
     return any(
         isinstance(node, AggregateNode) and node.emits_on_close for node in ancestors(records.node)
     )
@@ -352,7 +352,7 @@ def waits(stream: Stream) -> bool:
 
 
 def is_at_the_source(node: Node) -> bool:
-    """Tell if the place of a record is that of its topic: behind a repartition topic Streams says that one's."""
+    """Return True if a record has the place of its topic: after a repartition topic Streams reports that topic's place."""
     return all(
         isinstance(above, _AT_THE_SOURCE) and not above.is_table for above in ancestors(node)
     )

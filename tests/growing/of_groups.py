@@ -1,4 +1,4 @@
-"""What is made of records in groups: aggregates of each kind, in windows of each kind."""
+"""Steps that aggregate groups of records: aggregates and windows of each kind."""
 
 from typing import Final
 
@@ -61,7 +61,7 @@ def aggregate(growth: Growth, handle: Stream | Table) -> Table | None:
     if isinstance(handle, Table) and changes_twice(handle):
         return None  # Streams takes a row back from a group that it was never in, and deletes that.
     if isinstance(handle, Table) and not growth.alone and joins_aggregates(handle):
-        return None  # What is joined twice, now and when a record cache is emptied, Streams commits twice behind an edge.
+        return None  # Streams commits a row joined twice, now and at a flush of a record cache, twice after an edge.
     grouped = _grouped(growth, handle)
     ways = [_named, _named, _named, _own]
     if any(column.name == "n" and column.type == BIGINT for column in handle.schema.value):
@@ -148,7 +148,7 @@ def _named(growth: Growth, handle: Stream | Table, grouped: Grouped) -> Table:
 
 
 def _not_in_streams(growth: Growth, handle: Stream | Table) -> list[Expr]:
-    """What the reference alone judges: the judge knows no maps, structs and sketches."""
+    """Return aggregates for the reference evaluator alone: the judge supports no maps, structs and sketches."""
     numbers, texts = columns(handle)
     text = growth.rng.choice(texts)
     results = [histogram(text), histogram(text, limit=2)]
@@ -233,10 +233,10 @@ def _is_in_streams(windows: Windows) -> bool:
 
 
 def _emit(growth: Growth, windows: Windows) -> Emit:
-    """On close where it can be: windows with an offset are told to the judge, which keeps no such results.
+    """Choose "on close" if possible: windows with an offset use the judge's own store, which keeps no such results.
 
-    Streams loses those of a window that time has passed by more than its store keeps: by months, in
-    a calendar's.
+    Streams loses results of a window if time jumps past it by more than its store's retention: by months, for
+    calendar windows.
     """
     fits = _is_in_streams(windows) and not growth.has_calendar
     return growth.rng.choice(EMITS) if fits else "on update"

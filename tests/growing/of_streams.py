@@ -1,4 +1,4 @@
-"""What is made of streams."""
+"""Steps that derive a stream or a table from a stream."""
 
 from typing import Final
 
@@ -96,7 +96,7 @@ def split(growth: Growth, stream: Stream) -> Stream:
 
 
 def merge(growth: Growth, stream: Stream) -> Stream:
-    """Of records that come at once: what a record cache, or a shuffle, lets go later, in no order that is told."""
+    """Merge streams whose records arrive at once: a record cache or a shuffle emits later, in no defined order."""
     alike = [
         other
         for other in growth.streams
@@ -149,7 +149,7 @@ def set_headers(growth: Growth, stream: Stream) -> Stream:
 
 
 def set_time(growth: Growth, stream: Stream) -> Stream | None:
-    """Where records come one by one: behind an edge they have their places by the new time here, and as before there."""
+    """Set timestamps if records arrive one by one: after an edge, the new time orders records here, but not in Streams."""
     if not growth.alone:
         return None
     numbers, _ = columns(stream)
@@ -204,7 +204,7 @@ def _has_other_bounds(stream: Stream, table: Table) -> bool:
 
 
 def _finds_the_same(growth: Growth, table: Table) -> bool:
-    """What has closed is found in Streams as long as it is in its cache; of sessions the judge keeps all rows."""
+    """Return True if lookups agree: Streams finds closed windows while they are cached; the judge keeps all session rows."""
     if table.schema.window is None:
         return True
     kinds = [node.windows for node in ancestors(table.node) if isinstance(node, AggregateNode)]
@@ -220,7 +220,7 @@ def join_global(growth: Growth, stream: Stream) -> Stream:
 
 
 def join_streams(growth: Growth, stream: Stream) -> Stream | None:
-    """Where records come one by one: of several a second level takes late results before what Streams has done by then."""
+    """Join streams if records arrive one by one: with several, a second level reads late results before Streams' other work."""
     if not growth.alone:
         return None
     types = [column.type for column in stream.schema.key]
@@ -251,10 +251,10 @@ def join_streams(growth: Growth, stream: Stream) -> Stream | None:
 
 
 def _meets_itself(stream: Stream, other: Stream) -> bool:
-    """Tell if one is a merge that holds the other: which side hears of a record first is our own.
+    """Return True if one is a merge that contains the other: the order of the two sides is then specific to Duolog.
 
-    All that reads a stream hears of it at once, before or after the merge; that matters where
-    results without a partner may be told before the other side has heard.
+    All readers of a stream receive a record at once, before or after the merge; that matters if
+    unmatched results may be emitted before the other side has received the record.
     """
     merges, others = (
         {node for node in ancestors(one.node) if isinstance(node, Merge)} for one in (stream, other)

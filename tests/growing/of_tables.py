@@ -1,4 +1,4 @@
-"""What is made of tables."""
+"""Steps that derive a table or a stream from a table."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ from growing.of_groups import aggregate
 
 
 def filter_(growth: Growth, table: Table) -> Table:
-    # Kafka Streams' filter is not told when a null value came: of tables alone.
+    # Kafka Streams' filter is not called for a null value: for tables only.
     by_time = knows_time(table) and growth.maybe(4)
     condition = row_time() % 2 == 0 if by_time else growth.condition(table)
     return table.filter_not(condition) if growth.maybe(3) else table.filter(condition)
@@ -52,7 +52,7 @@ def join(growth: Growth, table: Table) -> Table | None:
     if not _stays(growth, table):
         return None
     texts = [name for name in columns(table)[1] if name != table.schema.key[0].name]
-    # A record that changes both: which change comes first in Kafka Streams is not told.
+    # A record may change both sides: Kafka Streams does not define which change comes first.
     by_text = [
         other
         for other in growth.tables
@@ -119,10 +119,10 @@ def join_windows(growth: Growth, table: Table) -> None:
 
 
 def _is_told_twice(table: Table, other: Table) -> bool:
-    """Tell if Streams would tell a row twice of one change: a join of three, where one is behind a foreign key.
+    """Return True if Streams would emit a row twice for one change: a join of three, one of them downstream of a foreign key.
 
-    Its joins look into one store; here one of them hears of the change before the other's copy of
-    the table does.
+    Its joins read one store; here one of them receives the change before the other's copy of the
+    table does.
     """
     if not (changes_twice(table) or changes_twice(other)) or not sources(table) & sources(other):
         return False
@@ -144,10 +144,10 @@ def _is_found(growth: Growth, table: Table) -> bool:
 
 
 def _asks_in_order(growth: Growth, table: Table, other: Table) -> bool:
-    """What a record cache lets go asks by its time here, and when all else is done in Streams.
+    """Return True if lookups have the same order: rows from a record cache look up by their time here, and last in Streams.
 
-    Where timestamps fall, a newer row of Streams overtakes the answer to a deletion, and what had
-    been joined stays.
+    If timestamps decrease, a newer row of Streams overtakes the answer to a deletion, and the
+    joined row stays.
     """
     if growth.late:
         return False
@@ -155,9 +155,9 @@ def _asks_in_order(growth: Growth, table: Table, other: Table) -> bool:
 
 
 def suppress(growth: Growth, table: Table) -> None:
-    """Hold changes back, for a topic: what Streams says of old rows behind it nobody was told.
+    """Suppress changes, and write them to a topic: downstream, Streams reports old rows that were never emitted.
 
-    Its buffer knows windows of one size only: none of a calendar.
+    Its buffer supports windows of one size only: none of a calendar.
     """
     if growth.has_calendar and table.schema.window:
         return

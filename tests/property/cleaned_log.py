@@ -153,7 +153,7 @@ class CleanedLog:
 
 
 def in_small_parts(keys_max: int) -> Callable[[CompactionJob], CompactionJob]:
-    """Return a change that gives a run a map of so many keys, filled in small steps."""
+    """Return a change that gives a run a map of `keys_max` keys, filled in small steps."""
     return lambda job: replace(job, keys_max=keys_max, chunk_bytes=100, plain_bytes=100)
 
 

@@ -122,7 +122,7 @@ class DrivenCleaner:
 
     def _beside(self, work: Callable[[], None]) -> None:
         def call() -> None:
-            with suppress(OSError, DuologError):  # As on the thread: who waits was told.
+            with suppress(OSError, DuologError):  # The caller got the error.
                 work()
 
         self.steps.append(call)

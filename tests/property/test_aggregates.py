@@ -1,4 +1,4 @@
-"""Aggregates that keep values give what a computation anew gives, in whatever order records come and go."""
+"""Aggregates that keep values equal a recomputation, in any order of additions and removals."""
 
 import json
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What holds for every assignment, whoever reads whatever."""
+"""Invariants of every assignment, for any subscriptions."""
 
 from uuid import UUID
 

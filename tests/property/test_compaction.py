@@ -85,7 +85,7 @@ def test_tombstones_stay_until_their_time_is_over_and_then_go(steps: list[Step])
     log.write([Step(((b"other", b"1"),))])
     assert log.compact() is not None
 
-    # What was open then is decided now, and replaces what stood before it.
+    # Transactions that were open then are decided now, and replace earlier values.
     decided = {o: r for o, r in log.written.items() if o not in log.aborted}
     expected = last_of_each_key(decided, log.log.checkpoint.clean_offset)
     left = {o for o, r in expected.items() if r.value is not None}

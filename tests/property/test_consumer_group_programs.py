@@ -95,7 +95,7 @@ class World:
             self.seen[self.groups[GROUP].state.value] += 1
 
     def settle(self) -> None:
-        """Let everybody send heartbeats until nothing moves any more, and see who has what."""
+        """Let all members send heartbeats until the group is stable, and check who owns what."""
         self.calm = True
         for _ in range(60):
             for client in self.clients:
@@ -155,7 +155,7 @@ class World:
         return self.random.choice([None, "uniform", "range"])
 
     def quit(self) -> None:
-        """Let some clients go for ever, with a word or without one; whoever is left gets their work."""
+        """Remove some clients for good, with a leave request or without one; the others get their work."""
         for client in self.random.sample(
             self.clients, self.random.randint(0, len(self.clients) - 1)
         ):

@@ -69,7 +69,7 @@ class Client:
     member_id: str = ""
     generation: int = -1
     life: int = 0
-    """How often its group had been deleted; generations begin anew after that."""
+    """The number of deletions of its group; generations restart after each."""
     members: tuple[str, ...] = ()
     place: str = "out"
     asked: int = 0
@@ -130,7 +130,7 @@ class World:
         described = self.coordinator.describe(GROUP)
         if described is not None:
             self.seen[described.state] += 1
-            # A rebalance may wait for nobody but an id that was handed out.
+            # A rebalance without members waits only for an id that was handed out.
             if described.state != "PreparingRebalance":
                 assert bool(described.members) == (described.state != "Empty")
 
@@ -263,7 +263,7 @@ class World:
         self.now = Moment(self.now.wall_ms + ms, self.now.monotonic_ms + ms)
         self.take(self.coordinator.expire(GROUP, self.now))
         if self.random.random() < 0.05:
-            # Nobody was here for a week, as far as the wall clock says.
+            # A week without clients, by the wall clock.
             self.now = Moment(self.now.wall_ms + 8 * 24 * 3_600_000, self.now.monotonic_ms)
             outcome = self.coordinator.offsets.expire(GROUP, self.now)
             if outcome.records:

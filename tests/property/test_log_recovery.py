@@ -35,11 +35,11 @@ SETTINGS: Final[dict[str, Value]] = {
 
 
 class Broker:
-    """What a broker does with its logs, and what it has promised to clients.
+    """A broker's operations on its logs, and its promises to clients.
 
     Attributes:
         sent: for each partition, the bytes at each base offset that was ever given out.
-        acknowledged: for each partition, the base offsets that clients were told.
+        acknowledged: for each partition, the base offsets that were acknowledged to clients.
     """
 
     def __init__(self, disk: CrashDisk) -> None:
@@ -151,7 +151,7 @@ class Broker:
             check_batches(log, found)
             check_indexes(self.disk, log)
             self._check_duplicates(partition, log, found)
-            # What is not there any more was never acknowledged; its offsets are given out anew.
+            # Missing data was never acknowledged; its offsets are assigned again.
             self.sent[partition] = dict(found)
             self.acknowledged[partition] &= found.keys()
 

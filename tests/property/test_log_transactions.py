@@ -4,7 +4,7 @@ A life of one partition: producers write in transactions or without, markers com
 segments roll, records are deleted, and the power goes, or the process. A naive model keeps every
 batch in a list and works out from it, after each step, what the log must say: the last stable
 offset, the open transactions, the aborted ones of any range. At the end a consumer reads by small
-fetches and leaves out what it was told, as Kafka's clients do.
+fetches and skips aborted transactions by the index it gets, as Kafka's clients do.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -47,7 +47,7 @@ SETTINGS: Final[dict[str, Value]] = {
 
 @dataclass(frozen=True)
 class Write:
-    """A batch of a producer, or of nobody (0)."""
+    """A batch of a producer, or of no producer (0)."""
 
     producer: int
     records: int
@@ -198,7 +198,7 @@ class Model:
 
 @dataclass
 class Broker:
-    """What a broker does with the partition, next to the model of it."""
+    """A broker's operations on the partition, next to the model of it."""
 
     disk: CrashDisk
     model: Model = field(default_factory=Model)

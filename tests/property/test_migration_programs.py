@@ -228,7 +228,7 @@ class World:
         self.coordinator = self.replayed()
         for client in self.clients:
             if client.busy:
-                # It does not know what became of its request, and begins anew.
+                # It does not know the outcome of its request, and starts again.
                 client.stop()
                 client.busy = False
                 client.member_id = ""

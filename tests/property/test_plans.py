@@ -81,7 +81,7 @@ def topology(*, filter_first: bool = False, group_again: bool = False) -> Topolo
 def tables(
     built: Topology, records: list[SourceRecord], *, tasks: int, cache: bool = False, runs: int = 1
 ) -> list[dict[bytes | None, bytes]]:
-    """The final tables, with the records taken in so many micro-batches."""
+    """Return the final tables, with the records read in the given number of micro-batches."""
     evaluator = ReferenceEvaluator(built.build(), tasks=tasks, cache=cache)
     size = max(1, -(-len(records) // runs))
     written = [
@@ -123,7 +123,7 @@ def test_micro_batches_and_the_cache_never_change_the_final_tables(
 
 @given(records=inputs())
 def test_aggregates_equal_a_count_over_the_whole_history(records: list[SourceRecord]) -> None:
-    """Computed anew from all records: for each destination, flights that are known to be early."""
+    """Expected: recomputed from all records, for each destination, flights that are known to be early."""
     rows = [
         json.loads(record.value) for record in records if record.topic == "flights" and record.value
     ]

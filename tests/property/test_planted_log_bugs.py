@@ -8,7 +8,7 @@
 | the journal goes before its segments    | the same                                           |
 | the journal is not replayed             | the same                                           |
 | recovery checks no checksum             | torn batches are served                            |
-| recovery cuts no torn tail              | new batches stand behind a torn one                |
+| recovery cuts no torn tail              | new batches are written after a torn one           |
 | recovered data is not synced            | what was served is gone after the next loss        |
 | a recovery point syncs nothing          | it speaks of records that are gone                 |
 | the log start is not kept               | deleted records come back                          |

@@ -8,11 +8,11 @@
 | recovery keeps no aborted transactions       | aborted records are given out                   |
 | a recovery point saves no aborted index      | the same                                        |
 | a resumed index is forgotten                 | the same, of what lies before the point         |
-| a resumed index is not cut                   | a transaction is told twice                     |
+| a resumed index is not cut                   | a transaction is listed twice                   |
 | a marker counts before it is durable         | records whose marker a crash may take           |
-| an entry says too much is decided            | later aborted transactions are not told         |
+| an entry says too much is decided            | later aborted transactions are not listed       |
 | only the first segment's index is read       | transactions whose marker lies in a later one   |
-| a slice is told of less than it holds        | aborted records are given out                   |
+| a slice gets fewer entries than it holds     | aborted records are given out                   |
 | a marker ends no transaction                 | nothing is ever stable                          |
 | a marker notes no epoch                      | what its producer sends late is taken           |
 

@@ -4,7 +4,7 @@ Every record names its transaction. What a read_committed consumer sees at the e
 
 - a transaction whose commit was answered: all of its records, and its offset;
 - one whose abort was answered, or that its producer left: nothing;
-- one whose end nobody knows: all of it or nothing, in every partition alike;
+- one whose outcome is unknown: all of it or nothing, in every partition alike;
 - no transaction is open, in a log or in the coordinator, once its timeout has passed.
 """
 
@@ -37,7 +37,7 @@ AGAIN = {7, 14, 15, 16, 19, 51}
 
 @dataclass
 class Transaction:
-    """What one transaction wrote, and what its producer was told of its end."""
+    """The records of one transaction, and the outcome that its producer was given."""
 
     name: bytes
     partitions: set[int] = field(default_factory=set)
@@ -115,7 +115,7 @@ class World:
         self.broker.clock.advance(ms=self.random.choice([10, 1001, TIMEOUT_MS]))
 
     def die(self) -> None:
-        """A producer's process ends; the next one of its name begins anew."""
+        """End a producer's process; the next one of its name starts again."""
         worker = self.random.choice(self.workers)
         self.forget(worker)
         worker.waiting = worker.client = None
@@ -277,7 +277,7 @@ class World:
         if code == 0:
             worker.then(answer)
             return
-        # It is fenced, or its transaction was aborted for it: begin anew.
+        # It is fenced, or its transaction was aborted for it: start again.
         self.seen["refused"] += 1
         self.forget(worker)
 
