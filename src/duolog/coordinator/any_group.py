@@ -25,50 +25,50 @@ class AnyGroup(Protocol):
 
     @property
     def forgettable(self) -> bool:
-        """Return whether the group is empty and the log holds nothing of it but offsets."""
+        """Return whether the group is empty and has no records in the log except offsets."""
 
     def listed(self) -> ListedGroup:
         """Return the group's entry in ListGroups."""
 
     def check_commit(self, request: CommitRequest, step: Step) -> None:
-        """Let through what the group may commit, and take it as a sign of life.
+        """Check that the member may commit offsets, and restart its session.
 
         Raises:
             GroupError: no commit is allowed now, or not by this member.
         """
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Let through who may fetch offsets.
+        """Check that the member may fetch offsets.
 
         Raises:
             GroupError: the member is unknown, or not at this epoch.
         """
 
     def check_offset_delete(self) -> None:
-        """Let through the deletion of offsets.
+        """Check that offsets may be deleted.
 
         Raises:
             NonEmptyGroup: the group has members, and their subscriptions are unknown.
         """
 
     def check_delete(self) -> None:
-        """Let through the deletion of the group.
+        """Check that the group may be deleted.
 
         Raises:
             NonEmptyGroup: it has members.
         """
 
     def subscribes_to(self, topic: str) -> bool:
-        """Return whether a member reads the topic; its offsets stay."""
+        """Return whether a member subscribes to the topic, so that its offsets do not expire."""
 
     def retained_since_ms(self, offset: OffsetRecord) -> int | None:
-        """Return the wall time from which the retention of an offset counts; None for ever."""
+        """Return the wall time at which the retention of an offset starts; None for never."""
 
     def tombstones(self) -> list[CoordinatorRecord]:
-        """Return what removes the group from the log, without its offsets."""
+        """Return the tombstones that remove the group from the log, without its offsets."""
 
     def restore(self, now: Moment) -> None:
-        """Become what the log holds, after a restart; each session starts again."""
+        """Restore the state in the log after a restart; each session starts again."""
 
     def next_deadline_ms(self) -> int | None:
-        """Return the monotonic time at which time alone may change the group."""
+        """Return the monotonic time of the next timeout of the group."""

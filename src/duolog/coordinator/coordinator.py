@@ -124,7 +124,7 @@ class GroupCoordinator:
         return self.store.sent(step)
 
     def heartbeat(self, request: HeartbeatRequest, now: Moment) -> None:
-        """Heartbeat; returns if all is well.
+        """Heartbeat; returns if the member is still part of the generation.
 
         Raises:
             GroupError: the member must join again, or find its coordinator again.
@@ -137,7 +137,7 @@ class GroupCoordinator:
     def leave(
         self, group_id: str, leaving: Iterable[LeavingMember], now: Moment
     ) -> tuple[tuple[LeftMember, ...], Outcome]:
-        """LeaveGroup; returns what became of each member.
+        """LeaveGroup; returns the result for each member.
 
         Raises:
             GroupError: there is no such group.
@@ -202,12 +202,12 @@ class GroupCoordinator:
     # Time
 
     def next_deadline_ms(self, group_id: str) -> int | None:
-        """Return the monotonic time at which to call `expire`; None for not at all."""
+        """Return the monotonic time at which to call `expire`; None if there is no timeout."""
         group = self._groups.get(group_id)
         return None if group is None else group.next_deadline_ms()
 
     def expire(self, group_id: str, now: Moment) -> Outcome:
-        """Do what is due for one group: sessions, joins and syncs that took too long."""
+        """Handle the timeouts of one group: of sessions, joins and syncs."""
         step = Step(self._settings, now)
         group = self._groups.get(group_id)
         if isinstance(group, Group):
@@ -227,11 +227,11 @@ class GroupCoordinator:
     # The log
 
     def stage(self, outcome: Outcome) -> None:
-        """Apply those records of an outcome that count when they are on their way to the log."""
+        """Apply the records of an outcome that take effect when they are staged."""
         self.consumer.stage(outcome)
 
     def settle(self, outcome: Outcome, now: Moment) -> list[Letter]:
-        """Return the replies that may leave now that the records were replayed."""
+        """Return the replies that can be sent now that the records were replayed."""
         step = Step(self._settings, now)
         step.outcome.replies += outcome.deferred
         for group_id in _changed_groups(outcome):
@@ -243,7 +243,7 @@ class GroupCoordinator:
         return step.outcome.replies
 
     def abandon(self, outcome: Outcome, error_code: int, now: Moment, done: int = 0) -> Outcome:
-        """Refuse all who waited for records of which only the first `done` were replayed."""
+        """Fail the requests that waited for `outcome`; only `done` of its records were replayed."""
         for record in outcome.records[done:]:
             self.store.landed(record)
         step = Step(self._settings, now)
@@ -258,7 +258,7 @@ class GroupCoordinator:
         return self.store.sent(step)
 
     def _sent_or_held(self, group_id: str, outcome: Outcome, now: Moment) -> Outcome:
-        """Delay a reply that wrote nothing itself, but reports records that are not durable yet."""
+        """Delay a reply that writes no records but reports records that are not durable yet."""
         if not outcome.records and self.consumer.held.hold(group_id, outcome.deferred):
             return Outcome(outcome.replies)
         return self.store.sent(Step(self._settings, now, outcome))

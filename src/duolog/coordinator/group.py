@@ -48,13 +48,13 @@ class GroupState(Enum):
 
 @dataclass(slots=True)
 class Group:
-    """The state of one group; `rebalance`, `join`, `sync` and `leave` move it.
+    """The state of one group; `rebalance`, `join`, `sync` and `leave` change it.
 
     Args:
-        pending: ids that were handed out and not used yet, with the moment they are forgotten.
+        pending: ids that were given to members and not used yet, with the time they expire.
         pending_sync: members that have not sent SyncGroup in this generation.
-        first_rebalance: the rebalance that is being prepared began at an empty group.
-        first_rebalance_remaining_ms: how much longer the first rebalance may be put off.
+        first_rebalance: the rebalance in preparation started with an empty group.
+        first_rebalance_remaining_ms: the time by which the first rebalance may still be delayed.
         member_added: a member joined since the first rebalance was last delayed.
         topics: what the members of this generation read; None if that is not known.
         assigning: the generation whose assignment was sent to the log last.
@@ -184,7 +184,7 @@ class Group:
         return frozenset(topics)
 
     def next_deadline_ms(self) -> int | None:
-        """Return the monotonic time at which time alone may change the group."""
+        """Return the monotonic time of the next timeout of the group."""
         deadlines = [
             deadline
             for member in self.members.values()
@@ -230,7 +230,7 @@ class Group:
         )
 
     def check_commit(self, request: CommitRequest, step: Step) -> None:
-        """Let through what the group may commit, and take it as a sign of life.
+        """Check that the member may commit offsets, and restart its session.
 
         Raises:
             UnknownMemberId, FencedInstanceId, IllegalGeneration: not a member, or not any more; a
@@ -255,7 +255,7 @@ class Group:
         member.touch(step.now.monotonic_ms)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Allow every client to fetch: a classic group does not ask who it is."""
+        """Allow every client to fetch: a classic group does not check the member."""
 
     def check_offset_delete(self) -> None:
         if self.state is not GroupState.EMPTY and self.protocol_type != PROTOCOL_TYPE:
@@ -312,10 +312,10 @@ class Group:
         return GroupChange(self.group_id, record)
 
     def accept(self, record: GroupRecord, now_wall_ms: int) -> None:
-        """Take a record that the log has accepted.
+        """Apply a record that the log has accepted.
 
-        It is the leader's assignment only if the group still waits for it: a rebalance that began
-        in the meantime makes the record history.
+        It is used as the leader's assignment only if the group still waits for it: a rebalance that
+        has started in the meantime makes it obsolete.
         """
         self.persisted = record
         if self.state is GroupState.COMPLETING_REBALANCE and record.generation == self.generation:
@@ -324,7 +324,7 @@ class Group:
             self.enter(GroupState.STABLE, now_wall_ms)
 
     def restore(self, now: Moment) -> None:
-        """Become what `persisted` says, after a restart; each session starts again."""
+        """Restore the state of `persisted` after a restart; each session starts again."""
         record = self.persisted
         if record is None:
             return

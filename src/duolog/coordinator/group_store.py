@@ -1,11 +1,11 @@
-"""The groups of a broker and their committed offsets, as the log holds them, and what is in flight.
+"""The groups of a broker with their committed offsets, and the records in flight.
 
-At a start: `replay` every record and `end_transaction` for every marker of `__consumer_offsets` in
+On start: `replay` every record and `end_transaction` for every marker of `__consumer_offsets` in
 the order of the log, then `restore` to its end. Until then every request is refused with
 COORDINATOR_LOAD_IN_PROGRESS.
 
-A record is in flight from the step that made it until it is replayed or abandoned. A group is
-dropped when it holds nothing and no record of it is in flight.
+A record is in flight from the step that created it until it is replayed or abandoned. A group is
+dropped when it is empty and has no record in flight.
 
 Source: Kafka `GroupCoordinatorShard`.
 """
@@ -52,7 +52,7 @@ class GroupStore:
         self.consumer = ConsumerGroups(self.by_id, settings.consumer)
         self.offsets = OffsetStore()
         self.loading = True
-        # Records that were handed out and neither replayed nor abandoned, by group.
+        # The number of records in flight by group.
         self._in_flight: Counter[str] = Counter()
 
     # Lookups
@@ -157,7 +157,7 @@ class GroupStore:
             self.consumer.replay(record)
 
     def end_transaction(self, transaction: OffsetsTransaction, *, committed: bool) -> None:
-        """Apply a marker that the log has accepted: offsets of the transaction count, or go."""
+        """Apply a marker that the log has accepted: commit or drop the transaction's offsets."""
         for group_id in self.offsets.end_transaction(transaction, committed=committed):
             self.maybe_forget(self.by_id.get(group_id))
 
@@ -180,7 +180,7 @@ class GroupStore:
         return groups, self.offsets.durable_state()
 
     def maybe_forget(self, group: AnyGroup | None) -> None:
-        """Drop a group that holds nothing; while loading, who knows what the log holds of it?"""
+        """Drop a group without state, but not while loading: more of its records may follow."""
         if group is not None and not self.loading:
             self._forget_if_nothing(group)
 
@@ -208,7 +208,7 @@ class GroupStore:
                 self.maybe_forget(group)
             return
         if isinstance(group, ConsumerGroup) and not self.loading:
-            return  # It took the place of the classic group while this record was on its way.
+            return  # It has replaced the classic group while this record was in flight.
         if not isinstance(group, Group):
             group = self.by_id[record.group_id] = Group(record.group_id)
         if self.loading:

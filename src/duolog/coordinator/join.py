@@ -1,4 +1,4 @@
-"""JoinGroup: who may be in the next generation.
+"""JoinGroup: admits members to the next generation.
 
 Source: Kafka `GroupMetadataManager.classicGroupJoinToClassicGroup` and what it calls; KIP-345
 (static members), KIP-394 (member id required), KIP-814 (skip assignment).
@@ -30,12 +30,12 @@ from duolog.coordinator.step import Step
 
 
 def join(group: Group, request: JoinRequest, to: ReplyTo, step: Step) -> None:
-    """Let a member join: at once, when the others have joined, or not at all.
+    """Handle JoinGroup: reply at once, or after the other members have joined.
 
     Raises:
         InconsistentGroupProtocol: the member offers no protocol that all others offer.
         InvalidRequest: a name is too long to be kept.
-        UnknownMemberId, FencedInstanceId: it names a member that it is not.
+        UnknownMemberId, FencedInstanceId: its member id or instance id is not valid.
     """
     _check_texts(request)
     if not _has_room(group, request.member_id, step):

@@ -1,4 +1,4 @@
-"""LeaveGroup and Heartbeat: members that go, and members that stay."""
+"""LeaveGroup and Heartbeat of classic groups."""
 
 from collections.abc import Iterable
 
@@ -17,7 +17,7 @@ from duolog.coordinator.step import Step
 
 
 def leave(group: Group, leaving: Iterable[LeavingMember], step: Step) -> tuple[LeftMember, ...]:
-    """Take members out of the group; one rebalance for all of them."""
+    """Remove members from the group, with one rebalance for all of them."""
     left = tuple(
         LeftMember(member.member_id, member.instance_id, _leave_one(group, member, step))
         for member in leaving
@@ -28,10 +28,10 @@ def leave(group: Group, leaving: Iterable[LeavingMember], step: Step) -> tuple[L
 
 
 def heartbeat(group: Group, request: HeartbeatRequest, step: Step) -> None:
-    """Take a sign of life.
+    """Handle a heartbeat: restart the session of the member.
 
     Raises:
-        RebalanceInProgress: the member lives, and must join again.
+        RebalanceInProgress: the session is restarted, but the member must join again.
         UnknownMemberId, FencedInstanceId, IllegalGeneration: it must find its coordinator again.
     """
     member = group.member(request.member_id, request.instance_id)

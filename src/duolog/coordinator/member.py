@@ -1,4 +1,4 @@
-"""One member of a group, and what it waits for."""
+"""One member of a group and its pending requests."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ class Member:
 
     Args:
         deadline_ms: the monotonic time at which the session ends without another sign of life.
-        joining: whom to answer when the next generation begins; the member waits in JoinGroup.
-        syncing: whom to answer when the assignment is durable; the member waits in SyncGroup.
+        joining: the pending JoinGroup request, answered when the next generation starts.
+        syncing: the pending SyncGroup request, answered when the assignment is durable.
         fresh: it has no generation yet, so only its JoinGroup shows that it is alive.
     """
 
@@ -87,11 +87,11 @@ class Member:
         return next(protocol.name for protocol in self.protocols if protocol.name in candidates)
 
     def touch(self, now_ms: int) -> None:
-        """Take a sign of life."""
+        """Restart the session."""
         self.deadline_ms = now_ms + self.session_timeout_ms
 
     @property
     def session_deadline_ms(self) -> int | None:
-        """The end of the session; None while a pending request keeps the member alive."""
+        """The time at which the session expires; None while a request of the member is pending."""
         waiting = self.joining is not None or self.syncing is not None
         return None if waiting and not self.fresh else self.deadline_ms

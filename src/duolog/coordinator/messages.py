@@ -1,7 +1,7 @@
 """Inputs and outputs of the coordinator, independent of API versions.
 
-`ReplyTo` is whatever the caller wants to find its requester by. The coordinator only keeps it while
-a request is parked, and hands it back with the reply.
+`ReplyTo` is any object by which the caller identifies the request. The coordinator only stores it
+while a request is pending, and returns it with the reply.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ ReplyTo = object
 
 
 class Moment(NamedTuple):
-    """Now. `wall_ms` is the time stored in records; deadlines are in `monotonic_ms`."""
+    """The current time. Records store `wall_ms`; deadlines use `monotonic_ms`."""
 
     wall_ms: int
     monotonic_ms: int
@@ -38,7 +38,7 @@ class MemberProtocol(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinRequest:
-    """A member asks to be in the next generation.
+    """A member requests to join the next generation.
 
     Args:
         fresh_id: a random text, the coordinator's only source of new member ids.
@@ -70,7 +70,7 @@ class JoinedMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinReply:
-    """The generation that a member belongs to, and for the leader who else does."""
+    """The generation that a member belongs to and, for the leader, all its members."""
 
     error_code: int = NONE
     generation: int = -1
@@ -113,7 +113,7 @@ class SyncReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatRequest:
-    """A member says that it lives."""
+    """A member reports that it is alive."""
 
     group_id: str
     generation: int
@@ -183,7 +183,7 @@ class CommitRequest:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsReply:
-    """An error code for each partition; 0 where the offset is kept."""
+    """An error code for each partition; 0 if the offset is stored."""
 
     error_codes: dict[TopicPartition, int]
 
@@ -233,7 +233,7 @@ class DescribedGroup(NamedTuple):
 
 
 class Letter(NamedTuple):
-    """A reply and whom it is for."""
+    """A reply and the request that it answers."""
 
     to: ReplyTo
     reply: Reply
@@ -247,9 +247,9 @@ def _nothing() -> None:
 class Outcome:
     """The effects of a request or of a timer.
 
-    `replies` leave at once. `records` are appended, replayed when durable, and only then `deferred`
-    leave. With a `producer` the records are part of its transaction. `when_staged` changes what the
-    log does not hold, when the records are on their way there.
+    `replies` are sent at once. `records` are appended and replayed when they are durable; only then
+    `deferred` are sent. With a `producer`, the records are part of its transaction. `when_staged`
+    changes soft state when the records are staged.
     """
 
     replies: list[Letter] = field(default_factory=list)

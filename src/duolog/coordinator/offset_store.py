@@ -1,11 +1,11 @@
-"""All committed offsets: those that count, and those that wait for the end of a transaction.
+"""All committed offsets: the valid ones, and those pending in an open transaction.
 
     OffsetCommit ──replay──▶ durable
     TxnOffsetCommit ──replay──▶ pending of its transaction ──commit marker──▶ durable
                                                            └─abort marker───▶ dropped
 
-What was written last wins, also when it is decided first: a pending offset that a later offset in
-the log has overtaken is dropped when its transaction commits.
+The last write in the log wins, regardless of when its transaction ends: when a transaction commits,
+a pending offset is dropped if the log has a later offset of the same partition.
 
 A committed offset belongs to a topic id, not to a topic name. A tombstone removes all offsets of
 its key, so none is written while a valid offset is stored or in flight.
@@ -47,7 +47,7 @@ class OffsetStore:
         self._durable: dict[str, Offsets] = {}
         self._pending: dict[OffsetsTransaction, PendingOffsets] = {}
         self._open: dict[str, set[OffsetsTransaction]] = {}
-        # Records that were handed out and are neither replayed nor abandoned.
+        # The records in flight.
         self._sent: dict[str, Counter[TopicPartition]] = {}
         self._places = count()
 
@@ -96,7 +96,7 @@ class OffsetStore:
         self._sent.setdefault(change.group_id, Counter())[change.topic_partition] += 1
 
     def landed(self, change: OffsetChange) -> None:
-        """Note that a record is in the log, or never will be."""
+        """Note that a record is in the log, or was abandoned."""
         sent = self._sent[change.group_id]
         sent[change.topic_partition] -= 1
         if not sent[change.topic_partition]:
@@ -117,7 +117,7 @@ class OffsetStore:
             self._open.setdefault(change.group_id, set()).add(transaction)
 
     def end_transaction(self, transaction: OffsetsTransaction, *, committed: bool) -> list[str]:
-        """Let the offsets of a transaction count, or drop them; return the groups they are of."""
+        """Commit or drop the offsets of a transaction; return their groups."""
         pending = self._pending.pop(transaction, {})
         for group_id in pending:
             self._open[group_id].remove(transaction)
@@ -131,7 +131,7 @@ class OffsetStore:
         return list(pending)
 
     def durable_state(self) -> tuple[dict[str, Offsets], dict[OffsetsTransaction, PendingOffsets]]:
-        """Return copies of what counts and of what waits, for comparison."""
+        """Return copies of the valid and the pending offsets, for comparison."""
         durable = {group_id: dict(offsets) for group_id, offsets in self._durable.items()}
         waiting = {
             transaction: {group_id: dict(offsets) for group_id, offsets in pending.items()}

@@ -27,7 +27,7 @@ _GROUP_MUST_EXIST_VERSION = 9
 
 
 def check_commit(group: AnyGroup | None, request: CommitRequest, step: Step) -> None:
-    """Let through what the group may commit, and take it as a sign of life.
+    """Check that the member may commit offsets, and restart its session.
 
     Raises:
         GroupIdNotFound, IllegalGeneration: a generation of a group that does not exist.
@@ -102,8 +102,8 @@ def forget_offsets(
 ) -> None:
     """Write a tombstone for each of `keys` that has offsets of topics that are gone, and no other.
 
-    A tombstone takes all offsets of its key, also one that a transaction is about to commit. One
-    that is still on its way to the log looks for itself when it gets there.
+    A tombstone removes all offsets of its key, including one that a transaction is about to commit.
+    The topic of a commit in flight is checked again when the commit is in the log.
     """
     alive: dict[str, frozenset[UUID]] = {}
     for key in keys:

@@ -2,8 +2,8 @@
 
     prepare ──▶ members join ──▶ complete_join ──▶ members sync ──▶ the log accepts ──▶ release
 
-`expire` is what time does: it ends sessions, forgets ids that were never used, and ends the wait
-for members that do not join or sync.
+`expire` handles timeouts: it ends sessions, drops ids that were never used, and ends the wait for
+members that do not join or sync.
 
 Source: Kafka `GroupMetadataManager` (`prepareRebalance`, `completeClassicGroupJoin`,
 `tryCompleteInitialRebalanceElseSchedule`, `expirePendingSync`).
@@ -56,7 +56,7 @@ def maybe_complete_join(group: Group, step: Step) -> None:
 
 
 def complete_join(group: Group, step: Step) -> None:
-    """End the join phase: begin a generation with those who joined."""
+    """End the join phase: start a generation with the members that have joined."""
     group.join_deadline_ms = None
     for member in [m for m in group.members.values() if not m.joining and m.instance_id is None]:
         remove(group, member, step)
@@ -70,7 +70,7 @@ def complete_join(group: Group, step: Step) -> None:
 
 
 def remove(group: Group, member: Member, step: Step) -> None:
-    """Take a member out of the group and answer what it waits for."""
+    """Remove a member from the group and answer its pending requests."""
     unknown = UNKNOWN_MEMBER_ID
     step.outcome.reply(member.joining, JoinReply(error_code=unknown))
     step.outcome.reply(member.syncing, SyncReply(error_code=unknown))
@@ -78,7 +78,7 @@ def remove(group: Group, member: Member, step: Step) -> None:
 
 
 def remove_and_rebalance(group: Group, member: Member, step: Step, reason: str) -> None:
-    """Take a member out of the group and let the others share its work."""
+    """Remove a member, then start a rebalance or continue the one in preparation."""
     remove(group, member, step)
     if group.state in _ASSIGNED:
         prepare(group, step, reason)
@@ -133,7 +133,7 @@ def join_reply(group: Group, member: Member) -> JoinReply:
 
 
 def expire(group: Group, step: Step) -> None:
-    """Do what is due by now."""
+    """Handle all timeouts that have passed."""
     now_ms = step.now.monotonic_ms
     for member_id in [m for m, deadline_ms in group.pending.items() if deadline_ms <= now_ms]:
         group.remove(member_id)
@@ -195,7 +195,7 @@ def _expire_sync(group: Group, step: Step) -> None:
 
 
 def _elect_leader(group: Group) -> bool:
-    """Let a member lead that has joined; false if there is none."""
+    """Make a member that has joined the leader; return False if there is none."""
     assert group.leader_id in group.members
     if group.members[group.leader_id].joining is not None:
         return True

@@ -50,7 +50,7 @@ def read_subscription(data: bytes) -> Subscription:
 
 
 def read_assignment(data: bytes) -> PartitionsByTopic:
-    """Read what a leader assigned to a member; nothing if it has not yet.
+    """Decode the assignment of a member by the leader; empty if there is none yet.
 
     Raises:
         InconsistentGroupProtocol: it is not in the consumer protocol's form.

@@ -177,7 +177,7 @@ class ConsumerGroups:
     # Time
 
     def expire(self, group: ConsumerGroup, now: Moment) -> Outcome:
-        """Do what is due: sessions, and revocations that took too long."""
+        """Handle the timeouts of sessions and of revocations."""
         step = self._step(group.group_id, now)
         expire(group, step)
         return self._counts(group.group_id, step)

@@ -85,7 +85,7 @@ class Draft:
         self.forget_regex(member.metadata.regex)
 
     def refresh(self, *, bump: bool) -> None:
-        """Move the group to its next epoch if `bump`, or if its topics are not what they were."""
+        """Move the group to its next epoch if `bump` is set or its topics have changed."""
         group, topics = self.group, self.step.topics
         found = metadata_hash(known_topics(topics, group.subscribed_topics()).values())
         if bump or found != group.metadata_hash:

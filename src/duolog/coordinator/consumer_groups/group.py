@@ -114,7 +114,7 @@ class Soft:
         self.regex_version, self.regex_at_ms = version, at_ms
 
     def put_off(self, now_ms: int, until_ms: int) -> None:
-        """Let what is due by now be due later."""
+        """Postpone the timeouts that have passed."""
         for deadlines in (self.sessions, self.joins, self.syncs):
             for member_id, at_ms in deadlines.items():
                 if at_ms <= now_ms:

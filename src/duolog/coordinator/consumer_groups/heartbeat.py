@@ -107,7 +107,7 @@ def _live(member: ConsumerMember, step: ConsumerStep) -> None:
 def follow(
     draft: Draft, member: ConsumerMember, metadata: MemberMetadata, owned: Assignment | None
 ) -> CurrentAssignment:
-    """Take in what a member says of itself, and take its next step; return its state."""
+    """Apply the fields of a heartbeat and move the member one step; return its state."""
     group, topics = draft.group, draft.step.topics
     bump = group.epoch == 0
     if metadata != member.metadata or member.member_id not in group.members:
@@ -173,7 +173,7 @@ def fence(draft: Draft, member: ConsumerMember, reason: str) -> None:
 
 
 def expire(group: ConsumerGroup, step: ConsumerStep) -> None:
-    """Take out the members whose session ended, or who did not give up what they had to in time."""
+    """Remove members whose session has ended, or that did not revoke partitions in time."""
     soft, now_ms = group.soft, step.now.monotonic_ms
     draft = Draft(group, step)
     for deadlines, reason in (

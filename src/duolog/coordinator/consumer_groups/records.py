@@ -87,7 +87,7 @@ class MemberMetadata:
 
 @dataclass(frozen=True, slots=True)
 class CurrentAssignment:
-    """The epoch that a member is at, and what it owns and must give up there."""
+    """The epoch of a member, and the partitions that it owns or must revoke."""
 
     epoch: int = 0
     previous_epoch: int = 0
