@@ -162,7 +162,7 @@ class CompactableLog(ReadableLog):
         self._segments.holes_below = checkpoint.holes_below
 
     def can_swap(self, base_offsets: Sequence[int]) -> bool:
-        """Say whether these segments are still here, as neighbours."""
+        """Return whether these segments still exist and are adjacent."""
         return bool(self._segments.find(base_offsets))
 
     def swap(self, swap: Swap, cleaned: Segment) -> None:

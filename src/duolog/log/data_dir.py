@@ -208,7 +208,7 @@ class DataDir:
         write_last_start(self._disk, self.path, start)
 
     def mark_clean(self, ends: Mapping[PlaceOfLog, int]) -> None:
-        """Say that all logs were closed, and where: the next start need not look for torn tails."""
+        """Record that all logs were closed, and their ends: the next start need not scan tails."""
         lines = [f"{topic} {partition} {end}\n" for (topic, partition), end in ends.items()]
         content = f"{self.leader_epoch}\n{''.join(lines)}"
         write_checked(self._disk, self.path, _CLEAN_SHUTDOWN, content.encode())

@@ -1,19 +1,19 @@
-"""Makes what was written durable, for all requests that wait at once.
+"""Group commit: one sync makes the writes of all waiting requests durable.
 
     loop    write_staged(log) ... request(logs) -> ticket 7 ........ wake(): answer up to 7
-    thread                        | sync what 5, 6 and 7 wrote |
+    thread                        | sync writes of 5, 6, 7 |
 
-While one sync runs, requests collect; the next sync serves them all. A ticket is complete when
-everything that was written before it is durable. Tickets complete in order.
+Requests that arrive during a sync are all served by the next one. A ticket is complete when all
+writes before it are durable. Tickets complete in order.
 
-A failed sync is final: no ticket completes any more, `failed` says why, and the log directory
+A failed sync is final: no further ticket completes, `failed` has the reason, and the log directory
 is offline (see `health`).
 
-Work handed to the group commit is recorded nowhere else. Steps that can fail come first; only then
-does the log forget the data.
+Work handed over to the group commit is recorded nowhere else. Steps that can fail come first; only
+then does the log drop its reference to the data.
 
 Threads: `request` and `close` are called by the loop; `wake` is called by the thread. A test that
-wants every step in order makes it without a thread and calls `run_pending`.
+needs every step in order creates it without a thread and calls `run_pending`.
 """
 
 import logging
@@ -148,9 +148,9 @@ class GroupCommit:
                 self._requests.put(_Request(self._ticket, work, points))
 
     def _unsynced(self, log: PartitionLog) -> list[SyncWork]:
-        """Take what a log has written: always before its point, which forgets it.
+        """Take the unsynced writes of a log; must precede its recovery point, which drops them.
 
-        What is written later may be acknowledged before the point is, and builds on this.
+        Later writes may be acknowledged before the point is complete, and depend on these.
         """
         return log.take_unsynced() if self._synced else []
 

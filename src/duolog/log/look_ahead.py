@@ -112,7 +112,7 @@ def _is_torn(data: bytes, position: int, size_bytes: int, next_offset: int) -> b
 
 
 def _is_cut(data: bytes) -> bool:
-    """Say whether a batch at the end of its segment ends too early, and not only says so."""
+    """Return whether a batch at the end of a segment is cut off, not only its size damaged."""
     if len(data) < HEADER_BYTES:
         return True
     header = BatchHeader._make(HEADER.unpack_from(data))

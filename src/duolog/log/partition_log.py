@@ -90,7 +90,7 @@ class PartitionLog(AppendableLog):
     # Durability.
 
     def take_unsynced(self) -> list[SyncWork]:
-        """Return what was written since the last call; the caller makes it durable."""
+        """Return the writes since the last call; the caller makes them durable."""
         return self._unsynced.take_work()
 
     @property

@@ -62,13 +62,13 @@ class KeptBatch(NamedTuple):
 
 
 def kept_batch(sequence: int, delta: int, base_offset: int, max_timestamp: int) -> KeptBatch:
-    """Return what is kept of a batch that begins with `sequence` and has `delta` more records."""
+    """Return the entry for a batch that starts at `sequence` and has `delta` more records."""
     last_sequence = (sequence + delta) % _SEQUENCES
     return KeptBatch(sequence, last_sequence, base_offset, base_offset + delta, max_timestamp)
 
 
 class ActiveProducer(NamedTuple):
-    """A producer as DescribeProducers shows it; -1 for what it does not have."""
+    """A producer as DescribeProducers returns it; -1 for missing values."""
 
     producer_id: int
     producer_epoch: int
@@ -104,7 +104,7 @@ class ProducerStates:
         return producer_id in self._producers
 
     def check(self, producer_id: int, epoch: int, sequence: int, delta: int) -> KeptBatch | None:
-        """Return the batch that this one repeats, or None if it is to be appended.
+        """Return the batch that this one duplicates, or None if it must be appended.
 
         Raises:
             KafkaError: the batch is refused; see the table at the top.

@@ -236,7 +236,7 @@ class _Recovery:
         return segments
 
     def _scan(self, segments: list[Segment], point: RecoveryPoint) -> int:
-        """Read what follows the recovery point and cut what is torn; returns the log's end."""
+        """Read the log after the recovery point and cut torn writes; return the log end."""
         first = next(
             (i for i, segment in enumerate(segments) if segment.base_offset >= point.segment),
             len(segments),

@@ -418,7 +418,7 @@ class Segment:
         return paths
 
     def forget_file(self) -> None:
-        """Hold the file no more; it closes when it is no longer used."""
+        """Drop the reference to the file; it is closed when it is no longer used."""
         self._file = None
         self._disk.open_files.closed(self)
 

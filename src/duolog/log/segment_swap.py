@@ -155,7 +155,7 @@ def recover_swap(disk: Disk, directory: str) -> bool:
 
 
 def is_left_over(name: str) -> bool:
-    """Say whether a file of this name makes `recover_swap` necessary."""
+    """Return whether a file of this name makes `recover_swap` necessary."""
     return name == SWAP_FILE_NAME or name.endswith((CLEANED_SUFFIX, DELETED_SUFFIX))
 
 

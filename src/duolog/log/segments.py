@@ -174,7 +174,7 @@ class Segments:
         return self.end_of(segment) if bound is None else bound
 
     def aborted_from(self, first_offset: int) -> bool:
-        """Say whether an aborted transaction may end at `first_offset` or after."""
+        """Return whether an aborted transaction may end at or after `first_offset`."""
         return any(
             segment.aborted is not None or segment.aborted_in_file
             for segment in reversed(self._items[self._index(first_offset) :])

@@ -25,7 +25,7 @@ class SpareDescriptors:
         self._held: list[int] = []  # Its append and pop are atomic.
 
     def refill(self) -> bool:
-        """Take what was given back; return whether all are there."""
+        """Reopen descriptors that were used; return whether all are held again."""
         while len(self._held) < self._count:
             try:
                 self._held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))

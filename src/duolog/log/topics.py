@@ -198,7 +198,7 @@ class TopicCatalog:
         )
 
     def remove_files(self, entry: TopicEntry) -> None:
-        """Remove what is left of a topic that has ended; on any thread."""
+        """Remove the files of a deleted topic; on any thread."""
         self._disk.remove_tree(self.directory(entry) + _DELETED)
 
     def growing(self, name: str, total: int) -> "CatalogChange":

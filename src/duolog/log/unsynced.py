@@ -52,7 +52,7 @@ class Unsynced:
         self._directories = (directory, directory.rpartition("/")[0])
 
     def seal(self) -> None:
-        """Note that the active segment grows no more."""
+        """Note that the active segment will not grow any further."""
         if self._requested < self._active.size_bytes:
             self._sealed.append(self._active_work())
             self._directories = ()
@@ -75,7 +75,7 @@ class Unsynced:
         )
 
     def take_work(self) -> list[SyncWork]:
-        """Return what was written or made since the last call; the caller makes it durable."""
+        """Return the writes and new files since the last call; the caller makes them durable."""
         work = [*self._sealed]
         if self._requested < self._active.size_bytes or self._directories:
             work.append(self._active_work())
