@@ -1,13 +1,13 @@
-"""Consumer groups of the new protocol (KIP-848): the broker assigns, members report what they own.
+"""Consumer groups of the new protocol (KIP-848): the broker assigns, members report partitions.
 
     heartbeat ─▶ Draft ─▶ records ─▶ the log ─▶ ConsumerGroup.replay
                   │
-                  ├─ subscription   what the members read: names and expressions
-                  ├─ assignors      who shall own what (the target), when the group epoch moved
+                  ├─ subscription   the topics of the members: names and expressions
+                  ├─ assignors      compute the target assignment when the group epoch increases
                   └─ reconcile      one member's next step towards the target: revoke before assign
 
-A group is changed by `ConsumerGroup.replay` only. Unlike the classic groups' records, these are
-replayed as soon as they are staged: the next heartbeat of the same round must see who owns what.
+Only `ConsumerGroup.replay` changes a group. Unlike the records of classic groups, these are
+replayed as soon as they are staged: the next heartbeat of the same round must see the assignments.
 Replies wait until the records are durable.
 
 May import `any_group`, `messages`, `records` and the packages below. Start with `coordinator.py`,

@@ -1,8 +1,8 @@
-"""Members of the classic protocol in a group of the new one, while its members change over.
+"""Members of the classic protocol in a group of the new protocol, during a migration.
 
-A member joins with what it owns, and receives its epoch as a generation; it leads nothing, and its
-SyncGroup brings what the broker assigned. Heartbeats ask it to join again when the group has moved,
-when it must give something up, or when what it waits for is free.
+A member joins with the partitions it owns, and receives its epoch as the generation. It is never
+the leader, and SyncGroup returns the broker's assignment. Heartbeats make it rejoin when the group
+epoch has increased, when it must revoke partitions, or when partitions it waits for are free.
 
 Source: Kafka `GroupMetadataManager.classicGroupJoinToConsumerGroup` and its like.
 """
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 def join(draft: Draft, request: JoinRequest, to: ReplyTo) -> None:
-    """Let a member join, and send it its epoch when that is durable.
+    """Handle JoinGroup: add the member, and reply with its epoch when that is durable.
 
     Raises:
         GroupError: it can not join.
@@ -121,7 +121,7 @@ def sync(group: ConsumerGroup, request: SyncRequest, to: ReplyTo, step: Consumer
 
 
 def stay(group: ConsumerGroup, request: HeartbeatRequest, step: ConsumerStep) -> bool:
-    """Take a sign of life; return whether the member must join again.
+    """Restart the session; return whether the member must join again.
 
     Raises:
         GroupError: it must find its coordinator again.
@@ -136,7 +136,7 @@ def stay(group: ConsumerGroup, request: HeartbeatRequest, step: ConsumerStep) ->
 
 
 def leave_group(draft: Draft, leaving: Iterable[LeavingMember]) -> tuple[LeftMember, ...]:
-    """Take members out of the group."""
+    """Remove members from the group."""
     left = []
     for who in leaving:
         code, member_id = NONE, who.member_id

@@ -162,7 +162,7 @@ class ConsumerGroups:
     def leave(
         self, group_id: str, leaving: Iterable[LeavingMember], now: Moment
     ) -> tuple[tuple[LeftMember, ...], Outcome]:
-        """LeaveGroup; returns what became of each member."""
+        """LeaveGroup; returns the result for each member."""
         step = self._step(group_id, now)
         left = leave_group(Draft(self._find(group_id), step), leaving)
         return left, self._counts(group_id, step)
@@ -195,22 +195,22 @@ class ConsumerGroups:
         if not isinstance(group, ConsumerGroup):
             if record.encode_value() is None:
                 return
-            # An empty classic group gives way; its own tombstone is among these records.
+            # An empty classic group is replaced; its tombstone is among these records.
             group = self._begin(record.group_id)
             self._groups[record.group_id] = group
         group.replay(record)
 
     def stage(self, outcome: Outcome) -> None:
-        """Let an outcome count whose records are on their way to the log."""
+        """Apply an outcome whose records are staged."""
         for record in outcome.records:
             if isinstance(record, ConsumerGroupRecord):
                 self.replay(record)
         outcome.when_staged()
 
     def abandoned(self, records: Iterable[CoordinatorRecord], now: Moment) -> list[Letter]:
-        """Return what was held back for groups whose records were not stored.
+        """Return the held replies of groups whose records were not stored.
 
-        What was due is still due, and tried again after a pause.
+        Timeouts that have passed are retried after a pause.
         """
         letters = []
         for group_id in {r.group_id for r in records if isinstance(r, ConsumerGroupRecord)}:

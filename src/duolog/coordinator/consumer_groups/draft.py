@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 REGEX_PAUSE_MS = 10 * SECOND_MS
-"""Topics that come one after the other move the group once in this time."""
+"""Topics that are created in short succession increase the epoch once in this interval."""
 
 SoftChange = Callable[[Soft], None]
 P = ParamSpec("P")
@@ -44,8 +44,8 @@ P = ParamSpec("P")
 class ConsumerStep:
     """The inputs of one step of a group, besides the group itself; results are added to `outcome`.
 
-    A step can fail to its very end, and its records may be refused by the log. So what it makes of
-    the group's soft state waits in `soft_changes` until the records are on their way.
+    A step can fail at its very end, and the log can reject its records. Changes of the group's soft
+    state therefore wait in `soft_changes` until the records are staged.
     """
 
     settings: ConsumerGroupSettings
@@ -58,7 +58,7 @@ class ConsumerStep:
     def then(
         self, change: Callable[Concatenate[Soft, P], None], *args: P.args, **kwargs: P.kwargs
     ) -> None:
-        """Change the group's soft state when this step counts."""
+        """Change the group's soft state when the records of this step are staged."""
         self.soft_changes.append(lambda soft: change(soft, *args, **kwargs))
 
 
@@ -71,7 +71,7 @@ class Draft:
         self.changed = False
 
     def write(self, *records: ConsumerGroupRecord) -> None:
-        """Let records follow from this step."""
+        """Apply records to the draft, and add them to the outcome of this step."""
         if not self.changed:
             self.group = self.group.copy()
             self.changed = True
@@ -80,7 +80,7 @@ class Draft:
             self.step.outcome.records.append(record)
 
     def remove(self, member: ConsumerMember) -> None:
-        """Take a member out; an expression that no other member uses is dropped."""
+        """Remove a member, and its expression if no other member uses it."""
         self.write(*self.group.removal(member.member_id))
         self.forget_regex(member.metadata.regex)
 
@@ -97,7 +97,7 @@ class Draft:
         self.step.then(Soft.see_topics, topics.version)
 
     def retarget(self) -> None:
-        """Compute what every member shall own at the group's epoch."""
+        """Compute the target assignment of every member at the group's epoch."""
         group = self.group
         infos = known_topics(self.step.topics, group.subscribed_topics())
         read_by: dict[tuple[tuple[str, ...], str | None], frozenset[UUID]] = {}
@@ -105,7 +105,7 @@ class Draft:
         for member_id, member in group.members.items():
             reads = member.metadata.topics, member.metadata.regex
             if reads not in read_by:
-                # Most members read the same, and a UUID takes long to hash.
+                # Most members subscribe to the same topics, and hashing a UUID is slow.
                 read_by[reads] = frozenset(
                     infos[name].topic_id for name in group.read_by(member) if name in infos
                 )

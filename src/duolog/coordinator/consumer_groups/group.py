@@ -66,16 +66,16 @@ class ConsumerGroupState(Enum):
 class Soft:
     """The state of a group that is not persisted; times are monotonic.
 
-    A step changes nothing of it by itself: it says what is to be changed by `ConsumerStep.then`.
+    A step does not change it directly, but schedules its changes with `ConsumerStep.then`.
 
     Args:
-        sessions: when a member is taken for gone.
-        revocations: the epoch at which a member must give up partitions, and until when.
-        joins: until when a member of the classic protocol must join again.
-        syncs: until when a member of the classic protocol must fetch its assignment.
+        sessions: the time at which the session of each member expires.
+        revocations: the epoch at which a member must revoke partitions, and its deadline.
+        joins: the deadline of a member of the classic protocol to join again.
+        syncs: the deadline of a member of the classic protocol to fetch its assignment.
         topics_version: the version of the topics that the group's hash was compared with.
-        regex_version: the version of the topics that the expressions were compared with.
-        regex_at_ms: when they were.
+        regex_version: the version of the topics that the expressions were matched against.
+        regex_at_ms: the time of that match.
     """
 
     sessions: dict[str, int] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Soft:
     regex_at_ms: int = NEVER
 
     def live(self, member_id: str, until_ms: int) -> None:
-        """Take a sign of life."""
+        """Restart the session of a member."""
         self.sessions[member_id] = until_ms
 
     def expect_revocation(self, member_id: str, epoch: int, until_ms: int) -> None:
@@ -100,7 +100,7 @@ class Soft:
         self.joins.setdefault(member_id, until_ms)
 
     def expect_sync(self, member_id: str, until_ms: int) -> None:
-        """Take note that a member has joined."""
+        """Note that a member has joined."""
         self.joins.pop(member_id, None)
         self.syncs[member_id] = until_ms
 
@@ -148,7 +148,7 @@ class ConsumerGroup:
     _subscribed: frozenset[str] | None = None
 
     def copy(self) -> "ConsumerGroup":
-        """Return a group that can be changed without changing this one, but for `soft`."""
+        """Return a copy that can be changed independently, except for `soft`."""
         return replace(
             self,
             members=dict(self.members),
@@ -224,7 +224,7 @@ class ConsumerGroup:
         return ListedGroup(self.group_id, PROTOCOL_TYPE, self.state.value, GROUP_TYPE)
 
     def check_commit(self, request: CommitRequest, _step: object) -> None:
-        """Let through what the group may commit; see `AnyGroup`."""
+        """Check that the member may commit offsets; see `AnyGroup`."""
         if request.generation < 0 and not self.members:
             return
         anonymous = not request.member_id and request.instance_id is None
@@ -240,17 +240,17 @@ class ConsumerGroup:
         self._check_epoch(member, request.generation, modern=modern and not request.transactional)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Let through who may fetch offsets; see `AnyGroup`."""
+        """Check that the member may fetch offsets; see `AnyGroup`."""
         if member_id is None and member_epoch < 0:
             return
         member = self._member(member_id or "")
         self._check_epoch(member, member_epoch, modern=member.metadata.classic is None)
 
     def check_offset_delete(self) -> None:
-        """Let it through: what members read is known, and `subscribes_to` keeps that."""
+        """Always allow it: `subscribes_to` protects the offsets of subscribed topics."""
 
     def check_delete(self) -> None:
-        """Let through the deletion of the group; see `AnyGroup`."""
+        """Check that the group may be deleted; see `AnyGroup`."""
         if self.members:
             raise NonEmptyGroup(f"Group {self.group_id} is in {self.state.value} state.")
 
@@ -261,7 +261,7 @@ class ConsumerGroup:
         return offset.committed_at_ms
 
     def next_deadline_ms(self) -> int | None:
-        """Return the monotonic time at which time alone may change the group."""
+        """Return the monotonic time of the next timeout of the group."""
         soft = self.soft
         deadlines = [*soft.sessions.values(), *soft.joins.values(), *soft.syncs.values()]
         deadlines += (at_ms for _, at_ms in soft.revocations.values())
@@ -288,7 +288,7 @@ class ConsumerGroup:
                 self._subscribed = None
 
     def removal(self, member_id: str) -> list[ConsumerGroupRecord]:
-        """Return the records that take a member out of the log."""
+        """Return the tombstones of a member."""
         return [
             CurrentChange(self.group_id, member_id, None),
             TargetChange(self.group_id, member_id, None),
@@ -296,7 +296,7 @@ class ConsumerGroup:
         ]
 
     def tombstones(self) -> list[CoordinatorRecord]:
-        """Return the records that take the group out of the log."""
+        """Return the tombstones of the group."""
         records: list[CoordinatorRecord] = []
         for member_id in self.members:
             records += self.removal(member_id)

@@ -43,7 +43,7 @@ STATIC_LEAVE_EPOCH: Final = -2
 
 
 def check_request(request: MemberHeartbeat, assignors: tuple[str, ...]) -> None:
-    """Refuse a request that makes no sense.
+    """Check that a request is valid.
 
     Raises:
         InvalidRequest, UnsupportedAssignor: with Kafka's reason.
@@ -70,7 +70,7 @@ def check_request(request: MemberHeartbeat, assignors: tuple[str, ...]) -> None:
 
 
 def heartbeat(draft: Draft, request: MemberHeartbeat) -> HeartbeatReply:
-    """Let a member join, or take its sign of life; return the response.
+    """Let a member join, or restart its session; return the response.
 
     Raises:
         GroupError: the member must join again, or can not.
@@ -140,7 +140,7 @@ def advance(draft: Draft, member_id: str, owned: Assignment | None) -> CurrentAs
 
 
 def leave(group: ConsumerGroup, request: MemberHeartbeat, step: ConsumerStep) -> HeartbeatReply:
-    """Take a member out, or note that a static one is away for a moment.
+    """Remove a member, or note that a static member has left temporarily.
 
     Raises:
         UnknownMemberId, FencedInstanceId: it is not in the group.
@@ -158,7 +158,7 @@ def leave(group: ConsumerGroup, request: MemberHeartbeat, step: ConsumerStep) ->
 
 
 def fence(draft: Draft, member: ConsumerMember, reason: str) -> None:
-    """Take a member out of the group; the others share its work when they ask next."""
+    """Remove a member; its partitions are reassigned at the next heartbeats of the others."""
     logger.info(
         "removed a member",
         extra={
@@ -216,7 +216,7 @@ def _key_texts(request: MemberHeartbeat) -> tuple[str | None, ...]:
 
 
 def ensure_room(draft: Draft, member_id: str) -> None:
-    """Refuse a new member of a full group.
+    """Check that the group has room for a new member.
 
     Raises:
         GroupMaxSizeReached: it is full.

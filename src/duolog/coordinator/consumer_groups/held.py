@@ -1,7 +1,7 @@
-"""Replies to requests that wrote nothing, delayed until the state that they report is durable.
+"""Replies to requests without records, delayed until the state that they report is durable.
 
-Records of a group land in the order in which they were sent, so a letter may leave when as many
-have landed as had been sent before it. Records that come later do not keep it.
+Records of a group become durable in the order in which they were sent. A letter is therefore
+released when the records that were sent before it are durable; later records do not delay it.
 """
 
 from collections import Counter, defaultdict, deque
@@ -18,16 +18,16 @@ class HeldLetters:
         self._waiting: defaultdict[str, deque[tuple[int, Letter]]] = defaultdict(deque)
 
     def sent(self, group_id: str) -> None:
-        """Count a record that is on its way."""
+        """Count a record that was sent to the log."""
         self._sent[group_id] += 1
 
     def landed(self, group_id: str) -> None:
-        """Count a record that is durable, or will never be."""
+        """Count a record that is durable or was abandoned."""
         self._landed[group_id] += 1
         assert self._landed[group_id] <= self._sent[group_id], group_id
 
     def hold(self, group_id: str, letters: list[Letter]) -> bool:
-        """Keep letters back if records are on their way; return whether they are kept."""
+        """Hold letters if records are in flight; return whether they are held."""
         sent = self._sent[group_id]
         if self._landed[group_id] == sent:
             return False
@@ -35,7 +35,7 @@ class HeldLetters:
         return True
 
     def released(self, group_id: str) -> list[Letter]:
-        """Return the letters of a group that may leave now."""
+        """Return the letters of a group that can be sent now."""
         waiting, landed = self._waiting[group_id], self._landed[group_id]
         letters = []
         while waiting and waiting[0][0] <= landed:

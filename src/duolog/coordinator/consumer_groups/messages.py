@@ -12,10 +12,10 @@ class MemberHeartbeat:
     """ConsumerGroupHeartbeat: None, and -1 for the timeout, mean "as before".
 
     Args:
-        member_epoch: 0 joins, -1 leaves, -2 is a static member that will come back.
-        owned: what the member owns, None if it has not changed.
-        fresh_id: a random text, the id of a member that brings none.
-        member_id_required: the member makes its id itself (version 1).
+        member_epoch: 0 joins, -1 leaves, -2 is a static member that leaves temporarily.
+        owned: the partitions that the member owns; None if they have not changed.
+        fresh_id: a random text, the id of a member that does not send one.
+        member_id_required: the member generates its id itself (version 1).
     """
 
     group_id: str

@@ -50,7 +50,7 @@ def upgradable(group: Group, settings: ConsumerGroupSettings) -> bool:
 
 
 def upgrade(group: Group, draft: Draft) -> None:
-    """Write what makes a classic group one of the new protocol; who waits must join again."""
+    """Convert a classic group to the new protocol; members that wait must join again."""
     group_id, epoch, step = group.group_id, group.generation, draft.step
     for member in group.members.values():
         rejoin = JoinReply(error_code=REBALANCE_IN_PROGRESS, member_id=member.member_id)
@@ -82,7 +82,7 @@ def downgradable(group: ConsumerGroup, step: Step) -> bool:
 
 
 def downgrade(group: ConsumerGroup, topics: TopicView, step: Step) -> Group:
-    """Return a classic group of the same members, that rebalances; write its record."""
+    """Return a classic group of the same members, in a rebalance; write its record."""
     classic = Group(group.group_id)
     classic.protocol_type = PROTOCOL_TYPE
     # The members' own generation, so that they are asked to join again and not to start over.

@@ -1,12 +1,12 @@
-"""One member's next step towards its target: give up first, take when it is free.
+"""One member's next step towards its target: revoke first, assign when partitions are free.
 
-    Stable ──new target──▶ what it has beyond the target?
-                             │ yes: UnrevokedPartitions, at its old epoch, until it says
-                             │      that it owns none of that any more; then its epoch + 1
+    Stable ──new target──▶ does it have partitions that are not in the target?
+                             │ yes: UnrevokedPartitions, at its old epoch, until it reports
+                             │      that it has revoked them; then its epoch + 1
                              │ no ─▶ the target's epoch, with all partitions that no other
                              │       member owns:
-                             │         all of it: Stable
-                             └         not all:   UnreleasedPartitions, at each heartbeat again
+                             │         all of the target: Stable
+                             └         only some:         UnreleasedPartitions, until it has all
 
 Invariant: a partition is assigned only when no member is assigned it or must give it up, so it
 never has two owners.

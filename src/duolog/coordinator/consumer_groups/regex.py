@@ -29,14 +29,14 @@ class TopicMatcher(Protocol):
     """Matches expressions against the broker's topics."""
 
     def check(self, regex: str) -> None:
-        """Refuse an expression that is known to be invalid.
+        """Check that an expression is not known to be invalid.
 
         Raises:
             GroupError: with the reason.
         """
 
     def matching(self, regex: str) -> Matches | None:
-        """Return what is known now, None if there is no result yet; a later call may know more."""
+        """Return the latest result, or None; a later call may return a newer one."""
 
 
 class MatchesAtOnce:

@@ -70,7 +70,7 @@ NO_ONE = Producer(-1, -1)
 
 
 class Outcome(NamedTuple):
-    """A record to append, if any, and the answer for when all that follows from it is durable."""
+    """A record to append, if any, and the reply to send when all its effects are durable."""
 
     change: TransactionChange | None
     answer: Answer
@@ -87,7 +87,7 @@ class TransactionCoordinator:
         self._records: dict[str, TransactionRecord] = {}
         self._ids: dict[int, str] = {}
         self._ongoing: dict[str, int] = {}
-        """Until when each ongoing transaction may take, in monotonic milliseconds."""
+        """The deadline of each ongoing transaction, in monotonic milliseconds."""
         self._loading = True
 
     # Requests
@@ -128,7 +128,7 @@ class TransactionCoordinator:
         *,
         client_version: int = 0,
     ) -> Outcome:
-        """AddPartitionsToTxn, AddOffsetsToTxn, and what Produce adds by itself.
+        """AddPartitionsToTxn, AddOffsetsToTxn, and the partitions that Produce adds implicitly.
 
         Raises:
             TransactionError: the producer can not add to a transaction now.
@@ -203,10 +203,10 @@ class TransactionCoordinator:
     # Administration
 
     def describe(self, transactional_id: str) -> TransactionRecord:
-        """Return what is known of a transactional id.
+        """Return the record of a transactional id.
 
         Raises:
-            TransactionalIdNotFound: nothing is.
+            TransactionalIdNotFound: the id is unknown.
         """
         _check_id(transactional_id)
         known = self._known(transactional_id)
@@ -215,7 +215,7 @@ class TransactionCoordinator:
         return known
 
     def records(self) -> dict[str, TransactionRecord]:
-        """Return a copy of all that is known.
+        """Return a copy of all records.
 
         Raises:
             TransactionsLoadInProgress: try again.
@@ -264,7 +264,7 @@ class TransactionCoordinator:
         return TransactionChange(transactional_id, fence(record, self._new_producer_id, now_ms))
 
     def expired(self, transactional_ids: Iterable[str], now_ms: int) -> list[TransactionChange]:
-        """Return tombstones for the ids that have been unused for long."""
+        """Return tombstones for ids that have been unused for too long."""
         return [
             TransactionChange(transactional_id, None)
             for transactional_id in transactional_ids
@@ -286,7 +286,7 @@ class TransactionCoordinator:
         )
 
     def staged(self, change: TransactionChange, monotonic_ms: int) -> None:
-        """Take a record that is on its way to the disk, but for a COMPLETE_*."""
+        """Apply a staged record, unless it is a COMPLETE_*."""
         if change.value is None or not change.value.state.complete:
             self.replay(change)
         if change.value is not None and change.value.state is TransactionState.ONGOING:
@@ -294,7 +294,7 @@ class TransactionCoordinator:
             self._ongoing.setdefault(change.transactional_id, until_ms)
 
     def durable(self, change: TransactionChange) -> TransactionRecord | None:
-        """Take a COMPLETE_* that is on the disk; return the record to write markers for, if any."""
+        """Apply a durable record if it is a COMPLETE_*; return one that needs markers, if any."""
         if change.value is not None and change.value.state.complete:
             self.replay(change)
         record = self._records.get(change.transactional_id)
@@ -302,7 +302,7 @@ class TransactionCoordinator:
         return record if record is change.value and record and record.state.prepared else None
 
     def replay(self, change: TransactionChange) -> None:
-        """Apply a record that the log has. The only place where state changes."""
+        """Apply a record of the log. Only this method changes state."""
         if change.value is None or change.value.state is not TransactionState.ONGOING:
             self._ongoing.pop(change.transactional_id, None)
         if change.value is None:
@@ -321,7 +321,7 @@ class TransactionCoordinator:
         self._records[change.transactional_id] = change.value
 
     def loaded(self, now: Moment) -> dict[str, TransactionRecord]:
-        """End the loading; return the transactions that must be brought to their end."""
+        """End the loading; return the transactions that must be completed."""
         assert self._loading
         self._loading = False
         for transactional_id, record in self._records.items():
