@@ -34,7 +34,7 @@ COLUMNS: Final = "g STRING, s STRING, n BIGINT, b BIGINT, d DOUBLE"
 Row = dict[str, Any]
 """A record of a group as it is now; `at` is its time."""
 Expected = Callable[[list[Row]], Any]
-"""Computes a result from the records of a group, in the order in which they came."""
+"""Computes a result from the records of a group, in the order of their arrival."""
 
 FRACTIONS: Final = [0.0, 0.5, 0.9, 1.0]
 
@@ -105,7 +105,7 @@ ANYWHERE: Final[dict[str, tuple[Expr, Expected]]] = {
     ),
     "related": (corr("n", "d"), correlation),
 }
-"""What is the same in whatever order records come and go."""
+"""Aggregates whose results do not depend on the order in which records are added and removed."""
 
 OF_TABLES: Final[dict[str, tuple[Expr, Expected]]] = ANYWHERE | {
     "first": (first("n", by="time"), lambda rows: by_time(rows, greatest=False)),
@@ -193,7 +193,7 @@ def over_a_stream() -> Topology:
 
 
 def agree(name: str, found: Any, wanted: Any) -> bool:
-    """Tell if a result is the one wanted; sums of DOUBLEs and percentiles are so nearly."""
+    """Return True if the result is the expected one; sums of DOUBLEs and percentiles are compared approximately."""
     if name == "ranks":
         return all(near(one, other, 0.0101) for one, other in zip(found, wanted, strict=True))
     if name in {"spread", "deviation"}:

@@ -17,9 +17,9 @@ __all__ = ["GLOBAL", "KEY", "VALUE", "RawRecord", "ms", "raw_records", "topologi
 
 
 def topologies(steps_max: int = 6, *, alone: bool = True) -> st.SearchStrategy[Topology]:
-    """A topology in which whatever nothing else reads goes to a topic, and some of the rest.
+    """A topology whose unread streams and tables are written to topics, and some of the others too.
 
-    With `alone` its results are of records that come one by one: then they may depend on the stream
+    With `alone`, records arrive one by one: then results may depend on the stream
     time of a task.
     """
 

@@ -1,7 +1,7 @@
 """Wait until something holds, for as long as a slow machine needs.
 
 A test never sleeps for a fixed time and then asserts: it waits for an event of the code under test
-or, where there is none, asks again and again with `wait_until`. The deadline bounds a test that
+or, if there is none, polls with `wait_until`. The deadline bounds a test that
 would fail anyway, and is far above what a busy machine needs. `tests/architecture/test_waiting.py`
 counts all other sleeps and short deadlines.
 """
@@ -54,7 +54,7 @@ def wait_for_equal(
 def settled(
     look: Callable[[], Found], quiet_s: float, what: str, deadline_s: float = 3 * DEADLINE_S
 ) -> Found:
-    """Return what stays the same for so long: on a slow machine less happens meanwhile, never more."""
+    """Return the value that stays the same for `quiet_s`: a slow machine does less meanwhile, never more."""
     end = time.monotonic() + deadline_s
     last, since = look(), time.monotonic()
     while time.monotonic() - since < quiet_s:

@@ -98,8 +98,8 @@ def strikes(
 ) -> Iterator[Strike]:
     """Yield strikes without end: of each kind at each point, and at random times, in a shuffled order.
 
-    Of an executor or a worker at the points that executors pass; of all else, where there are such,
-    at the others.
+    Executors and workers are killed at the points that executors pass; all other processes, if there
+    are executors, at the other points.
     """
     places: list[str | None] = [*points, None, None]
     on_cluster = not set(whats).isdisjoint(OF_EXECUTOR)
@@ -184,7 +184,7 @@ class Campaign:
         self._flow = Flow(servers, self._prefix, seed, EVENTS_PER_SECOND)
 
     def passes(self, point: str) -> bool:
-        """Tell if one of the applications comes by this point."""
+        """Return True if one of the applications passes this point."""
         once = any(RUNS[name].exactly_once for name in self._names)
         elsewhere = OF_CLUSTERS if self.cluster is None else NOT_OF_CLUSTERS
         return point not in elsewhere and (
@@ -246,7 +246,7 @@ class Campaign:
         self._engine.start(",".join(modes), self._environment | dict(environment))
 
     def _reach(self, armed: Armed) -> bool:
-        """Tell if the point is reached, some time after all run at the latest; nothing stops at it later."""
+        """Return True if the point is reached within a time limit after all applications run; later it has no effect."""
         self._engine.wait_for(lambda state, _: state == "running" or armed.is_reached)
         deadline = time.monotonic() + REACH_TIMEOUT_S
         while not armed.is_reached and time.monotonic() < deadline:

@@ -54,7 +54,7 @@ class _LoadedMessages(Messages):
 
 
 class CrashBroker(Harness):
-    """A broker on `disk`; raises nothing when the power goes, and answers nothing any more."""
+    """A broker on `disk`; when the power is cut it raises nothing, and stops answering."""
 
     def __init__(self, disk: CrashDisk, clock: FakeClock, **settings: str) -> None:
         self.disk = disk
@@ -97,7 +97,7 @@ class CrashBroker(Harness):
         self.broker.loop.close()
 
     def crashed(self, seed: int | None) -> "CrashBroker":
-        """Return the broker that starts after the power went, or after a kill if there is no seed."""
+        """Return the broker that starts after a power cut, or after a kill if there is no seed."""
         self.leave()
         disk = self.disk.kill() if seed is None else self.disk.crash(seed)
         return CrashBroker(disk, self.clock)

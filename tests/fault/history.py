@@ -145,7 +145,7 @@ def judge_counted(
 ) -> Iterator[Anomaly]:
     """The counts of each account ascend to the number of its events, each once, and the sums are of its amounts.
 
-    With `every_update` no count is passed over, and the steps of the sum are the amounts.
+    With `every_update` no count is skipped, and the steps of the sum are the amounts.
     """
     amounts: dict[str, list[int]] = defaultdict(list)
     for event in events:

@@ -234,7 +234,7 @@ class Topics:
     ) -> Iterator[tuple[tuple[int, int], Message]]:
         """Yield partition and offset with each record, up to where each partition ends for such a reader.
 
-        Nothing, where there is no such topic yet.
+        Returns nothing if the topic does not exist yet.
         """
         consumer = Consumer(
             {

@@ -39,7 +39,7 @@ Action = Literal["kill", "hold", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class Armed:
-    """A point at which a JVM that starts with `environment` ends, waits until `go`, or has the step fail, once."""
+    """A point at which a JVM started with `environment` ends, waits until `go`, or fails the step, once."""
 
     name: str
     turn: int

@@ -38,7 +38,7 @@ def connect(address: str) -> socket.socket:
 
 
 def answers(client: socket.socket) -> bool:
-    """Tell whether a request on this connection is answered."""
+    """Return True if a request on this connection is answered."""
     with contextlib.suppress(OSError):
         client.sendall(API_VERSIONS)
         return len(client.recv(4)) == 4

@@ -122,7 +122,7 @@ def run(servers: str, directory: Path, guarantee: str) -> dict[str, Any]:
 def test_a_disk_that_cannot_be_written_is_told_in_words_and_costs_nothing(
     guarantee: str, require_program: RequireProgram, tmp_path: Path
 ) -> None:
-    """`FSError: No space left on device`: neither which file, nor what is lost, nor what to do."""
+    """The error used to be `FSError: No space left on device`, without the file, the loss or a remedy."""
     require_program("unshare", package="util-linux")
     if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode:
         pytest.skip("this machine lets nobody mount a file system of his own")

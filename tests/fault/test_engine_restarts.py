@@ -1,4 +1,4 @@
-"""A query whose JVM or broker goes away under it, and comes back: nothing is started by hand."""
+"""A query whose JVM or broker fails and recovers continues without a manual restart."""
 
 import json
 import os

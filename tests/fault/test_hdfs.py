@@ -1,4 +1,4 @@
-"""Checkpoints on a real HDFS: drivers that are killed, moved and doubled, and a file system that goes away under them.
+"""Checkpoints on a real HDFS: drivers are killed, moved and duplicated, and the file system becomes unavailable.
 
 Each test writes orders, and looks at all results at the end: what a reader of committed records
 sees of a count is 1, 2, 3 … for each key.

@@ -23,7 +23,7 @@ CAMPAIGNS = 10
 
 @pytest.mark.timeout(900)
 def test_each_result_is_there_once_when_a_jvm_dies_behind_a_transaction(tmp_path: Path) -> None:
-    """In micro-batches and in real time: what Spark has not put down as done is committed already."""
+    """In micro-batches and in real time: results are committed before Spark records the epoch as done."""
     with EmbeddedCluster(tmp_path / "broker") as cluster:
         campaign = Campaign(cluster, tmp_path, seed_of_run(), names=["each", "live"])
         tally = campaign.run([Strike("both", "transaction.committed", 2)])

@@ -1,4 +1,4 @@
-"""Many topics made and deleted in one go, over a kill and a clean stop."""
+"""Many topics are created and deleted at once, over a kill and a clean stop."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -24,7 +24,7 @@ def most_memory(pid: int) -> int:
 
 
 def send_some(client: socket.socket, left: int) -> int:
-    """Send what the broker takes; return what is left then."""
+    """Send as much as the broker accepts; return the rest."""
     try:
         return left - client.send(PIECE[:left]) if left else 0
     except BlockingIOError:

@@ -30,7 +30,7 @@ _GONE_WITHIN_S = 60
 
 
 def is_there(pid: int) -> bool:
-    """Tell whether a process runs; one that has ended and is not waited for does not."""
+    """Return True if a process runs; a zombie does not."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -35,7 +35,7 @@ def begin(broker: CrashBroker, *, bumping: bool) -> TransactionalProducer:
 
 
 def answered(broker: CrashBroker, producer: TransactionalProducer, *, commit: bool) -> bool:
-    """Ask for the end, and return whether an answer says that it came."""
+    """Request the end; return True if an answer confirms it."""
     me = producer.me
     version = 5 if producer.bumping else 4
     producer.client.send(

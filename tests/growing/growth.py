@@ -276,7 +276,7 @@ def _crossings(node: Node) -> set[Node]:
 
 
 def _leaves_later(crossing: Node) -> bool:
-    """Tell if what crosses an edge may be older than the record that has set it off."""
+    """Return True if a record that crosses an edge may be older than the record that caused it."""
     return any(
         (isinstance(above, AggregateNode) and above.emits_on_close)
         or (
@@ -306,7 +306,7 @@ def changes_twice(table: Table) -> bool:
 
 
 def joins_aggregates(table: Table) -> bool:
-    """Tell if a side of a join above is an aggregate, whose changes a record cache holds back."""
+    """Return True if a side of an upstream join is an aggregate, whose changes a record cache delays."""
     return any(
         isinstance(node, TableJoin) and (has_aggregate(node.left) or has_aggregate(node.right))
         for node in ancestors(table.node)
@@ -314,7 +314,7 @@ def joins_aggregates(table: Table) -> bool:
 
 
 def has_new_key(node: Node) -> bool:
-    """Tell if Streams would write records to a topic before it needs them by key."""
+    """Return True if Streams would write records to a topic before it needs them by key."""
     ends = (*_CROSSING, AggregateNode)
     above = driving(node, lambda one: isinstance(one, ends))
     return any(isinstance(one, SelectKey) for one in above)
@@ -328,7 +328,7 @@ def leaves_on_close(records: Stream | Table) -> bool:
 
 
 def finds_closed(growth: Growth, records: Stream | Table) -> bool:
-    """Tell if rows of windows that have closed are found here as in Streams.
+    """Return True if rows of closed windows are found here as in Streams.
 
     There they are as long as they happen to be in its cache, and else for as long as a retention
     says.
@@ -344,7 +344,7 @@ def finds_closed(growth: Growth, records: Stream | Table) -> bool:
 
 
 def waits(stream: Stream) -> bool:
-    """Tell if records of a stream come when a record cache lets them go, or through a repartition topic."""
+    """Return True if records of a stream arrive from a flushed record cache, or through a repartition topic."""
     return any(
         isinstance(node, AggregateNode | Repartition | StreamJoin)
         for node in ancestors(stream.node)
@@ -359,5 +359,5 @@ def is_at_the_source(node: Node) -> bool:
 
 
 def knows_time(handle: Stream | Table) -> bool:
-    """Tell if the judge knows the time of each row, old ones too: of tables only that of sources' rows."""
+    """Return True if the judge knows the time of each row, old ones too: for tables, only for rows of sources."""
     return isinstance(handle, Stream) or not handle.node.parents

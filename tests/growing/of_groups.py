@@ -227,7 +227,7 @@ def _windowed(
 
 
 def _is_in_streams(windows: Windows) -> bool:
-    """Tell if Streams has a class for such windows, which knows when they close."""
+    """Return True if Streams has a class for such windows, which computes when they close."""
     known = isinstance(windows, TimeWindows | SessionWindows | SlidingWindows)
     return known and not getattr(windows, "offset_ms", 0)
 

@@ -199,7 +199,7 @@ def join(growth: Growth, stream: Stream) -> Stream | None:
 
 
 def _has_other_bounds(stream: Stream, table: Table) -> bool:
-    """Tell if a window in the key may have another end than its start says: only the start is written."""
+    """Return True if a window in the key may have another end than its start implies: only the start is written."""
     return stream.schema.window != table.schema.window and has_aggregate(stream.node)
 
 

@@ -134,12 +134,12 @@ def _is_told_twice(table: Table, other: Table) -> bool:
 
 
 def _stays(growth: Growth, table: Table) -> bool:
-    """Tell if rows can be looked for when they have left on close: where a retention says how long."""
+    """Return True if rows can be looked up after they were emitted on close: if a retention says how long."""
     return not leaves_on_close(table) or finds_closed(growth, table)
 
 
 def _is_found(growth: Growth, table: Table) -> bool:
-    """Tell if a row of a window that has closed is found as in Streams; rows without a window always are."""
+    """Return True if a row of a closed window is found as in Streams; rows without a window always are."""
     return _stays(growth, table) and (table.schema.window is None or finds_closed(growth, table))
 
 

@@ -1,6 +1,6 @@
 """The broker's own cleaner over logs on a disk in memory, one step after the other.
 
-There is no loop, no thread and no process: what the cleaner asks for is put into one queue and done
+There is no loop, no thread and no process: the cleaner's requests are put into one queue and done
 in that order. A test may stop after any of these steps.
 """
 

@@ -34,7 +34,7 @@ STEPS: Final = st.lists(
 
 
 def check(log: CleanedLog, below: int) -> None:
-    """Hold what is left after a run up to `below` against the model."""
+    """Compare the log after a run up to `below` with the model."""
     found = log.records()
     decided = {o: r for o, r in log.written.items() if o not in log.aborted}
     expected = last_of_each_key(decided, below)

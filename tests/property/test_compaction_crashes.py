@@ -1,4 +1,4 @@
-"""The power may go at any step of a compaction: what is found is a log before a swap or after it.
+"""The power may be cut at any step of a compaction: a start finds the log before a swap or after it.
 
 A test of the tests follows: each bug that is planted here must be found by some of the crashes.
 
@@ -63,7 +63,7 @@ def kept(log: CleanedLog) -> dict[int, Record]:
 
 
 def crash_at(cut: int, seed: int, *, lose_point: bool = False) -> None:
-    """Compact until the power goes after `cut` changes; then start, check, compact, check."""
+    """Compact until the power is cut after `cut` changes; then start, check, compact, check."""
     log = filled_log()
     expected, end = kept(log), log.log.log_end_offset
     directory = log.log.directory

@@ -53,7 +53,7 @@ class Broker:
         self._sequences = [0] * PARTITIONS
 
     def live(self, life: Life) -> None:
-        """Start, go through the steps, and lose the power at the latest after them."""
+        """Start, run the steps, and cut the power at the latest after them."""
         self.disk.power_off_after(operations=life.changes_until_power_off)
         try:
             self.start()

@@ -1,4 +1,4 @@
-"""Random programs of members of both protocols in one group, which changes its own as they come and go."""
+"""Random programs of members of both protocols in one group, which changes its protocol as they join and leave."""
 
 from collections import Counter
 from dataclasses import dataclass, field

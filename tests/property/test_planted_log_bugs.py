@@ -58,7 +58,7 @@ class LyingFile:
 
 
 class LyingDisk:
-    """A disk of which no name is ever made durable."""
+    """A disk that never makes a file name durable."""
 
     def __init__(self, disk: Any) -> None:
         self._disk = disk

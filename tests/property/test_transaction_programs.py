@@ -1,6 +1,6 @@
 """Random programs of transactional producers, time, slow disks and crashes against a whole broker.
 
-Every record names its transaction. What a read_committed consumer sees at the end:
+Every record names its transaction. A read_committed consumer sees at the end:
 
 - a transaction whose commit was answered: all of its records, and its offset;
 - one whose abort was answered, or that its producer left: nothing;

@@ -36,7 +36,7 @@ APIS = {
 
 
 class PaperExpressions:
-    """Matches at once, or when a test says so."""
+    """Matches immediately, or when a test requests it."""
 
     def __init__(self) -> None:
         self.held: list[Callable[[], None]] | None = None
@@ -210,7 +210,7 @@ class PaperBroker:
             raise self.verify_error
 
     def end_transaction(self, producer_id: int, *, commit: bool, epoch: int = 0) -> None:
-        """Write the producer's marker to every partition and say so when it is durable."""
+        """Write the producer's marker to every partition; report when it is durable."""
         for partition in self.logs:
             marker = encode_marker(
                 producer_id, epoch, commit=commit, coordinator_epoch=0, timestamp_ms=0

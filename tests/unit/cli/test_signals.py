@@ -52,7 +52,7 @@ def test_the_second_signal_ends_it_at_once() -> None:
 
 
 def test_the_second_signal_hurries_what_can_be_hurried_and_the_third_ends_it() -> None:
-    """A second Ctrl-C tore an end in order apart, whose threads were then waited for all the same."""
+    """A second Ctrl-C used to interrupt an orderly shutdown, whose threads were still waited for."""
     hurried = threading.Event()
     done: list[str] = []
 

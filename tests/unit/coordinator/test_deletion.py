@@ -1,4 +1,4 @@
-"""DeleteGroups and OffsetDelete: what may go, and that it stays away."""
+"""DeleteGroups and OffsetDelete delete what is allowed, and the deletion is durable."""
 
 from struct import pack
 

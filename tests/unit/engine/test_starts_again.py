@@ -44,7 +44,7 @@ class PlayedHolder:
 
 
 class Played:
-    """An engine's surroundings, of which one part may fail."""
+    """An engine's environment; one part of it may fail."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
         self.directory = directory

@@ -1,4 +1,4 @@
-"""Records that cannot be read, processed or written: failed with their name, or passed over."""
+"""Records that cannot be read, processed or written fail with their name, or are skipped."""
 
 import json
 import time

@@ -39,7 +39,7 @@ def test_a_tick_is_made_for_what_the_newest_run_of_a_task_wants_and_once() -> No
 
 @pytest.mark.spark
 def test_time_in_which_no_query_ran_is_no_idle_time(spark: SparkSession) -> None:
-    """Windows closed with the first tick of a start, and what had been written meanwhile came late."""
+    """Windows used to close with the first tick of a start, so records written meanwhile were late."""
     topology = Topology("t")
     visits = topology.stream("visits", key="user STRING", value="n BIGINT").group_by_key()
     ten = tumbling("10 ms", grace="0 ms")

@@ -1,4 +1,4 @@
-"""A record that comes too late for a join of streams is counted, by the side that it came to."""
+"""A record that is too late for a stream-stream join is counted, by its side of the join."""
 
 import json
 

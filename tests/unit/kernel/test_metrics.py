@@ -52,7 +52,7 @@ def counted(kernel: Any) -> dict[str, Any]:
 
 
 def nodes(tasks: tuple[TaskMetrics, ...]) -> dict[str, tuple[int, int, dict[str, int]]]:
-    """Come, handed on and dropped, by node, in all tasks."""
+    """Return the numbers of received, forwarded and dropped records, by node, over all tasks."""
     found: dict[str, tuple[int, int, dict[str, int]]] = {}
     for task in tasks:
         for node in task.nodes:

@@ -92,7 +92,7 @@ def test_what_a_process_does_not_survive_costs_its_record_and_leaves_its_store_a
 
 
 def test_a_thread_of_a_processor_asks_no_store(tmp_path: Path) -> None:
-    """Its question came at any time, and what answered the next call was the answer to it."""
+    """Its request could be sent at any time, and the answer to the next call used to be read as its answer."""
     told = tmp_path / "told"
 
     class Asking(Processor):
@@ -131,7 +131,7 @@ def test_a_thread_of_a_processor_asks_no_store(tmp_path: Path) -> None:
 
 
 class Minutes(Processor):
-    """Tells who it is, and the stream time at which it was called by its schedule; fails at a word."""
+    """Forwards its process id, and the stream time of its scheduled calls; fails for a certain word."""
 
     def init(self, context: Any) -> None:
         self.context = context

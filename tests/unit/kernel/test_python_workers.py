@@ -31,7 +31,7 @@ def test_a_function_that_cannot_be_loaded_leaves_no_process_and_idle_ones_end_by
 def test_a_sync_waits_for_what_one_before_it_has_begun_and_not_seen_the_end_of(
     tmp_path: Path,
 ) -> None:
-    """A stop came in between: the next commit took for durable what was still being written."""
+    """After a stop in between, the next commit used to treat unfinished writes as durable."""
     pipe = tmp_path / "entry"
     os.mkfifo(pipe)
 

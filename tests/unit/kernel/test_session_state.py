@@ -1,4 +1,4 @@
-"""State of sessions goes with them: their rows, and what is kept to find them by key."""
+"""State of sessions is deleted with them: their rows, and the index that finds them by key."""
 
 import json
 

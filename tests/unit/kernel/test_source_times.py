@@ -77,7 +77,7 @@ def test_the_time_of_a_partition_goes_on_with_the_next_micro_batch(spark: SparkS
 
 
 FAR = (9_223_372_036_854_775, 1_700_000_000_000_000_000, 2**63 - 1)
-"""Behind the year 294246, as of microseconds and nanoseconds."""
+"""After the year 294246, if read as microseconds or nanoseconds."""
 
 
 @pytest.mark.parametrize("ts", FAR)

@@ -1,4 +1,4 @@
-"""Versions of a table's rows are found by time, and go with it: in Java, without Spark."""
+"""Versions of a table's rows are found by time, and expire with it: in Java, without Spark."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""State of windows goes with them: in Java, without Spark."""
+"""State of windows is deleted with them: in Java, without Spark."""
 
 import pytest
 

@@ -16,7 +16,7 @@ def one(key: bytes, value: bytes | None = b"1") -> Step:
 
 
 def with_holes() -> CleanedLog:
-    """Return a log of offsets 0 to 7 of which 2, 5 and 7 are left; 6 and 7 are in a new segment."""
+    """Return a log of offsets 0 to 7 that keeps 2, 5 and 7; 6 and 7 are in a new segment."""
     log = CleanedLog()
     log.write([one(b"a"), one(b"b"), one(b"c"), one(b"a"), one(b"b")])
     log.write([one(b"a")])
@@ -179,9 +179,9 @@ def test_a_duplicate_is_known_after_its_batch_was_emptied_and_all_is_read_anew()
 
 @pytest.mark.parametrize("roll", [True, False], ids=["segment by segment", "in one segment"])
 def test_a_deleted_key_stays_deleted_when_a_run_does_not_get_to_the_end(*, roll: bool) -> None:
-    """A run that claimed more than its map held let the tombstone go before the older record.
+    """A run that claimed more than its map held used to delete the tombstone before the older record.
 
-    In one segment the tombstone gets its horizon from a run that does not get to it.
+    In one segment, the tombstone gets its horizon from a run that does not reach it.
     """
     log = CleanedLog()
     for key in (b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h", b"i"):

@@ -1,4 +1,4 @@
-"""Segments open no more files at a time than they may, and read on all the same."""
+"""Segments keep at most the allowed number of files open, and all of them stay readable."""
 
 import contextlib
 from pathlib import Path

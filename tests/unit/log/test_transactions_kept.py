@@ -208,7 +208,7 @@ def test_a_recovery_point_before_a_deletion_keeps_what_is_known_of_producers(
 
 
 def test_without_one_a_crash_forgets_them(disk: CrashDisk) -> None:
-    """Why `uncovered_below` is asked before segments go."""
+    """The reason to check `uncovered_below` before segments are deleted."""
     log, _, first = written_in_segments(disk)
 
     log.advance_log_start(5)

@@ -189,7 +189,7 @@ def test_a_client_that_goes_leaves_nothing_waiting(harness: Any) -> None:
 
 
 def test_a_slow_reader_gets_every_byte_and_holds_no_memory(harness: Any) -> None:
-    """It asks for 40 MB in one go and reads a little at a time; records stay in their file."""
+    """The client requests 40 MB at once and reads a little at a time; records stay in their file."""
     harness.topic("orders")
     client = harness.client()
     for index in range(10):
@@ -214,7 +214,7 @@ def test_a_slow_reader_gets_every_byte_and_holds_no_memory(harness: Any) -> None
 
 
 def test_a_topic_that_is_deleted_while_it_is_sent_arrives_whole(harness: Any) -> None:
-    """The span holds its file: neither its bytes nor those of a file made after it are mixed."""
+    """The span keeps its file open: its bytes are not mixed with those of a file created later."""
     harness.topic("orders")
     client, other = harness.client(), harness.client()
     values = [bytes([index]) * 700_000 for index in range(6)]

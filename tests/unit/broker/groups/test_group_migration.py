@@ -47,7 +47,7 @@ def assignment(indexes: list[int]) -> bytes:
 
 
 class Classic:
-    """A member of the classic protocol that goes through its motions."""
+    """A member of the classic protocol that follows its rules."""
 
     def __init__(self, broker: PaperBroker, instance_id: str | None = None) -> None:
         self.broker = broker

@@ -1,4 +1,4 @@
-"""Offsets go with their topic, and not before it is gone."""
+"""Committed offsets are deleted with their topic, and not before it is deleted."""
 
 import pytest
 

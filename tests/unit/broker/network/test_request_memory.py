@@ -183,7 +183,7 @@ class Line:
         assert not self.memory.hold(self.second, 50)
 
     def pass_time(self, seconds: int, received: dict[FakeReader, int]) -> None:
-        """Let seconds pass, in each of which readers receive so much."""
+        """Advance the clock; in each second, readers receive the given number of bytes."""
         for _ in range(seconds):
             for reader, size_bytes in received.items():
                 reader.received_bytes += size_bytes

@@ -17,7 +17,7 @@ LIST_OFFSETS = 2
 
 @pytest.fixture
 def harness(open_harness: Any, monkeypatch: pytest.MonkeyPatch) -> Harness:
-    """A broker of which a slice is one step."""
+    """Return a broker whose time slices have one step each."""
     made: Harness = open_harness()
     made.topic("many", MANY)
     monkeypatch.setattr(time_slices, "SLICE_S", 0.0)

@@ -8,7 +8,7 @@ from duolog.log.errors import LogDirOffline
 
 
 class HeldCommit:
-    """A group commit that completes a ticket when the test says so."""
+    """A group commit that completes a ticket when the test requests it."""
 
     def __init__(self) -> None:
         self.completed_ticket = 0
@@ -23,7 +23,7 @@ class HeldCommit:
 
 
 class PaperLog:
-    """A log of which only the offsets are real."""
+    """A log with real offsets only."""
 
     def __init__(self) -> None:
         self.log_end_offset = self.written = self.high_watermark = 0
@@ -45,7 +45,7 @@ class PaperPartition:
 
 
 class Bench:
-    """Rounds, a partition and what was heard."""
+    """Rounds, a partition, and the received callbacks."""
 
     def __init__(self) -> None:
         self.commit = HeldCommit()
@@ -112,7 +112,7 @@ def test_the_high_watermark_moves_only_as_far_as_its_own_round() -> None:
 
 
 def test_what_a_callback_appends_is_written_before_the_loop_polls() -> None:
-    """The markers of a transaction lay staged until something else came."""
+    """The markers of a transaction used to stay staged until the next append."""
     bench = Bench()
     bench.append("a")
     bench.rounds.finish()

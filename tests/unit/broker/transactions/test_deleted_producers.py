@@ -42,7 +42,7 @@ def steps(harness: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def fill(harness: Any, topic: str, **more: BatchProducer) -> None:
-    """Write three segments, the first by a producer if `more` says so."""
+    """Write three segments; if `more` is set, a producer writes the first one."""
     harness.topic(topic, segment_bytes=str(1 << 20), retention_bytes="700000")
     client = harness.client()
     client.produce(topic, harness.batch(b"x" * 600_000, **more))

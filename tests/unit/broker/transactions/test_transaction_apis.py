@@ -310,7 +310,7 @@ def test_batches_of_one_round_add_their_partitions_in_one_record(coordinated: Ha
 def test_who_fences_in_the_round_of_a_first_batch_is_written_behind_it(
     producer: TransactionalProducer,
 ) -> None:
-    """The record of the partition was to be appended later, and the abort came before it."""
+    """The partition's record was queued for a later append, and the abort used to be written before it."""
     harness, other = producer.harness, producer.harness.client()
     batch = harness.batch(
         b"v",

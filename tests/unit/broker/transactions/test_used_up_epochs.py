@@ -1,6 +1,6 @@
-"""A producer id whose epochs are used up: what Kafka was heard to say, without the walk to its last epoch.
+"""A producer id whose epochs are used up: Kafka's observed answers, without the walk to its last epoch.
 
-`tests/conformance/kafka/test_differential.py --deep` holds the same conversation with both brokers.
+`tests/conformance/kafka/test_differential.py --deep` runs the same requests against both brokers.
 """
 
 from dataclasses import replace

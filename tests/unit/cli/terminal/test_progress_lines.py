@@ -36,7 +36,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, written: list[str]) -> None:
 
 
 def screen(written: list[str]) -> list[str]:
-    """Return the content of the screen: `ESC [ n A` goes up n lines, and `ESC [ J` clears from there on."""
+    """Return the content of the screen: `ESC [ n A` moves up n lines, and `ESC [ J` clears from there on."""
     lines: list[str] = []
     for part in re.split(r"(\x1b\[\d+A\r\x1b\[J)", "".join(written)):
         if up := re.match(r"\x1b\[(\d+)A", part):

@@ -61,7 +61,7 @@ class PaperTopics:
 
 @dataclass
 class Member:
-    """A consumer as far as the protocol goes: it owns what it was assigned, at its next heartbeat."""
+    """A consumer as far as the protocol requires: it owns its assignment from its next heartbeat on."""
 
     desk: "ConsumerDesk"
     member_id: str

@@ -38,7 +38,7 @@ class Topic(CommitTopic):
         self.records[key] = json.dumps(content).encode()
 
     def commit(self, head: dict[str, Any], epoch: int) -> bytes:
-        """Tell of a commit, as the kernel does."""
+        """Write a commit record, as the kernel does."""
         told = head | {"epoch": epoch, "number": epoch, "query": "q", "offsets": f"at {epoch}"}
         self._write("epoch", told | {"committed_at": 5})
         return self.records["epoch"]

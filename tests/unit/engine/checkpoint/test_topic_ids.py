@@ -58,7 +58,7 @@ def test_a_result_topic_that_came_back_by_itself_ends_the_query(
 
 @pytest.fixture
 def changelogs(monkeypatch: pytest.MonkeyPatch) -> tuple[TopicWatch, dict[str, str], set[str]]:
-    """A watch over two changelogs, the id of one of which is not known; the ids, and what a broker says is gone."""
+    """Return a watch over two changelogs, one with an unknown id; the ids; and the topics that a broker reports as deleted."""
     monkeypatch.setattr(topic_ids, "LOOK_EVERY_S", 0.0)
     now, gone = {"totals": "a", "rows": "b"}, set[str]()
     known = {"totals": "a", "rows": ""}

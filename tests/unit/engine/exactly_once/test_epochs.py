@@ -40,7 +40,7 @@ def checkpoint_at(
 
 @pytest.mark.parametrize("marked", [NO_EPOCH, 0, 4])
 def test_a_completed_epoch_changes_nothing(tmp_path: Path, marked: int) -> None:
-    """The last epochs may have written nothing: then there is no marker of theirs."""
+    """The last epochs may have written nothing: then they have no marker."""
     checkpoint = checkpoint_at(tmp_path, committed=4, planned=4)
     marker = Marker(QUERY, marked) if marked >= 0 else Marker()
 
@@ -169,7 +169,7 @@ def test_a_new_checkpoint_after_results_of_another_is_refused_until_it_takes_the
 
 
 def test_the_offsets_of_a_prepared_epoch_are_kept(tmp_path: Path) -> None:
-    """Behind a lack of memory those of a planned one are dropped; this one may be committed."""
+    """After a lack of memory, the offsets of a planned epoch are dropped; a prepared one may be committed."""
     checkpoint = checkpoint_at(tmp_path, committed=4, planned=5, prepared=(5,))
 
     checkpoint.unfinished.forget_planned()

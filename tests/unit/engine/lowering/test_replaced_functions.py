@@ -1,4 +1,4 @@
-"""A function of SQL that was replaced goes to workers by its code: they have its module as it was."""
+"""A replaced SQL function is sent to workers by its code: they may have the old version of its module."""
 
 import base64
 import pickle

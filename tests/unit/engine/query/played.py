@@ -184,7 +184,7 @@ class PlayedTransactions:
 
 @dataclass
 class PlayedTopics:
-    """Tells where the topic ends, once what is in the way has been raised."""
+    """Returns the end of the topic, after it has raised the given errors."""
 
     end: int = 150_000
     in_the_way: list[Exception | None] = field(default_factory=list)

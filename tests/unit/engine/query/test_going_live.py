@@ -1,4 +1,4 @@
-"""When a query goes live, by what each pass has left."""
+"""A query goes live depending on the backlog after each pass."""
 
 from typing import NoReturn
 

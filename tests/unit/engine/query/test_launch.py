@@ -41,7 +41,7 @@ def test_a_producer_makes_no_record_batch_that_a_topic_refuses(
 
 
 def test_each_spark_query_has_processes_of_its_own_for_processors(tmp_path: Path) -> None:
-    """Behind a failure its first micro-batch is one that they have seen."""
+    """After a failure, the first micro-batch is one that the processes have already seen."""
     share = MagicMock()
     spec = {"application_id": "app", "shuffle_partitions": 1, "sources": [], "run": "r"}
     launcher = Launcher(share, EngineConfig("127.0.0.1:9092", tmp_path), Checkpoint(tmp_path), spec)

@@ -16,7 +16,7 @@ ENDS = {"in": {0: 4, 1: 8, 2: 9}}
 def event_time_left(
     ahead: dict[Position, Sample], last_ms: dict[Position, int]
 ) -> tuple[int | None, MagicMock]:
-    """Return what is left after POSITIONS up to ENDS, and the calls that ask a broker."""
+    """Return the number of records between POSITIONS and ENDS, and the calls that query a broker."""
     asked = MagicMock()
     asked.sampler.sample.return_value = ahead
     lasts = {at: SeenRecord(1, 0, "", ms) for at, ms in last_ms.items()}

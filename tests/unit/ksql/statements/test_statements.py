@@ -195,7 +195,7 @@ def test_a_struct_may_lack_fields() -> None:
 
 
 def test_a_struct_that_is_inserted_may_have_more_fields_than_its_column() -> None:
-    """ksqlDB passes over them; a field that the column has must still be of its type."""
+    """ksqlDB ignores them; a field that the column has must still be of its type."""
     session = begun("ALTER STREAM trains ADD at STRUCT<x DOUBLE>, ADD list ARRAY<STRUCT<x INT>>;")
     rows = answer(
         session,

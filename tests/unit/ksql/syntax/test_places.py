@@ -1,4 +1,4 @@
-"""Tokens have the place that they have in the text, also if blanks before them are passed over."""
+"""Tokens have their position in the text, also if blanks before them are skipped."""
 
 import pytest
 from sqlglot import Token

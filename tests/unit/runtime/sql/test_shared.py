@@ -38,7 +38,7 @@ def taken_back(topology: Topology, kind: str, name: str) -> StreamSource | Table
 
 
 def bytes_alike(one: Format, other: Format, *, times: bool) -> bool:
-    """Tell if two formats have the same bytes: the two kinds of JSON have where no time or day is in them."""
+    """Return True if two formats encode alike: the two kinds of JSON do for values without a time or date."""
     if times or one.name != "JSON":
         return one == other
     return {*one.options} - {*other.options} <= {(DIALECT, "ksqldb")} and one.name == other.name

@@ -11,7 +11,7 @@ from duolog.runtime.sql.persistent import ownership
 def test_a_broker_that_does_not_answer_is_a_broker_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A file that ran ended with "error: " and no word more, where its broker was away for half a minute."""
+    """A running SQL file used to end with "error: " and no text if its broker was unavailable for half a minute."""
     silent: Future[Any] = Future()
     admin = MagicMock()
     admin.return_value.describe_consumer_groups.return_value = {"duolog-ksql-default_": silent}
