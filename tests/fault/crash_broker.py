@@ -45,7 +45,7 @@ class _StillLogManager(LogManager):
 
 
 class _LoadedMessages(Messages):
-    """Loads what it has not when it is asked for it: no request waits for a thread."""
+    """Loads missing message classes synchronously: no request waits for a thread."""
 
     def loaded(self, header: RequestHeader) -> bool:
         if not super().loaded(header):

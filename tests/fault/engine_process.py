@@ -130,7 +130,7 @@ class EngineProcess:
 
     @property
     def mode(self) -> str:
-        """The mode that it has said last."""
+        """Return the mode that the program reported last."""
         while self._hear(0):
             pass
         return self._mode

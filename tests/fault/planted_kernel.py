@@ -1,4 +1,4 @@
-"""A kernel's jar with some lines of its sources changed, for processes of their own."""
+"""Build a kernel jar with some changed source lines, for processes that a test starts."""
 
 import os
 import shutil

@@ -47,7 +47,7 @@ def told(answer: Any) -> set[int]:
 
 
 def answered(broker: CrashBroker, client: Client, request: Request) -> bool:
-    """Send a request, and return whether an answer says that it was done."""
+    """Send a request; return True if an answer confirms it."""
     key, version, fields = request
     client.send(key, version, **fields)
     for _ in range(10):

@@ -135,7 +135,7 @@ def ask_until_it_is_told(ask: Callable[[], int]) -> int:
 
 
 def begun(cut: int | None) -> tuple[CrashBroker, TransactionalProducer, int]:
-    """Let a producer begin by a batch, with the power cut; count the operations of the disk."""
+    """Let a producer start with a batch, with the power cut; count the operations of the disk."""
     broker = opened()
     producer = TransactionalProducer(broker)
     producer.init(timeout_ms=TIMEOUT_MS)

@@ -77,7 +77,7 @@ def idle(name: str) -> Topology:
 
 
 def chosen(key: str) -> int | None:
-    """Return a partition of three by a key, `k0`, `k1`, … k7 chooses none, and k8 cannot."""
+    """Return one of three partitions for a key, `k0`, `k1`, … k7 chooses none, and k8 cannot."""
     number = int(key[1:])
     if number == NO_PARTITION:
         raise ValueError("unlucky")

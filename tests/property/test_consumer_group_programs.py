@@ -26,7 +26,7 @@ TopicIdPartition = tuple[UUID, int]
 
 @dataclass(eq=False)
 class Client:
-    """A consumer: what it reads from is `working`, until it has put it down."""
+    """A consumer: `working` has the partitions that it reads, until it has released them."""
 
     name: str
     instance_id: str | None = None
@@ -311,7 +311,7 @@ def test_no_program_gives_a_partition_to_two_members_or_leaves_one_to_nobody(see
 
 
 def test_the_programs_reach_what_they_are_to_judge() -> None:
-    """A property that nothing ever tries is worth nothing."""
+    """The random programs must cover the cases that the properties check."""
     seen: Counter[str] = Counter()
     for seed in range(20):
         world = World(seed)

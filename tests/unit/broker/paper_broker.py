@@ -1,4 +1,4 @@
-"""A broker of paper for the group APIs: a log in memory, a disk that waits, a clock that a test moves."""
+"""A simulated broker for the group APIs: a log in memory, a delayed disk, a clock that a test advances."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

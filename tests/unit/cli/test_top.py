@@ -38,7 +38,7 @@ def shown(width: int, *rows: dict[str, object], insides: Sequence[Inside] = ()) 
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An application, seen twice."""
+    """An application, sampled twice."""
     seen = iter([whole(), later()])
 
     def look(addresses: tuple[str, ...] = ()) -> dict[tuple[str, str], Metrics]:

@@ -1,4 +1,4 @@
-"""Heartbeats, sessions, leaving, and what a restart brings back."""
+"""Heartbeats, sessions, leaving members, and members recovered by a restart."""
 
 import pytest
 

@@ -93,7 +93,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def run(
     program: list[str], directory: Path, starts: list[tuple[str, list[str]]]
 ) -> list[dict[str, str]]:
-    """Return what each start, a mode and its commands, has found, by command."""
+    """Return the results of each start (a mode and its commands), by command."""
     arguments = [part for mode, commands in starts for part in (mode, ";".join(commands))]
     done = subprocess.run(
         [*program, str(directory / "checkpoint"), *arguments],

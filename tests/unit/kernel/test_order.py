@@ -62,7 +62,7 @@ def driver(spark: SparkSession) -> KernelDriver:
 
 @pytest.fixture(scope="module")
 def caching_driver(spark: SparkSession) -> KernelDriver:
-    """The same with the record cache that a user gets."""
+    """The same driver with the default record cache."""
     return KernelDriver(spark, history_spec())
 
 

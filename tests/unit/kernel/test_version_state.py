@@ -39,7 +39,7 @@ def test_what_was_deleted_goes_with_all_that_is_known_of_it() -> None:
 
 
 def test_a_deletion_of_what_was_never_there_goes_too() -> None:
-    """The one row that comes is there since then, and before it none was, since the deletion."""
+    """The remaining row is valid from its own time on; before it there is no row since the deletion."""
     assert kept("micro-batch", (HOUR, -50), (9 * HOUR, 1)) == [50 * 2, 1 + 1]
 
 

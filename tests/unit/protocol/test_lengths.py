@@ -1,4 +1,4 @@
-"""A request that claims more than it holds is refused before kio takes memory for it."""
+"""A request that declares more than it contains is refused before kio allocates memory for it."""
 
 from dataclasses import fields, is_dataclass
 from typing import Any, get_args, get_origin

@@ -37,7 +37,7 @@ def stand_in(directory: Path, text: str = STAND_IN) -> tuple[str, ...]:
 
 
 def gone(pid: int) -> bool:
-    """Say whether the process ended: not there, or a zombie that init has yet to collect."""
+    """Return True if the process has ended: it does not exist, or is a zombie that init has not collected yet."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

@@ -74,7 +74,7 @@ def test_an_offset_outside_the_log_is_out_of_range_and_its_end_is_not(harness: A
 
 
 def test_records_that_are_not_on_the_disk_yet_are_not_shown(harness: Any) -> None:
-    """A crash could take them back after a consumer has read them."""
+    """Otherwise a crash could remove them after a consumer has read them."""
     harness.topic("orders")
     client = harness.client()
     client.produce("orders", harness.batch(b"a"))

@@ -285,7 +285,7 @@ def test_a_silent_member_is_removed_when_its_session_ends(broker: PaperBroker) -
 def test_a_silent_member_is_removed_also_when_the_first_look_at_it_fails(
     broker: PaperBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No further look was planned: the group kept a member that had gone, for good."""
+    """No further check used to be scheduled: the group kept a lost member forever."""
     stable_member(broker)
     expire = GroupCoordinator.expire
     calls: list[float] = []

@@ -149,7 +149,7 @@ def test_who_was_served_ahead_of_others_stands_in_line_again(harness: Harness) -
 
 
 class FakeReader:
-    """A connection as the memory sees it."""
+    """The part of a connection that the memory budget uses."""
 
     def __init__(self) -> None:
         self.received_bytes = 0
@@ -204,7 +204,7 @@ def test_who_is_ahead_and_receives_nothing_is_closed(line: Line) -> None:
 
 
 def test_who_holds_memory_and_trickles_is_closed_while_others_wait(line: Line) -> None:
-    """Only the one ahead was looked at, and 64 KiB in 10 s were enough: others waited for hours."""
+    """Only the first reader used to be checked, and 64 KiB in 10 s were enough: others waited for hours."""
     line.pass_time(7, {line.first: MIB, line.holder: 100_000})
 
     assert line.holder.closed

@@ -1,4 +1,4 @@
-"""Requests of one connection that are sent without waiting: each sees what the earlier ones did."""
+"""Pipelined requests of one connection: each sees the effects of the earlier ones."""
 
 from collections.abc import Callable
 from dataclasses import replace

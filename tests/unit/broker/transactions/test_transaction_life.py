@@ -58,7 +58,7 @@ def test_a_wall_clock_that_goes_back_keeps_no_transaction_open(open_harness: Ope
 
 
 class Ahead:
-    """A clock two minutes later, so that what began before has timed out at once, on a slow machine too."""
+    """A clock two minutes ahead, so that earlier transactions time out at once, on a slow machine too."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

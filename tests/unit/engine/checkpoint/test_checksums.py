@@ -126,7 +126,7 @@ def spark_dir(tmp_path: Path) -> Path:
     ],
 )
 def test_a_flipped_bit_is_refused_by_name(spark_dir: Path, name: str) -> None:
-    """An offset with another digit was taken for the offset: ten events were counted twice."""
+    """An offset with a changed digit used to be accepted: ten events were counted twice."""
     path = spark_dir / name
     content = path.read_text()
     place = content.rindex(next(of for of in reversed(content) if of.isalnum()))

@@ -17,7 +17,7 @@ from duolog.engine.settings import EngineConfig
 def test_an_intentional_new_start_continues_after_commits_under_its_name(
     tmp_path: Path,
 ) -> None:
-    """A second rebuild was refused: the topic of its marker outlives the checkpoint of the first one."""
+    """A second rebuild used to be refused: the marker topic outlives the checkpoint of the first one."""
     share = MagicMock()
     share.kernel.return_value.markers.return_value = '{"epoch": {"query": "first", "epoch": 3}}'
     spec = {"application_id": "app.rebuild", "shuffle_partitions": 1, "sources": []}

@@ -90,7 +90,7 @@ def test_another_aggregate_on_the_place_of_one_is_not_taken_for_it() -> None:
 
 
 def test_a_table_that_keeps_other_columns_is_new_to_those_that_group_by_them() -> None:
-    """Column 0 of the store is another one, and what is computed of column 0 reads the same."""
+    """Column 0 of the store is another column, although computations on column 0 look the same."""
 
     def joined(column: str) -> Build:
         def build(topology: Topology, flights: Stream, _airlines: Table) -> None:

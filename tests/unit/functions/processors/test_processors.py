@@ -444,7 +444,7 @@ class Careless(Processor):
     ],
 )
 def test_invalid_records_are_refused_when_they_are_forwarded(said: str, expected: str) -> None:
-    """It ended the worker process, and only its exit status was reported."""
+    """An invalid record used to end the worker process, and only its exit status was reported."""
     topology = Topology("careless")
     topology.stream("in", **TEXT).process(Careless).to("out")
     with TopologyDriver(topology) as driver, pytest.raises(QueryError) as failed:

@@ -13,7 +13,7 @@ from duolog.plan.types import BIGINT
 
 
 class Remembering(Processor):
-    """Asks each kind of question, and forwards what it has found."""
+    """Sends each kind of store query, and forwards the results."""
 
     def init(self, context: Any) -> None:
         self.context = context

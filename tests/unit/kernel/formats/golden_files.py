@@ -1,4 +1,4 @@
-"""The golden files in `tests/golden/formats`: what both languages must write and read.
+"""The golden files in `tests/golden/formats`, which both languages must write and read.
 
     *.tsv    lines of fields, separated by tabs; the last field is the exact text
     *.hex    named sections of bytes: hexadecimal digits, or text in quotes

@@ -33,7 +33,7 @@ def columns(statement: str) -> list[tuple[str, str]]:
 
 
 def written(statement: str) -> tuple[tuple[str, bytes | None], ...]:
-    """Return the headers of the record that a query makes of one with `GIVEN`."""
+    """Return the headers of the record that a query writes for one with `GIVEN`."""
     query = done(statement).query
     assert query is not None
     value = json.dumps({"NAME": "bär", "N": 5}).encode()

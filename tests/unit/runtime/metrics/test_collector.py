@@ -24,7 +24,7 @@ ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 
 class FakeCollector(ThreadingHTTPServer):
-    """Keeps what was posted, and answers with `status`."""
+    """Stores the posted metrics, and answers with `status`."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

@@ -163,7 +163,7 @@ LAMBDAS: Final[dict[str, object]] = {
     "TRANSFORM(ARRAY[1], x => x BETWEEN 2 AND 1 / (x - x))": [False],
     "FILTER(ARRAY[1, 2, 3], x => x = 2 AND x + 1 = 3)": [2],
 }
-"""Operands that are not needed are not computed, so a failure in them does not count."""
+"""Unused operands are not computed, so a failure in them does not count."""
 
 MAPS: Final[dict[str, object]] = {
     "AS_MAP(ARRAY['a', 'b', 'a'], ARRAY[1, 2, 3, 4])": {"a": 3, "b": 2},
