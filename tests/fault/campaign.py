@@ -323,7 +323,7 @@ class Campaign:
         return [*twice, *judge_agreement(passed, counted)]
 
     def _end(self) -> None:
-        """Let the applications come to the end of the input, and judge everything."""
+        """Let the applications read the input to its end, and judge everything."""
         self._start({})
         self._engine.wait_for(_runs)
         self._flow.stop()

@@ -32,7 +32,7 @@ _TURNS_MAX = 400
 
 
 class _StillLogManager(LogManager):
-    """Its group commit has no thread: the test syncs."""
+    """A log manager whose group commit has no thread: the test syncs."""
 
     commit: GroupCommit
 
@@ -73,11 +73,11 @@ class CrashBroker(Harness):
         self.sync()
 
     def round(self) -> None:
-        """Let the loop run once, without waiting; nothing is synced."""
+        """Run the loop once, without waiting; nothing is synced."""
         self.broker.loop.run_once(0.0)
 
     def sync(self) -> None:
-        """Let the group commit do what it was asked to."""
+        """Run the group commit's pending requests."""
         self.manager.commit.run_pending()
 
     def settle(self, rounds: int = 20) -> None:
@@ -105,7 +105,7 @@ class CrashBroker(Harness):
     # What must hold
 
     def pass_timeouts(self) -> None:
-        """Let so much time pass that every transaction is over."""
+        """Advance the clock until every transaction has timed out."""
         self.settle()  # What was asked for before begins before.
         self.clock.advance(ms=TIMEOUT_MS + 1)
         for _ in range(4):

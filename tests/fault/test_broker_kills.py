@@ -209,7 +209,7 @@ class Attack:
         return sum(len(writer.acknowledged) for writer in self.writers)
 
     def settle(self) -> list[Acknowledged]:
-        """Let all clients come to their end; return what was acknowledged."""
+        """Stop all clients in order; return what was acknowledged."""
         for writer in self.writers:
             writer.finish()
         done = [record for writer in self.writers for record in writer.acknowledged]

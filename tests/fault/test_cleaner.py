@@ -117,7 +117,7 @@ def cleaned(broker: BrokerProcess, log: str = f"{TOPIC}-0") -> int:
 
 
 def at_work(broker: BrokerProcess) -> bool:
-    """Say whether something was written for a segment to come."""
+    """Return True if the cleaner has written data for a new segment."""
     return any((broker.data_dir / "topics").glob("*/0/*.log.cleaned"))
 
 

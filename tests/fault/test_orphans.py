@@ -40,7 +40,7 @@ def is_there(pid: int) -> bool:
 
 @pytest.mark.timeout(280)
 def test_the_jvm_of_a_killed_python_is_gone_at_once(tmp_path: Path) -> None:
-    """It ended with its standard input, and through shutdown hooks that took minutes."""
+    """The JVM used to end with its standard input, through shutdown hooks that took minutes."""
     with subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, str(tmp_path)], stdout=subprocess.PIPE, text=True
     ) as python:

@@ -126,7 +126,7 @@ class CleanedLog:
     def compact(
         self, *, change: Callable[[CompactionJob], CompactionJob] = lambda job: job
     ) -> CompactionJob | None:
-        """Let the broker's cleaner look once; returns the job of its run, if one was worth it."""
+        """Run one check of the broker's cleaner; returns the job of its run, if one was worth it."""
         driven = DrivenCleaner(self.disk, self.clock, self.commit, [self.log], change)
         driven.look()
         return driven.jobs[0] if driven.jobs else None

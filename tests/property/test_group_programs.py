@@ -74,7 +74,7 @@ class Client:
     place: str = "out"
     asked: int = 0
     busy: bool = False
-    """It waits for an answer, as a real client does before it asks for the next thing."""
+    """True while it waits for an answer: a real client sends no other request meanwhile."""
 
 
 class World:
@@ -137,7 +137,7 @@ class World:
     # What clients do
 
     def act(self) -> None:
-        """Let a client do what a client does next."""
+        """Let a client send its next regular request."""
         client = self.random.choice(self.clients)
         if client.place == "out":
             self.join(client)
@@ -148,7 +148,7 @@ class World:
             self.random.choice(anything)(client)
 
     def misbehave(self) -> None:
-        """Let a client do anything at all, also what it should not."""
+        """Let a client send any request, also an invalid one."""
         client = self.random.choice(self.clients)
         client.busy = False  # As if its connection broke and it asked again on another.
         anything = [self.join, self.sync, self.heartbeat, self.commit, self.leave]

@@ -242,7 +242,7 @@ def test_an_aggregate_is_as_it_was_when_a_result_fails(spark: SparkSession, cach
 def test_a_row_that_cannot_be_processed_is_taken_back_and_never_twice(
     spark: SparkSession, open_driver: OpenDriver
 ) -> None:
-    """Its old side failed again with each later change of the key, and took that along."""
+    """Its old side used to fail again with each later change of the key, and that change was lost too."""
     predicate = "CASE WHEN v1 = 13 THEN CAST(raise_error('13') AS BOOLEAN) ELSE true END"
     driver = open_driver(regroup_spec(predicate=predicate, errors=CONTINUE))
 

@@ -134,7 +134,7 @@ def test_what_a_commit_stands_for_is_on_disk_before_it(files: Files, calls: Call
 def test_names_that_a_killed_process_has_left_are_on_disk_before_a_start_builds_on_them(
     files: Files, calls: Calls
 ) -> None:
-    """It is killed between the name and its sync: with the power gone the commit was there, and not what it had planned."""
+    """The process is killed between rename and sync: after a power loss, the commit used to exist without its planned offsets."""
     logs = [files.directory / "spark" / name for name in ("offsets", "commits")]
     for log in logs:
         log.mkdir(parents=True)
@@ -238,7 +238,7 @@ def test_a_file_that_could_not_be_opened_is_synced_by_another_try(files: Files) 
 def test_a_file_or_directory_that_cannot_be_made_is_named_with_the_reason(
     files: Files, name: str
 ) -> None:
-    """It was a `FileNotFoundException`, or that a directory could not be made, without a reason."""
+    """The error used to be a `FileNotFoundException`, or a failure to create a directory, without a reason."""
     files.own()
 
     with pytest.raises(Py4JJavaError) as refused:

@@ -202,7 +202,7 @@ def test_a_process_that_the_task_has_come_back_to_makes_its_processor_anew(
 
 @contextlib.contextmanager
 def task_of_spark(spark: SparkSession) -> Iterator[Any]:
-    """Have what this thread asks the kernel be a task of Spark, which fails with what is raised within."""
+    """Make the kernel see this thread as a task of Spark, which fails with the exception raised within."""
     jvm: Any = spark._jvm  # noqa: SLF001 - as in the driver
     contexts = getattr(getattr(jvm.org.apache.spark, "TaskContext$"), "MODULE$")
     context = contexts.empty()

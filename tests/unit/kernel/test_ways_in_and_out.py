@@ -17,7 +17,7 @@ def test_a_record_comes_out_of_an_envelope_as_it_went_in() -> None:
 
 
 def test_a_store_has_the_rows_that_sparks_own_maps_have() -> None:
-    """So a checkpoint of either is read by the other."""
+    """Either of them can then read a checkpoint of the other."""
     assert run_java("BytesMapRows") == ["0"]
 
 

@@ -136,7 +136,7 @@ def test_committed_positions_are_those_of_the_last_commit_and_not_of_what_is_pla
 
 
 def test_a_recreated_source_topic_is_refused(tmp_path: Path) -> None:
-    """Its records before the old offset were skipped, and nothing was said."""
+    """Records before the old offset used to be skipped without a report."""
     checkpoint = Checkpoint(tmp_path)
     checkpoint.pin("flights", StartFacts(shape(), VERSIONS, TOPICS))
 
@@ -186,7 +186,7 @@ def started(tmp_path: Path, *, offsets: int = 2, commits: int = 1) -> Checkpoint
 def test_a_damaged_file_is_named_with_what_is_lost_and_what_to_do(
     tmp_path: Path, name: str, lost: str, hint: str, content: str
 ) -> None:
-    """They were bare errors of Python and Java."""
+    """These used to be Python and Java errors without an explanation."""
     checkpoint = started(tmp_path)
     (tmp_path / name).write_text(content)
 

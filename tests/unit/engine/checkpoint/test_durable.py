@@ -12,7 +12,7 @@ from unit.engine.checkpoint.test_owner import PlayedHolder, start
 
 
 def test_threads_that_write_one_file_leave_one_of_their_texts(tmp_path: Path) -> None:
-    """They wrote into one another's file, as its name was made of the pid."""
+    """Threads used to write to the same temporary file, because its name contained only the pid."""
     path = tmp_path / "owner.json"
     texts = [json.dumps([number] * 5000) for number in range(8)]
 

@@ -106,7 +106,7 @@ def other(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
 def test_a_live_owner_of_this_machine_is_refused_by_name(
     tmp_path: Path, other: "subprocess.Popen[str]"
 ) -> None:
-    """Its pid said nothing: in another container it is another process, and both ran."""
+    """The pid alone is not enough: in another container it is another process, and both owners used to run."""
     held = Owner(7, "x", "whatever", "north", other.pid)
     (tmp_path / "owner.json").write_text(json.dumps(asdict(held)))
 

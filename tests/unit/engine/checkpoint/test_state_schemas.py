@@ -95,7 +95,7 @@ def test_one_that_leads_there_stays_as_it_is(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_named_and_stays_as_it_is(
     tmp_path: Path, spoil: Callable[[Path], object], told: str
 ) -> None:
-    """They were errors of Java without a name: NullPointerException, JsonParseException."""
+    """These used to be Java errors without a file name: NullPointerException, JsonParseException."""
     checkpoint = written(tmp_path / "shop")
     spoil(checkpoint)
     before = entry_of(checkpoint).read_bytes()

@@ -136,7 +136,7 @@ def test_marks_with_a_flipped_bit_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_deleted_changelog_is_not_reported_as_a_missing_source(tmp_path: Path) -> None:
-    """It said that a source topic does not exist, and how to create it: empty, for a restore to read."""
+    """The error used to name a missing source topic and a command to create it: empty, for a restore to read."""
     changelog = ("totals-changelog", 0)
     write_marks(tmp_path, Marks({changelog: Mark(10)}, {}))
     topics = broker()

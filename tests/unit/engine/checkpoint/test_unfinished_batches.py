@@ -45,7 +45,7 @@ def test_what_was_planned_or_done_stays(tmp_path: Path, entry: str) -> None:
 
 
 def test_a_first_micro_batch_that_is_forgotten_leaves_no_state(tmp_path: Path) -> None:
-    """It did not fit the memory; Spark refuses to plan the first one next to state."""
+    """The micro-batch did not fit the memory; Spark refuses to plan a first one if there is state."""
     for name in ("offsets/0", "state/0/0/1.delta"):
         put(tmp_path / name)
 

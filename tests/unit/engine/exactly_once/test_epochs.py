@@ -106,7 +106,7 @@ def test_a_checkpoint_that_does_not_know_of_results_is_refused(
 def test_a_marker_topic_that_has_lost_its_last_records_is_refused(
     tmp_path: Path, left: Marker
 ) -> None:
-    """It was taken for epochs that had written nothing, whose results were lost with it."""
+    """The topic used to be read as epochs that had written nothing, and their results were lost with it."""
     checkpoint = checkpoint_at(tmp_path, committed=4, planned=5, prepared=(5,))
     assert finish(checkpoint, Marker(QUERY, 5))
 
@@ -127,7 +127,7 @@ def test_what_another_attempt_prepared_does_not_count_against_the_marker(tmp_pat
 def test_the_prepared_entry_of_another_attempt_is_not_taken_for_the_committed_one(
     tmp_path: Path,
 ) -> None:
-    """Put back from a copy, it was taken for it: whatever state it named then counted."""
+    """An entry restored from a copy used to be accepted, with any state that it named."""
     checkpoint = checkpoint_at(tmp_path, committed=4, planned=5)
     entries = [b"v2\nof the first attempt", b"v2\nof the second attempt"]
     digests = [hashlib.sha256(entry).hexdigest() for entry in entries]

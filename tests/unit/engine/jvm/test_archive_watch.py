@@ -44,7 +44,7 @@ def test_a_jvm_that_takes_too_long_is_killed_and_leaves_no_part_of_an_archive(
 def test_a_jvm_that_grows_too_large_is_killed_and_leaves_no_part_of_an_archive(
     arriving: Path,
 ) -> None:
-    """It grew to 1.3 GB, and nothing bounded it."""
+    """Such a JVM used to grow to 1.3 GB, without a limit."""
     program = f"import sys; sys.stdin.read(1); held = bytearray({64 * MIB}); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as writer:
         watch = archive_watch.bound(writer.pid, arriving, 10 * WAIT_S, 32 * MIB)

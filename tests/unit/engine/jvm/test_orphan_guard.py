@@ -31,7 +31,7 @@ def is_there(pid: int) -> bool:
 
 
 def test_a_python_that_is_killed_while_its_jvm_starts_leaves_none(tmp_path: Path) -> None:
-    """It stayed for up to 25 seconds on a busy machine, and now and then for good."""
+    """The JVM used to stay for up to 25 seconds on a busy machine, and sometimes forever."""
     with subprocess.Popen(
         [sys.executable, "-c", _STARTER, str(tmp_path)], stdout=subprocess.PIPE, text=True
     ) as python:

@@ -88,7 +88,7 @@ def of_other_names(join: Callable[[Stream, Stream], Stream | Table]) -> Json:
 def test_rows_that_lie_in_tasks_of_their_own_names_are_not_read_as_if_they_met(
     join: Callable[[Stream, Stream], Stream | Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As checkpoints were before keys of other names met in one task: the second side's rows lie elsewhere."""
+    """Older checkpoints kept keys of different names in different tasks: the second side's rows are elsewhere."""
     now = of_other_names(join)
 
     monkeypatch.setattr(Levels, "task_key", lambda _levels, edge: edge.key)

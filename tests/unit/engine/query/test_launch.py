@@ -28,7 +28,7 @@ def test_a_jvm_that_ended_before_a_query_starts_raises_our_own_error(tmp_path: P
 def test_a_producer_makes_no_record_batch_that_a_topic_refuses(
     tmp_path: Path, taken: int | None, batch_bytes: int
 ) -> None:
-    """It is split into pieces of the size that was refused, until its time is over: minutes."""
+    """The producer splits a refused batch into pieces of the refused size, until its timeout: for minutes."""
     share = MagicMock()
     given: dict[str, str] = {}
     share.jvm.java.util.HashMap.return_value.put = given.__setitem__

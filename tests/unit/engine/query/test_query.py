@@ -338,7 +338,7 @@ def test_an_idle_query_is_checked_less_and_less_often() -> None:
 
 
 def test_a_failed_start_leaves_no_producers_open() -> None:
-    """Those of transactions and commits were open by then, and stayed with their threads until the JVM's end."""
+    """Producers of transactions and commits used to stay open, with their threads, until the JVM ended."""
     launcher = PlayedLauncher(refuses=QueryFailed("refused", query_id="flights"))
 
     with pytest.raises(QueryFailed, match="refused"):

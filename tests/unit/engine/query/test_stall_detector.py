@@ -25,7 +25,7 @@ class Watched:
         self.asked = 0
 
     def pass_s(self, seconds: int) -> None:
-        """Let time pass, with a look every two seconds."""
+        """Advance the clock, with a check every two seconds."""
         for _ in range(0, seconds, 2):
             self.clock.advance(2)
             self.standstill.look({"in": {0: self.committed}}, self._count)
@@ -83,7 +83,7 @@ def test_a_query_that_commits_again_is_warned_about_again(caplog: pytest.LogCapt
 
 
 def test_an_unreachable_broker_does_not_count_as_a_commit(caplog: pytest.LogCaptureFixture) -> None:
-    """It was reported as "has committed again"."""
+    """It used to be reported as "has committed again"."""
     caplog.set_level(logging.INFO)
     watched = Watched()
     watched.waiting = 1

@@ -68,7 +68,7 @@ def test_a_failure_without_causes_is_still_an_error_of_ours() -> None:
 
 
 def test_a_sentence_that_spark_wraps_is_reported_completely() -> None:
-    """It was cut at its semicolon."""
+    """The sentence used to be cut at its semicolon."""
     said = (
         "[KAFKA_DATA_LOSS.X] Some data may have been lost because they are not available;\n"
         "either the data was aged out by Kafka\n"
@@ -177,7 +177,7 @@ def test_a_record_that_always_fails_does_not_count_as_a_lost_executor() -> None:
     ],
 )
 def test_damaged_state_has_a_hint(name: str, error_class: str) -> None:
-    """It was Spark's or lz4's word alone: `Error decoding offset 181 of input buffer`."""
+    """The error used to contain only the message of Spark or lz4: `Error decoding offset 181 of input buffer`."""
     error = query_failed("counted", [Cause(name, "Error decoding", error_class)])
 
     assert error.hint.startswith("A file of the checkpoint is damaged.")

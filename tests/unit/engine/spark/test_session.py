@@ -214,7 +214,7 @@ def test_without_memory_for_it_no_archive_is_written(
 def test_a_start_on_a_busy_machine_notes_no_classes(
     archive: ClassArchive, monkeypatch: pytest.MonkeyPatch, *, load: float, writes: bool
 ) -> None:
-    """It cost a third more processor time, and the end on a busy machine then wrote no archive."""
+    """Recording used to cost a third more processor time, and a busy machine then wrote no archive at the end."""
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
     config = EngineConfig("", Path(), writes_class_archive=True)
 
@@ -236,7 +236,7 @@ def test_a_jvm_with_an_archive_ends_in_order(
 def test_a_jvm_that_ran_no_query_writes_no_archive(
     stuck: subprocess.Popen[bytes], archive: ClassArchive
 ) -> None:
-    """It would lack the classes of queries, and be mapped by all later starts."""
+    """The archive would lack the classes of queries, and all later starts would map it."""
     shutdown.JvmShutdown(stuck, archive)(None, None, None)
 
     assert stuck.returncode == -signal.SIGKILL

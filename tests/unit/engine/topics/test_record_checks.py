@@ -74,7 +74,7 @@ def seen(value: bytes, epoch: int = 3) -> SeenRecord:
 def test_a_broker_is_told_the_leader_epoch_of_what_was_read(
     mark: Mark, asked: tuple[int, int]
 ) -> None:
-    """It then says that the log was truncated, also if the log has grown over the position since."""
+    """The broker then reports a truncated log, even if the log has since grown past the position."""
     looks, consumer = looks_at({9: (b"a", 3), 10: (b"b", 4)})
 
     looks.changed({AT: mark})

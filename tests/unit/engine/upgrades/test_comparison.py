@@ -58,7 +58,7 @@ def test_a_store_that_is_given_a_name_keeps_what_it_had_without_one() -> None:
 
 
 def test_a_store_downstream_of_a_renumbered_store_is_kept_too() -> None:
-    """Its layout names the other one."""
+    """Its layout names the renumbered store."""
 
     def two_levels(_topology: Topology, flights: Stream, _airlines: Table) -> None:
         flights.group_by("dest").count("n").group_by("n").count("m").to("often")
@@ -75,7 +75,7 @@ def test_a_store_downstream_of_a_renumbered_store_is_kept_too() -> None:
 
 
 def test_another_aggregate_on_the_place_of_one_is_not_taken_for_it() -> None:
-    """It has the very name that the other one had, which moves on to the next number."""
+    """It has the former name of the other one, which moves to the next number."""
 
     def two(_topology: Topology, flights: Stream, _airlines: Table) -> None:
         flights.group_by("carrier").count("n").to("by-carrier")
@@ -121,7 +121,7 @@ def test_a_filter_downstream_of_a_table_changes_its_aggregate_and_not_the_table(
 
 
 def test_an_aggregate_of_a_table_is_kept_only_with_that_table() -> None:
-    """It reads nothing of it but the key, and would add each row once more: to an empty table all are new."""
+    """It reads only the key of the table, and would add each row again: to an empty table, all rows are new."""
 
     def counted(other: str) -> Build:
         def build(topology: Topology, _flights: Stream, _airlines: Table) -> None:
