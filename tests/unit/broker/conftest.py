@@ -65,7 +65,7 @@ class Client:
         return (len(header) + len(body)).to_bytes(4) + header + body
 
     def expect(self, key: int, version: int) -> None:
-        """Say that an answer of this kind will come; for bytes that the test sent itself."""
+        """Register an expected answer, for bytes that the test sent itself."""
         self._asked.append((key, version))
 
     def receive(self) -> Any:

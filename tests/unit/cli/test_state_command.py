@@ -143,7 +143,7 @@ def test_what_was_looked_through_by_default_is_named(
 
 
 def test_whether_one_that_just_starts_has_changelogs_is_not_known(data: Path) -> None:
-    """It was false, whatever the settings of the start."""
+    """The answer used to be false, for all settings of the start."""
     (data / "checkpoints/starting").mkdir()
 
     rows = json.loads(run("list", "--data", str(data), "-o", "json").stdout)

@@ -52,7 +52,7 @@ def test_an_assignment_that_a_new_rebalance_overtook_reaches_nobody(desk: Desk) 
 
 
 def test_an_assignment_of_the_generation_before_reaches_nobody(desk: Desk) -> None:
-    """It lands in the log while the next generation waits for its own."""
+    """The assignment is written to the log while the next generation waits for its own."""
     first = desk.join("a")
     desk.durable = False
     desk.sync("a", first.member_id, 1, {first.member_id: b"all"})

@@ -200,7 +200,7 @@ def test_a_deleted_key_stays_deleted_when_a_run_does_not_get_to_the_end(*, roll:
 
 
 def test_the_index_of_aborted_transactions_goes_with_the_last_of_them() -> None:
-    """One that a swap left in place would belong to records that are gone."""
+    """An index that a swap left in place would belong to deleted records."""
     log = CleanedLog()
     log.write([Step(((b"a", b"1"),), producer=4), Step((), producer=4, end="abort")])
     log.write([Step(((b"b", b"1"),), producer=4), Step((), producer=4, end="commit")])

@@ -224,7 +224,7 @@ def test_after_a_power_failure_the_same_is_truncated() -> None:
 
 
 def test_a_recovery_that_is_killed_after_a_power_failure_goes_on() -> None:
-    """It has truncated a segment, and was killed before it removed those after it."""
+    """The recovery has truncated a segment, and was killed before it removed the later ones."""
     for operations in range(1, 40):
         disk = damaged_after_kill(DAMAGES["the first segment is cut"])
         disk.boots += 1

@@ -291,7 +291,7 @@ def test_a_record_is_found_by_its_time(log: PartitionLog) -> None:
 
 
 def test_a_record_before_the_log_start_is_not_found_by_its_time(log: PartitionLog) -> None:
-    """Its batch is still there, with records after the log start."""
+    """The batch of the record is still there, with records after the log start."""
     append_all(log, batch_of(4, timestamp_ms=1000))
     log.high_watermark = 4
     log.advance_log_start(2)

@@ -455,7 +455,7 @@ def test_topic_settings_without_effect_say_so() -> None:
 
 
 def test_more_replicas_than_there_are_are_not_waited_for(harness: Any) -> None:
-    """As Kafka: min.insync.replicas is never more than the number of replicas."""
+    """As in Kafka, the effective min.insync.replicas is at most the number of replicas."""
     harness.topic("a", min_insync_replicas="2")
 
     assert harness.client().produce("a", harness.batch(b"x"), acks=-1).error_code == 0

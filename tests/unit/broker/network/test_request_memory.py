@@ -221,7 +221,7 @@ def test_a_request_that_takes_too_long_as_a_whole_is_closed(line: Line) -> None:
 
 
 def test_who_finishes_requests_keeps_its_connection(line: Line) -> None:
-    """It was closed when its buffer held no more than at the last look: between two requests."""
+    """The connection used to be closed if its buffer had not grown since the last check: between two requests."""
     for _ in range(20):
         line.first.handled += 1
         line.holder.handled += 1

@@ -241,7 +241,7 @@ def test_what_stands_behind_a_fetch_that_waits_is_handled_meanwhile(harness: Any
 
 
 def test_a_client_that_sends_behind_a_request_that_waits_is_not_read(harness: Any) -> None:
-    """As in Kafka: what it may have waiting here is bounded."""
+    """As in Kafka, the number of requests that wait on a connection is bounded."""
     harness.topic("t")
     client = harness.client()
     held = InFlightRequest()

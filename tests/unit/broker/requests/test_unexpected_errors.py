@@ -143,7 +143,7 @@ def test_a_metadata_request_is_answered_with_an_error(
 def test_a_group_record_that_cannot_be_applied_costs_nobody_else_an_answer(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ended the round that landed, and with it the broker: others' records had no answer."""
+    """Such a record used to end its round, and with it the broker: other requests got no answer."""
     coordinate(harness)
     harness.topic("t")
     committer, producer = harness.client(), harness.client()

@@ -84,7 +84,7 @@ def test_it_is_listed_and_can_be_deleted_with_its_topic(harness: Any, tmp_path: 
 
 
 def test_it_has_no_leader(harness: Any) -> None:
-    """As in Kafka where the log directory of the only replica is offline."""
+    """Same as in Kafka when the log directory of the only replica is offline."""
     client = harness.client()
 
     told = client.ask(METADATA, 12, topics=[{"name": "orders"}]).topics[0].partitions

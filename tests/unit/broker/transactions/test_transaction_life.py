@@ -217,7 +217,7 @@ def test_a_retry_is_known_again_after_a_restart(open_harness: OpenHarness) -> No
 def test_a_transaction_that_ends_while_others_are_aborted_is_looked_at_again(
     open_harness: OpenHarness,
 ) -> None:
-    """Its successor, which was not late, was aborted in its place."""
+    """Its successor used to be aborted in its place, although it was not late."""
     harness = coordinate(open_harness())
     harness.topic("t")
     producers = [TransactionalProducer(harness, f"tx{index}") for index in range(2)]

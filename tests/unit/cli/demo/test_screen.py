@@ -43,7 +43,7 @@ def drawn(table: object) -> str:
 
 
 def test_the_status_shows_the_lag_and_the_latency_of_live_flights() -> None:
-    """It showed the median latency of a backlog: 10.8 s, which is what a newcomer took home."""
+    """The status used to show the median latency of a backlog: 10.8 s, which misled new users."""
     behind = STATE._replace(live=False, mode="micro-batch", lag=210_000, p50_ms=None, p99_ms=None)
 
     assert status_line(behind).plain == (

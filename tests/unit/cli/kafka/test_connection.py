@@ -139,7 +139,7 @@ def test_a_broker_that_hangs_is_lost_though_its_connections_are_accepted(
 def test_a_broker_with_tls_is_not_lost(
     protocol: str, listening: socket.socket, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It closes connections with requests that are not encrypted; the client was ended 30 s after one idle connection."""
+    """Such a broker closes unencrypted connections; the client used to end 30 s after one idle connection."""
     with closing_at_requests(listening):
         connection = Cluster(address(listening), {"security.protocol": protocol}).connection()
 

@@ -121,7 +121,7 @@ def test_what_consume_writes_in_a_form_produce_reads_back_byte_for_byte(
 def test_json_is_shown_as_the_value_that_it_is_and_goes_both_ways(
     data: bytes, shown: str | None
 ) -> None:
-    """It was shown as a text, which `produce` wrote as a text: with other quotes around it each time."""
+    """JSON used to be shown as text, which `produce` wrote as text again: with more quotes each time."""
     forms = Forms(form_of_type("json"), form_of_type("json"))
 
     line = json_line(record_object(TextRecord(data, data, [], 7), forms))

@@ -44,7 +44,7 @@ def test_bytes_of_another_length_do_not_have_the_form(pack: str, data: bytes) ->
 
 
 def test_bytes_that_are_no_text_do_not_have_the_form_of_text() -> None:
-    """They were shown as `\\xff`, and written back as four letters."""
+    """Such bytes used to be shown as `\\xff`, and written back as four letters."""
     with pytest.raises(ValueError, match="is not UTF-8"):
         form_of_pack("is").decode(struct.pack(">i", 5) + b"\xff")
 

@@ -115,7 +115,7 @@ def test_who_must_give_up_partitions_is_removed_although_a_step_was_refused(
 
 
 def heartbeats_of_both(consumers: ConsumerDesk) -> None:
-    """Say for both that they live; `a` does not give up what it must."""
+    """Send heartbeats for both members; `a` does not revoke what it must."""
     for member_id in ("a", "b"):
         consumers.group.soft.live(member_id, consumers.now.monotonic_ms + 45_000)
 

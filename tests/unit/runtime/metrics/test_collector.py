@@ -57,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"{}")
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def test_another_engine_finds_streams_tables_types_and_queries_again(
 
 
 def test_statements_need_no_pyspark_until_a_query_runs() -> None:
-    """It takes half a second, which SHOW STREAMS has not."""
+    """The import takes half a second, which is too long for SHOW STREAMS."""
     program = "import sys, duolog.runtime.sql.engine; sys.exit('pyspark' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
