@@ -1,4 +1,4 @@
-"""ksqlDB's own query tests, stored outside of this project: `$DUOLOG_QTT`, else `../shared/qtt`.
+"""ksqlDB's own query tests, stored outside of this project: `$DUOLOG_QTT`, else `shared/qtt`.
 
 They have another licence: only the names of those that do not pass are copied here.
 """
