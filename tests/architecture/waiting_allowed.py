@@ -222,7 +222,7 @@ ALLOWED: Final[dict[str, Allowed]] = {
         Counts(elapsed=1),
         "one refused connection is distinguished from a client's own retry of 15 s",
     ),
-    "unit/runtime/test_supervisor.py": Allowed(
+    "unit/runtime/test_broker_process.py": Allowed(
         Counts(sleep=2, deadline=2),
         "programs that live until they are ended; a start and a stop that are to run out of time",
     ),
