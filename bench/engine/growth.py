@@ -28,7 +28,7 @@ from bench.engine.operators import BEGIN_MS, aggregate, key_of
 from bench.engine.streams_comparison import Cluster, Figures, Record, catch_up
 
 from duolog import Topology
-from duolog.engine.query.progress import Report
+from duolog.engine.query.reports.progress import Report
 from duolog.runtime.application import Application
 from duolog.runtime.broker_process import BrokerProcess
 

@@ -169,7 +169,7 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "unit/engine/checkpoint/remote/test_owner.py": Allowed(
         Counts(elapsed=2), "a lease lasts at least so long"
     ),
-    "unit/engine/query/test_for_each_callbacks.py": Allowed(
+    "unit/engine/query/callbacks/test_for_each_callbacks.py": Allowed(
         Counts(deadline=1), "the pace at which a loop asks again"
     ),
     "unit/engine/jvm/test_orphan_guard.py": Allowed(

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from duolog.engine import EngineConfig
 from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.errors import ChangelogMismatch
-from duolog.engine.query.launch import Launcher
+from duolog.engine.query.launch.launcher import Launcher
 from duolog.testing import Client, EmbeddedCluster
 from unit.kernel.java_program import run_java
 

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JJavaError
 
 from duolog.core.errors import QueryError
 from duolog.engine.json_object import Json
-from duolog.engine.query.printing import write_of_functions, write_printed
+from duolog.engine.query.callbacks.printing import write_of_functions, write_printed
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.failures import causes_of
 from duolog.engine.spark.session import Session, open_session, running_config

@@ -21,13 +21,13 @@ from duolog.engine.json_object import Json
 from duolog.engine.jvm.versions import versions
 from duolog.engine.lowering.plan_shapes import shape_of_plan
 from duolog.engine.planner import Planner
-from duolog.engine.query.launch import Launcher
+from duolog.engine.query.callbacks.user_functions import UserFunctions
+from duolog.engine.query.launch.launcher import Launcher
 from duolog.engine.query.query import RunningQuery
 from duolog.engine.query.query_registry import ensure_not_running, stop_running
 from duolog.engine.query.source_topics import SourceTopics
 from duolog.engine.query.spark_run import SparkRun
-from duolog.engine.query.trigger_chooser import TriggerChooser
-from duolog.engine.query.user_functions import UserFunctions
+from duolog.engine.query.supervision.trigger_chooser import TriggerChooser
 from duolog.engine.query.watched_topics import (
     ensure_changelogs_whole,
     ensure_logs_whole,

@@ -7,7 +7,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog.engine.errors import BrokerUnreachable, SourceTopicMissing
-from duolog.engine.query.progress import lag_of
+from duolog.engine.query.reports.progress import lag_of
 from duolog.engine.topics.batch_bounds import Backlog
 from duolog.engine.topics.topic_reader import TopicReader
 from duolog.testing import Client, EmbeddedCluster

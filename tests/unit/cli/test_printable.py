@@ -17,7 +17,7 @@ from duolog.cli.terminal.logging_setup import emit
 from duolog.cli.terminal.output import Column
 from duolog.core.errors import SerdeError
 from duolog.core.printable import printable
-from duolog.engine.query.printing import write_printed
+from duolog.engine.query.callbacks.printing import write_printed
 from duolog.runtime.sql.answers import Message, Rows
 
 NASTY = b"a\x1b[2J\x00\xff" + "\x9b1m".encode()

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from duolog.cli.applications.fresh_start import FreshStart
     from duolog.cli.applications.topology_file import TopologyFile
     from duolog.dsl.topology import Topology
-    from duolog.engine.query.progress import Progress
     from duolog.engine.query.query import RunningQuery
+    from duolog.engine.query.reports.progress import Progress
     from duolog.engine.upgrades.restore import Restored
     from duolog.runtime.application import Application
 

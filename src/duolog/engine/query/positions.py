@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.engine.errors import BrokerUnreachable, SourceTopicMissing
-from duolog.engine.query.progress import lag_of, merge_positions
+from duolog.engine.query.reports.progress import lag_of, merge_positions
 from duolog.engine.query.source_topics import SourceTopics
 from duolog.engine.query.spark_run import SparkRun
 from duolog.engine.topics.offsets import EndOffsets

@@ -7,7 +7,7 @@ import contextlib
 from dataclasses import dataclass, field, replace
 
 from duolog.engine.query.positions import Positions
-from duolog.engine.query.progress import Counters, Progress, Report
+from duolog.engine.query.reports.progress import Counters, Progress, Report
 from duolog.engine.query.spark_run import SparkRun
 from duolog.engine.spark.failures import JVM_IS_GONE
 

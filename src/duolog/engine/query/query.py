@@ -20,19 +20,19 @@ import time
 from typing import Final
 
 from duolog.engine.errors import QueryFailed
-from duolog.engine.query.batch_sizer import BatchSizer
-from duolog.engine.query.callback_threads import CallbackThreads
-from duolog.engine.query.launch import Launcher
+from duolog.engine.query.callbacks.callback_threads import CallbackThreads
+from duolog.engine.query.callbacks.user_functions import UserFunctions
+from duolog.engine.query.launch.launcher import Launcher
 from duolog.engine.query.lifecycle import State
 from duolog.engine.query.positions import Positions
-from duolog.engine.query.progress import Counters, Progress, Report, Skipped
 from duolog.engine.query.progress_reporter import ProgressReporter
 from duolog.engine.query.query_repr import query_repr
+from duolog.engine.query.reports.progress import Counters, Progress, Report, Skipped
 from duolog.engine.query.source_topics import SourceTopics
 from duolog.engine.query.spark_run import SparkRun
-from duolog.engine.query.supervisor import Supervisor
-from duolog.engine.query.trigger_chooser import TriggerChooser
-from duolog.engine.query.user_functions import UserFunctions
+from duolog.engine.query.supervision.batch_sizer import BatchSizer
+from duolog.engine.query.supervision.supervisor import Supervisor
+from duolog.engine.query.supervision.trigger_chooser import TriggerChooser
 from duolog.engine.spark.failures import JVM_IS_GONE
 from duolog.engine.topics.offsets import EndOffsets
 

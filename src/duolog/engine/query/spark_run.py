@@ -15,11 +15,11 @@ from typing import Final
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from duolog.engine.query.jvm_counts import JvmCounts
-from duolog.engine.query.launch import Launcher
+from duolog.engine.query.launch.launcher import Launcher
+from duolog.engine.query.launch.triggers import Trigger
 from duolog.engine.query.lifecycle import Lifecycle
-from duolog.engine.query.progress import Counters, Report
-from duolog.engine.query.triggers import Trigger
+from duolog.engine.query.reports.jvm_counts import JvmCounts
+from duolog.engine.query.reports.progress import Counters, Report
 from duolog.engine.spark.failures import JVM_IS_GONE
 from duolog.engine.topics.offsets import EndOffsets
 

@@ -9,7 +9,7 @@ from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.checkpoint.topic_ids import TopicWatch, rewrite_changelogs_hint
 from duolog.engine.checkpoint.truncation_watch import TruncationWatch
 from duolog.engine.errors import CheckpointDamaged
-from duolog.engine.query.launch import Launcher
+from duolog.engine.query.launch.launcher import Launcher
 from duolog.engine.topics.topic_reader import TopicReader
 from duolog.plan.nodes import Plan
 

@@ -27,7 +27,7 @@ from duolog.engine.changelog.changelogs import changelogs_of
 from duolog.engine.changelog.commit_topic import Committed
 from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
 from duolog.engine.exactly_once.fencing import ends_within_s, ensure_ended
-from duolog.engine.query.launch import Launcher
+from duolog.engine.query.launch.launcher import Launcher
 from duolog.engine.spark.failures import to_query_failed
 from duolog.engine.topics.offsets import EndOffsets
 from duolog.engine.topics.topic_reader import TopicReader

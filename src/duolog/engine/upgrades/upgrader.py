@@ -20,12 +20,12 @@ from duolog.engine.json_object import Json
 from duolog.engine.jvm.versions import versions
 from duolog.engine.lowering.plan_shapes import pinned_spec, shape_of_plan, unpinned_spec
 from duolog.engine.lowering.store_names import Names
-from duolog.engine.query.launch import Launcher
+from duolog.engine.query.callbacks.user_functions import UserFunctions
+from duolog.engine.query.launch.launcher import Launcher
 from duolog.engine.query.query import RunningQuery
 from duolog.engine.query.source_topics import SourceTopics
 from duolog.engine.query.spark_run import SparkRun
-from duolog.engine.query.trigger_chooser import TriggerChooser
-from duolog.engine.query.user_functions import UserFunctions
+from duolog.engine.query.supervision.trigger_chooser import TriggerChooser
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.failures import JVM_IS_GONE
 from duolog.engine.topics.offsets import EndOffsets

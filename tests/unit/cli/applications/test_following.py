@@ -23,7 +23,7 @@ from duolog.core.errors import ConfigError, DuologError, QueryError
 from duolog.dsl.topology import Topology
 from duolog.engine.errors import TopologyChanged
 from duolog.engine.lowering.lower import lower
-from duolog.engine.query.progress import Progress, Skipped
+from duolog.engine.query.reports.progress import Progress, Skipped
 from duolog.plan.cutting.levels import find_levels
 from duolog.runtime.broker_watch import BrokerWatch, ProbeResult
 

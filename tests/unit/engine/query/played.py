@@ -10,17 +10,17 @@ from unittest.mock import MagicMock
 
 from duolog.engine.errors import BrokerUnreachable, QueryFailed
 from duolog.engine.modes import choose_mode
-from duolog.engine.query.progress import Counters
 from duolog.engine.query.query import RunningQuery
+from duolog.engine.query.reports.progress import Counters
 from duolog.engine.query.source_topics import SourceTopics
 from duolog.engine.query.spark_run import SparkRun
-from duolog.engine.query.trigger_chooser import TriggerChooser
+from duolog.engine.query.supervision.trigger_chooser import TriggerChooser
 from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.topics.batch_bounds import Backlog
 
 if TYPE_CHECKING:
     from duolog.engine.checkpoint.topic_ids import TopicWatch
-    from duolog.engine.query.launch import Launcher
+    from duolog.engine.query.launch.launcher import Launcher
     from duolog.engine.topics.topic_reader import TopicReader
 
 Positions = Mapping[str, Mapping[int, int]]

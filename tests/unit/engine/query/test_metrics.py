@@ -12,8 +12,8 @@ from duolog.engine.query.metrics import (
     read_sources,
     read_tasks,
 )
-from duolog.engine.query.metrics_merge import merge_snapshots
-from duolog.engine.query.progress import Counters
+from duolog.engine.query.reports.metrics_merge import merge_snapshots
+from duolog.engine.query.reports.progress import Counters
 from unit.engine.query.metrics_samples import EPOCHS, ONE, STORE, TASK, whole
 
 

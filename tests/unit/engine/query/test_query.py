@@ -11,10 +11,10 @@ from duolog.engine.errors import (
     QueryFailed,
     SourceTopicMissing,
 )
-from duolog.engine.query import restarts
-from duolog.engine.query.check_interval import CHECK_S, next_check_s
 from duolog.engine.query.query import RunningQuery
-from duolog.engine.query.trigger_chooser import TriggerChooser
+from duolog.engine.query.supervision import restarts
+from duolog.engine.query.supervision.check_interval import CHECK_S, next_check_s
+from duolog.engine.query.supervision.trigger_chooser import TriggerChooser
 from duolog.engine.settings import EngineConfig
 from duolog.engine.topics.batch_bounds import UNKNOWN_RECORD_BYTES
 from duolog.engine.upgrades.rebuild import BESIDE

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from duolog.core.errors import DuologError, QueryError
-from duolog.engine.query.progress import Progress
+from duolog.engine.query.reports.progress import Progress
 from duolog.runtime.sql.answers import Message
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.engine import SqlEngine

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from duolog.engine.query.progress import Progress
+from duolog.engine.query.reports.progress import Progress
 from duolog.ksql.errors import SqlError
 from duolog.runtime.broker_watch import BrokerWatch, ProbeResult
 from duolog.runtime.sql.engine import SqlEngine

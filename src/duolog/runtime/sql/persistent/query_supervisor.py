@@ -29,7 +29,7 @@ from duolog.core.exception_text import describe_exception
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 
 if TYPE_CHECKING:
-    from duolog.engine.query.progress import Progress
+    from duolog.engine.query.reports.progress import Progress
 
 logger: Final = logging.getLogger(__name__)
 

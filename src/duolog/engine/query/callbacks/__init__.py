@@ -1,0 +1,1 @@
+"""Call users' functions and print records when the kernel asks this process to."""

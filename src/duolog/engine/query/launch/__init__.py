@@ -1,0 +1,1 @@
+"""Launch one Spark query: sources, triggers, transactions and settings. Start with `launcher`."""

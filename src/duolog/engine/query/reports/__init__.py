@@ -1,0 +1,1 @@
+"""Progress and counts of a running query, as Spark and the kernels of all JVMs report them."""

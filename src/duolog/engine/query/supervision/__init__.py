@@ -1,0 +1,1 @@
+"""Check a running query, restart it, bound its micro-batches. Start with `supervisor`."""

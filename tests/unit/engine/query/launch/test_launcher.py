@@ -1,0 +1,78 @@
+"""Launch of Spark queries, with a simulated Spark."""
+
+import json
+from pathlib import Path
+from unittest.mock import MagicMock
+
+import pytest
+from py4j.protocol import Py4JError
+
+from duolog.engine.checkpoint.checkpoint import Checkpoint
+from duolog.engine.errors import QueryFailed
+from duolog.engine.query.launch.launcher import Launcher
+from duolog.engine.settings import EngineConfig
+
+
+def test_a_jvm_that_ended_before_a_query_starts_raises_our_own_error(tmp_path: Path) -> None:
+    share = MagicMock()
+    share.kernel.side_effect = ConnectionRefusedError("no JVM")
+    spec = {"application_id": "app", "shuffle_partitions": 1, "sources": []}
+    launcher = Launcher(share, EngineConfig("127.0.0.1:9092", tmp_path), Checkpoint(tmp_path), spec)
+
+    with pytest.raises(QueryFailed, match="ConnectionRefusedError"):
+        launcher.start("micro-batch", {})
+
+
+@pytest.mark.parametrize(("taken", "batch_bytes"), [(None, 262144), (10**6, 262144), (1000, 1000)])
+def test_a_producer_makes_no_record_batch_that_a_topic_refuses(
+    tmp_path: Path, taken: int | None, batch_bytes: int
+) -> None:
+    """The producer splits a refused batch into pieces of the refused size, until its timeout: for minutes."""
+    share = MagicMock()
+    given: dict[str, str] = {}
+    share.jvm.java.util.HashMap.return_value.put = given.__setitem__
+    spec = {"application_id": "app", "shuffle_partitions": 1, "sources": []}
+    launcher = Launcher(share, EngineConfig("127.0.0.1:9092", tmp_path), Checkpoint(tmp_path), spec)
+
+    launcher.start("micro-batch", {}, taken)
+
+    assert given["kafka.batch.size"] == str(batch_bytes)
+
+
+def test_each_spark_query_has_processes_of_its_own_for_processors(tmp_path: Path) -> None:
+    """After a failure, the first micro-batch is one that the processes have already seen."""
+    share = MagicMock()
+    spec = {"application_id": "app", "shuffle_partitions": 1, "sources": [], "run": "r"}
+    launcher = Launcher(share, EngineConfig("127.0.0.1:9092", tmp_path), Checkpoint(tmp_path), spec)
+    kernel = share.kernel.return_value
+
+    for _ in range(2):
+        launcher.start("micro-batch", {})
+
+    told = [json.loads(call.args[1]) for call in kernel.apply.call_args_list]
+    assert told[0]["run"] == told[1]["run"]
+    assert told[0]["launch"] != told[1]["launch"]
+
+
+@pytest.mark.parametrize("fails", ["TableGate", "CommitTopic", "Transactions", "ProcessorWorkers"])
+def test_what_cannot_be_closed_keeps_no_checkpoint_owned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """In a JVM that is still alive, the next start used to fail because the application was thought to run."""
+    released: list[Path] = []
+    monkeypatch.setattr(
+        "duolog.engine.query.launch.launcher.release",
+        lambda directory, *_: released.append(directory),
+    )
+    share = MagicMock()
+    kernels: dict[str, MagicMock] = {}
+    share.kernel.side_effect = lambda name: kernels.setdefault(name, MagicMock())
+    broken = share.kernel(fails)
+    broken.close.side_effect = broken.end.side_effect = Py4JError("no room on the disk")
+    config = EngineConfig("127.0.0.1:9092", tmp_path, exactly_once=True)
+
+    Launcher(share, config, Checkpoint(tmp_path), {"application_id": "app"}).release()
+
+    assert released == [tmp_path]
+    for name in {"TableGate", "CommitTopic", "Transactions"} - {fails}:
+        kernels[name].close.assert_called_once()
