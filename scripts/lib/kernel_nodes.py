@@ -6,8 +6,8 @@ from inspect import getdoc
 from pathlib import Path
 from typing import Final
 
-from duolog.engine.lowering import foreign_operators, operators, processor_operators
-from duolog.engine.lowering.node_spec import NodeSpec, Operator
+from duolog.engine.lowering.spec import foreign_operators, operators, processor_operators
+from duolog.engine.lowering.spec.node_spec import NodeSpec, Operator
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "jvm/README.md"

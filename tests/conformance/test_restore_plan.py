@@ -13,8 +13,8 @@ from duolog.engine import Engine, EngineConfig
 from duolog.engine.changelog.commit_topic import Committed
 from duolog.engine.changelog.logged_state import LoggedState
 from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
-from duolog.engine.lowering.store_layouts import shape_of
-from duolog.engine.lowering.store_names import Names
+from duolog.engine.lowering.stores.store_layouts import shape_of
+from duolog.engine.lowering.stores.store_names import Names
 from duolog.engine.restore_plan import RestorePlan, restore_plan
 from duolog.engine.topics.topic_reader import TopicReader
 from duolog.plan.cutting.levels import find_levels

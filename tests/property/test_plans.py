@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from duolog import Topology, avg, col, count, max_, min_, sum_
 from duolog.dsl.expressions.columns import Expr
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.store_layouts import shape_of
-from duolog.engine.lowering.store_names import Names as StoreNames
+from duolog.engine.lowering.stores.store_layouts import shape_of
+from duolog.engine.lowering.stores.store_names import Names as StoreNames
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.expressions import Scope
 from duolog.plan.types import STRING, parse_columns

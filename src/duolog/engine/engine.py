@@ -19,7 +19,7 @@ from duolog.engine.explain import Explanation, KnownTopics
 from duolog.engine.json_object import Json
 from duolog.engine.jvm.masters import promised_slots
 from duolog.engine.lowering.plan_shapes import shape_of_plan
-from duolog.engine.lowering.store_queries import Bounds
+from duolog.engine.lowering.stores.store_queries import Bounds
 from duolog.engine.planner import Planner
 from duolog.engine.query.query import RunningQuery
 from duolog.engine.query.query_registry import forget_ended, note_running

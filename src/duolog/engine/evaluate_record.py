@@ -4,8 +4,8 @@ import struct
 from typing import Final, NamedTuple
 
 from duolog.engine.in_memory import MemoryChain
+from duolog.engine.lowering.expressions.python_functions import python_of
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.python_functions import python_of
 from duolog.engine.settings import (
     LOG_AND_FAIL,
     PYTHON_MEMORY_BYTES_MAX_DEFAULT,

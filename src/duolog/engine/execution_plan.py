@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from duolog.engine.lowering.idle import waits_idle
+from duolog.engine.lowering.nodes.idle import waits_idle
 from duolog.engine.modes import ChosenMode, choose_mode
 from duolog.engine.settings import Mode
 from duolog.engine.spark.slots import slots_free, slots_needed

@@ -12,8 +12,8 @@ from duolog.engine.checkpoint.application_ids import checkpoint_of
 from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.exactly_once.transaction_timeout import ensure_lookups_end_in_time
 from duolog.engine.json_object import Json
+from duolog.engine.lowering.expressions.python_functions import python_of
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.python_functions import python_of
 from duolog.engine.lowering.timestamps import with_default_extractor
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.cluster_requirements import ensure_can_run, functions_on_executors

@@ -41,8 +41,8 @@ from duolog.engine.errors import NotRepartitionable
 from duolog.engine.json_object import Json
 from duolog.engine.jvm.versions import versions
 from duolog.engine.lowering.plan_shapes import shape_of_plan
-from duolog.engine.lowering.spec_graph import subtopologies_of
-from duolog.engine.lowering.sql import spark_type, spark_types, text
+from duolog.engine.lowering.spark_sql.sql import spark_type, spark_types, text
+from duolog.engine.lowering.spec.spec_graph import subtopologies_of
 from duolog.engine.spark.failures import to_query_failed
 from duolog.engine.spark.session import Session
 from duolog.engine.upgrades.renaming import filled_by

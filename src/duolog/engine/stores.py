@@ -21,7 +21,7 @@ from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.checkpoint.checkpoint_files import last_commit
 from duolog.engine.checkpoint.checkpoint_positions import positions_in
 from duolog.engine.json_object import Json
-from duolog.engine.lowering.store_queries import Bounds, lower_store_query, shown_columns
+from duolog.engine.lowering.stores.store_queries import Bounds, lower_store_query, shown_columns
 from duolog.engine.spark.failures import to_query_failed
 from duolog.engine.spark.session import Session
 from duolog.engine.topics.offsets import EndOffsets

@@ -9,10 +9,10 @@ import uuid
 from collections.abc import Iterable, Sequence
 
 from duolog.engine.in_memory import MemoryChain
+from duolog.engine.lowering.expressions.python_functions import python_of
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.python_functions import python_of
-from duolog.engine.lowering.store_queries import lower_store_query
-from duolog.engine.lowering.ticks import TICKS
+from duolog.engine.lowering.spec.ticks import TICKS
+from duolog.engine.lowering.stores.store_queries import lower_store_query
 from duolog.engine.settings import (
     LOG_AND_CONTINUE,
     LOG_AND_FAIL,

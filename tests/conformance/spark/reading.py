@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from duolog.core.errors import SerdeError
 from duolog.engine.kernel_classes import kernel_class
-from duolog.engine.lowering.formats import decode, encode
+from duolog.engine.lowering.formats.formats import decode, encode
 from duolog.plan.formats import JSON, Format
 from duolog.plan.types import Column, parse_columns
 from duolog.serde.serde import key_serde, value_serde
@@ -12,7 +12,7 @@ from duolog.serde.serde import key_serde, value_serde
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from duolog.engine.lowering.decoded import Part
+    from duolog.engine.lowering.formats.decoded import Part
     from duolog.serde.row import Row
 
 TYPES = (

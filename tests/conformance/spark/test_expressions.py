@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from duolog.engine.lowering.expressions import Names, lower_as_declared
+from duolog.engine.lowering.expressions.expressions import Names, lower_as_declared
 from duolog.plan.expressions import Call, Cast, ColumnRef, Expression, Scope, literal
 from duolog.plan.schema import Schema
 from duolog.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Type, parse_columns, parse_type

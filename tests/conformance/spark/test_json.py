@@ -17,8 +17,8 @@ from conformance.spark.reading import (
     assert_same,
     by_engine,
 )
-from duolog.engine.lowering.formats import encode
-from duolog.engine.lowering.sql import spark_type
+from duolog.engine.lowering.formats.formats import encode
+from duolog.engine.lowering.spark_sql.sql import spark_type
 from duolog.plan.formats import JSON, KAFKA
 from duolog.plan.types import parse_columns
 from duolog.serde.serde import value_serde
@@ -26,7 +26,7 @@ from duolog.serde.serde import value_serde
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from duolog.engine.lowering.decoded import Part
+    from duolog.engine.lowering.formats.decoded import Part
 
 pytestmark = pytest.mark.spark
 

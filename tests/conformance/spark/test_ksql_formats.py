@@ -9,8 +9,8 @@ import pytest
 
 from conformance.spark.reading import RAW, SHAPES, TWICE, TYPES, VALUES, WORDS, assert_same
 from duolog.engine.kernel_classes import kernel_class
-from duolog.engine.lowering.formats import encode
-from duolog.engine.lowering.sql import spark_type
+from duolog.engine.lowering.formats.formats import encode
+from duolog.engine.lowering.spark_sql.sql import spark_type
 from duolog.plan.formats import BARE, DELIMITER, DIALECT, KSQLDB, SINGLE, Format
 from duolog.plan.types import Column, parse_columns
 from duolog.serde.serde import key_serde, value_serde

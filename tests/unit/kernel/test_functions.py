@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 from pyspark.sql import SparkSession
 
-from duolog.engine.lowering.expressions import Names, lower_expression
+from duolog.engine.lowering.expressions.expressions import Names, lower_expression
 from duolog.plan.expressions import Call, ColumnRef, Expression, Scope, literal
 from duolog.plan.schema import parse_schema
 from duolog.plan.types import parse_columns

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duolog import Topology, col
+from duolog.engine.lowering.expressions.python_functions import python_of
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.python_functions import python_of
 from duolog.plan.cutting.levels import find_levels
 from unit.kernel.driver import In, KernelDriver, kernel_package
 

@@ -11,8 +11,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from duolog import Topology
+from duolog.engine.lowering.expressions.python_functions import described_of_keys, python_of
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.python_functions import described_of_keys, python_of
 from duolog.engine.query.callbacks.key_functions import KeyFunctionRunner
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan

@@ -2,7 +2,7 @@
 
 import json
 
-from unit.engine.lowering.nodes import NODES
+from unit.engine.lowering.spec.nodes import NODES
 from unit.kernel.java_program import run_java
 
 

@@ -18,8 +18,8 @@ import waiting
 from duolog import Processor, Record, Topology, key_value_store
 from duolog.core.errors import StatementError
 from duolog.engine.in_memory import MemoryChain
+from duolog.engine.lowering.expressions.python_functions import python_of
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.python_functions import python_of
 from duolog.plan.cutting.levels import find_levels
 from duolog.testing.packed_records import pack, unpack
 from duolog.testing.reference import SourceRecord

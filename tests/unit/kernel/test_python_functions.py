@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from duolog import Topology, array, call, col, count, max_
+from duolog.engine.lowering.expressions.python_functions import python_of
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.python_functions import python_of
 from duolog.engine.settings import LOG_AND_CONTINUE, ErrorHandling
 from duolog.plan.cutting.levels import find_levels
 from duolog.testing import TopologyDriver

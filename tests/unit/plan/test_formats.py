@@ -1,7 +1,7 @@
 import pytest
 
 from duolog.core.errors import StatementError
-from duolog.engine.lowering.formats import decode, encode, or_nulls_only
+from duolog.engine.lowering.formats.formats import decode, encode, or_nulls_only
 from duolog.ksql.catalog.catalog import SqlFormat
 from duolog.ksql.catalog.formats import plan_format
 from duolog.ksql.errors import SqlError

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from duolog.engine.json_object import Json
-from duolog.engine.lowering.ticks import TICKS
+from duolog.engine.lowering.spec.ticks import TICKS
 from duolog.engine.topics.offsets import EndOffsets
 
 

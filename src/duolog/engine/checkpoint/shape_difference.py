@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Final
 
 from duolog.engine.json_object import Json
-from duolog.engine.lowering.store_layouts import FOR_PEOPLE, UNPINNED
+from duolog.engine.lowering.stores.store_layouts import FOR_PEOPLE, UNPINNED
 
 MAY_CHANGE: Final = (
     "Results, sinks and settings may change, and filters, projections and joins upstream of an "

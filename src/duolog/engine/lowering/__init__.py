@@ -1,16 +1,12 @@
-"""Lower plan nodes, one file for each family: from node and input row to kernel nodes and a row.
+"""Lower a plan to the kernel's spec. Start with `lower`, which walks the plan.
 
-    required.py    which columns are needed downstream of a node, so that the rest is not shuffled
-    operators.py   the kernel's operators: a class for each kind
-    rows.py        the positions of a record's columns between two kernel nodes
-    sources_and_sinks.py  sources and sinks: bytes <-> columns
-    stateless.py   filter, project, explode, split, to_stream
-    keys.py        select_key, group_by and the routing to another task
-    buckets.py     the length of time buckets
-    tables.py      the store of a table, and the join that looks it up
-    stream_joins.py  the sides of a join of streams
-    aggregates.py  the fold
+stores         what checkpoints record of a plan's stores, their names, and queries of them
+nodes          from plan node and input row to kernel nodes and a row, one file for each family
+expressions    expressions and steps of aggregates as Spark SQL; Python functions
+sql_functions  SQL functions as Spark SQL, one file for each family
+formats        the bytes of a topic <-> columns
+spark_sql      the text of Spark SQL, and the form of it that checkpoints record
+spec           the kernel's spec: kinds of nodes and their fields, windows, ticks
 
-Each function is pure and independent of its neighbors; `duolog.engine.lowering.lower` walks the
-plan and links their results.
+Each room imports only those below it in this list.
 """

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from duolog.engine.json_object import Json
-from duolog.engine.lowering.aggregates import lower_aggregate
-from duolog.engine.lowering.foreign_joins import (
+from duolog.engine.lowering.expressions.python_functions import collecting
+from duolog.engine.lowering.nodes.aggregates import lower_aggregate
+from duolog.engine.lowering.nodes.foreign_joins import (
     lower_announce,
     lower_answers,
     lower_foreign_join,
@@ -23,28 +24,24 @@ from duolog.engine.lowering.foreign_joins import (
     lower_subscribe,
     lower_subscriptions,
 )
-from duolog.engine.lowering.idle import add_ticks
-from duolog.engine.lowering.keys import (
+from duolog.engine.lowering.nodes.idle import add_ticks
+from duolog.engine.lowering.nodes.keys import (
     lower_edge,
     lower_group_by,
     lower_repartition,
     lower_select_key,
 )
-from duolog.engine.lowering.metadata import lower_set_headers, lower_set_time
-from duolog.engine.lowering.node_spec import NodeSpec
-from duolog.engine.lowering.operators import FilterOperator
-from duolog.engine.lowering.processors import lower_process, lower_process_output
-from duolog.engine.lowering.python_functions import collecting
-from duolog.engine.lowering.required import required_columns
-from duolog.engine.lowering.rows import Lowered, Row, Surroundings, reshape
-from duolog.engine.lowering.sources_and_sinks import (
+from duolog.engine.lowering.nodes.metadata import lower_set_headers, lower_set_time
+from duolog.engine.lowering.nodes.processors import lower_process, lower_process_output
+from duolog.engine.lowering.nodes.required import required_columns
+from duolog.engine.lowering.nodes.rows import Lowered, Row, Surroundings, reshape
+from duolog.engine.lowering.nodes.sources_and_sinks import (
     lower_for_each,
     lower_print,
     lower_sink,
     lower_source,
 )
-from duolog.engine.lowering.sql import spark_types
-from duolog.engine.lowering.stateless import (
+from duolog.engine.lowering.nodes.stateless import (
     lower_branch,
     lower_explode,
     lower_filter,
@@ -53,15 +50,18 @@ from duolog.engine.lowering.stateless import (
     lower_split,
     lower_to_stream,
 )
-from duolog.engine.lowering.stream_joins import lower_stream_join, lower_stream_join_side
-from duolog.engine.lowering.suppress import lower_suppress
-from duolog.engine.lowering.tables import (
+from duolog.engine.lowering.nodes.stream_joins import lower_stream_join, lower_stream_join_side
+from duolog.engine.lowering.nodes.suppress import lower_suppress
+from duolog.engine.lowering.nodes.tables import (
     lower_join,
     lower_join_side,
     lower_table,
     lower_table_join,
     lower_to_table,
 )
+from duolog.engine.lowering.spark_sql.sql import spark_types
+from duolog.engine.lowering.spec.node_spec import NodeSpec
+from duolog.engine.lowering.spec.operators import FilterOperator
 from duolog.plan.cutting.cuts import TableCopy
 from duolog.plan.cutting.levels import Edge, Levels, SubTopology
 from duolog.plan.nodes import (

@@ -7,9 +7,9 @@ start rewrites it in pinned texts.
 
 from duolog.engine.json_object import Json
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.pinned_texts import pinned_texts, unpinned_texts
-from duolog.engine.lowering.store_layouts import UNPINNED, shape_of
-from duolog.engine.lowering.store_names import Names
+from duolog.engine.lowering.spark_sql.pinned_texts import pinned_texts, unpinned_texts
+from duolog.engine.lowering.stores.store_layouts import UNPINNED, shape_of
+from duolog.engine.lowering.stores.store_names import Names
 from duolog.plan.cutting.levels import Levels
 
 

@@ -22,7 +22,7 @@ from duolog.engine.checkpoint.owner import OWNER_FILE
 from duolog.engine.errors import ExecutorsMissing
 from duolog.engine.json_object import Json
 from duolog.engine.jvm.masters import is_one_jvm
-from duolog.engine.lowering.python_functions import described_of_keys
+from duolog.engine.lowering.expressions.python_functions import described_of_keys
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.executors import slots_of
 from duolog.engine.spark.session import Session

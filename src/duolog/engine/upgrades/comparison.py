@@ -16,10 +16,10 @@ from typing import Final, Literal
 
 from duolog.engine.checkpoint.shape_difference import called, store_difference
 from duolog.engine.json_object import Json
-from duolog.engine.lowering.spec_graph import children_of, subtopologies_of
-from duolog.engine.lowering.store_layouts import FOR_PEOPLE, shape_of
-from duolog.engine.lowering.store_names import Names
-from duolog.engine.lowering.stored_rows import fills_store
+from duolog.engine.lowering.spec.spec_graph import children_of, subtopologies_of
+from duolog.engine.lowering.stores.store_layouts import FOR_PEOPLE, shape_of
+from duolog.engine.lowering.stores.store_names import Names
+from duolog.engine.lowering.stores.stored_rows import fills_store
 from duolog.engine.upgrades.renaming import are_alike, filled_by, renamed, stores_of
 
 Becomes = Literal["keeps", "changed", "new", "dropped"]

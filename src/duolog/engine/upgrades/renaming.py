@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from duolog.engine.json_object import Json
-from duolog.engine.lowering.store_names import Names
-from duolog.engine.lowering.stored_rows import fills_store
+from duolog.engine.lowering.stores.store_names import Names
+from duolog.engine.lowering.stores.stored_rows import fills_store
 
 _STORES: Final = (
     "store",

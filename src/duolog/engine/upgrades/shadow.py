@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.engine.json_object import Json
-from duolog.engine.lowering.spec_graph import children_of, subtopologies_of
+from duolog.engine.lowering.spec.spec_graph import children_of, subtopologies_of
 from duolog.engine.upgrades.comparison import Comparison
 from duolog.engine.upgrades.renaming import filled_by
 

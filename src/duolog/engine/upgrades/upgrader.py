@@ -19,7 +19,7 @@ from duolog.engine.checkpoint.state_schemas import relocate_schemas
 from duolog.engine.json_object import Json
 from duolog.engine.jvm.versions import versions
 from duolog.engine.lowering.plan_shapes import pinned_spec, shape_of_plan, unpinned_spec
-from duolog.engine.lowering.store_names import Names
+from duolog.engine.lowering.stores.store_names import Names
 from duolog.engine.query.callbacks.user_functions import UserFunctions
 from duolog.engine.query.launch.launcher import Launcher
 from duolog.engine.query.query import RunningQuery

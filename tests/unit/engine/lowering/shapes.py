@@ -1,8 +1,8 @@
 from duolog import Topology
 from duolog.engine.json_object import Json
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.store_layouts import shape_of
-from duolog.engine.lowering.store_names import Names
+from duolog.engine.lowering.stores.store_layouts import shape_of
+from duolog.engine.lowering.stores.store_names import Names
 from duolog.plan.cutting.levels import find_levels
 
 

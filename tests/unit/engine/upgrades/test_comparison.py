@@ -6,8 +6,8 @@ from duolog import Topology, col, count, sum_, tumbling
 from duolog.dsl.streams import Stream, Table
 from duolog.engine.json_object import Json
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.store_layouts import shape_of
-from duolog.engine.lowering.store_names import Names
+from duolog.engine.lowering.stores.store_layouts import shape_of
+from duolog.engine.lowering.stores.store_names import Names
 from duolog.engine.upgrades.comparison import Comparison, compare
 from duolog.plan.cutting.levels import find_levels
 

@@ -19,9 +19,9 @@ from duolog import (
 )
 from duolog.dsl.streams import Stream, Table
 from duolog.engine.in_memory import MemoryChain
-from duolog.engine.lowering.python_functions import python_of
-from duolog.engine.lowering.spec_graph import children_of, subtopologies_of
-from duolog.engine.lowering.store_layouts import shape_of
+from duolog.engine.lowering.expressions.python_functions import python_of
+from duolog.engine.lowering.spec.spec_graph import children_of, subtopologies_of
+from duolog.engine.lowering.stores.store_layouts import shape_of
 from duolog.engine.settings import ErrorHandling
 from duolog.engine.upgrades.comparison import compare
 from duolog.engine.upgrades.shadow import Shadow, shadow_of

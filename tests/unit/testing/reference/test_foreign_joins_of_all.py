@@ -15,8 +15,8 @@ import pytest
 from duolog import Topology, col
 from duolog.dsl.streams import Table
 from duolog.engine.lowering.lower import lower
-from duolog.engine.lowering.store_layouts import shape_of
-from duolog.engine.lowering.store_names import Names
+from duolog.engine.lowering.stores.store_layouts import shape_of
+from duolog.engine.lowering.stores.store_names import Names
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Source, TableJoin, ancestors
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord, latest

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from duolog.engine.lowering.pinned_texts import are_compared
-from duolog.engine.lowering.sql import spark_type, text
+from duolog.engine.lowering.spark_sql.pinned_texts import are_compared
+from duolog.engine.lowering.spark_sql.sql import spark_type, text
 from duolog.engine.lowering.sql_functions.comparing import equal
 from duolog.engine.lowering.sql_functions.lowering import Lowering, plain
 from duolog.plan.types import BYTES, Array, Map, Struct, Type, map_in

@@ -11,8 +11,8 @@ Source: ksqlDB's documentation of CAST, and its query tests.
 from collections.abc import Sequence
 from typing import Final
 
-from duolog.engine.lowering.pinned_texts import are_pinned
-from duolog.engine.lowering.sql import quoted, spark_type, text
+from duolog.engine.lowering.spark_sql.pinned_texts import are_pinned
+from duolog.engine.lowering.spark_sql.sql import quoted, spark_type, text
 from duolog.plan.types import (
     BIGINT,
     BOOLEAN,

@@ -7,8 +7,8 @@ MAP       compared as sorted entries, which Spark can compare
 from collections.abc import Container, Mapping
 from typing import Final
 
-from duolog.engine.lowering.pinned_texts import are_pinned
-from duolog.engine.lowering.sql import quoted, text
+from duolog.engine.lowering.spark_sql.pinned_texts import are_pinned
+from duolog.engine.lowering.spark_sql.sql import quoted, text
 from duolog.plan.types import DOUBLE, Array, Map, Struct, Type, map_in
 
 _OF_DOUBLES: Final[Mapping[str, str]] = {

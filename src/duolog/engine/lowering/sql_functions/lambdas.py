@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from duolog.engine.lowering.pinned_texts import are_compared, are_pinned
-from duolog.engine.lowering.sql import spark_type, text
+from duolog.engine.lowering.spark_sql.pinned_texts import are_compared, are_pinned
+from duolog.engine.lowering.spark_sql.sql import spark_type, text
 from duolog.engine.lowering.sql_functions.lowering import Lowering
 from duolog.plan.types import BYTES, STRING, Array, Map, Struct, Type
 

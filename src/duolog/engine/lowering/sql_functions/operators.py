@@ -6,8 +6,8 @@ All other division by zero is null.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from duolog.engine.lowering.pinned_texts import are_compared
-from duolog.engine.lowering.sql import quoted, spark_type, text
+from duolog.engine.lowering.spark_sql.pinned_texts import are_compared
+from duolog.engine.lowering.spark_sql.sql import quoted, spark_type, text
 from duolog.engine.lowering.sql_functions.casts import lower_cast
 from duolog.engine.lowering.sql_functions.comparing import compared, compares_as_java
 from duolog.engine.lowering.sql_functions.lowering import Lowering, plain

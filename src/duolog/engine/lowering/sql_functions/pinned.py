@@ -1,4 +1,4 @@
-"""The first lowerings of functions that changed since: the pinned texts (`lowering.pinned_texts`).
+"""The first lowerings of functions that changed since: the pinned texts (`spark_sql.pinned_texts`).
 
 These texts are compared and never run. No entry may change.
 """
@@ -6,7 +6,7 @@ These texts are compared and never run. No entry may change.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from duolog.engine.lowering.sql import spark_type
+from duolog.engine.lowering.spark_sql.sql import spark_type
 from duolog.engine.lowering.sql_functions.lowering import Lowering, plain
 from duolog.plan.types import Array, Type
 

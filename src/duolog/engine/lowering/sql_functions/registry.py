@@ -8,8 +8,8 @@ so its record is dropped.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from duolog.engine.lowering.pinned_texts import are_compared, are_pinned
-from duolog.engine.lowering.sql import text
+from duolog.engine.lowering.spark_sql.pinned_texts import are_compared, are_pinned
+from duolog.engine.lowering.spark_sql.sql import text
 from duolog.engine.lowering.sql_functions.arrays import ARRAY_FUNCTIONS
 from duolog.engine.lowering.sql_functions.binary import BYTES_FUNCTIONS
 from duolog.engine.lowering.sql_functions.choices import CHOICE_FUNCTIONS

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from duolog.engine.lowering.sql import spark_type
+from duolog.engine.lowering.spark_sql.sql import spark_type
 from duolog.engine.lowering.sql_functions.lowering import Lowering
 from duolog.plan.sql.limits import ELEMENTS_MAX
 from duolog.plan.types import Type

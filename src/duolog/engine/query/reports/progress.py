@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from duolog.engine.json_object import Json
-from duolog.engine.lowering.ticks import TICKS
+from duolog.engine.lowering.spec.ticks import TICKS
 from duolog.engine.query.reports.metrics_merge import merge_snapshots
 from duolog.engine.topics.offsets import EndOffsets
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from duolog.engine.lowering.expressions import Names, lower_expression
+from duolog.engine.lowering.expressions.expressions import Names, lower_expression
 from duolog.ksql.expressions.binder import Binder
 from duolog.ksql.expressions.scope import SqlScope
 from duolog.ksql.session import parse

@@ -2,8 +2,8 @@
 
 import pytest
 
-from duolog.engine.lowering.expressions import Names, lower_expression
-from duolog.engine.lowering.pinned_texts import unpinned_texts
+from duolog.engine.lowering.expressions.expressions import Names, lower_expression
+from duolog.engine.lowering.spark_sql.pinned_texts import unpinned_texts
 from duolog.engine.lowering.sql_functions.registry import LOWERINGS, lower_sql_function
 from duolog.plan.expressions import Call, ColumnRef, Expression, Lambda, Literal, Variable
 from duolog.plan.schema import parse_schema

@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 from duolog.engine.checkpoint.checkpoint_positions import positions_in
-from duolog.engine.lowering.ticks import TICKS
+from duolog.engine.lowering.spec.ticks import TICKS
 from duolog.engine.query.reports.progress import Counters, Report, lag_of, merge_positions
 
 REPORT: dict[str, Any] = {

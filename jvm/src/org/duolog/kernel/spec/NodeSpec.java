@@ -4,8 +4,8 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * The fields that a node of any kind has in a spec. {@code engine/lowering/node_spec.py} writes
- * them.
+ * The fields that a node of any kind has in a spec. {@code engine/lowering/spec/node_spec.py}
+ * writes them.
  *
  * @param kind the kind, which determines the other fields ({@link Operator})
  * @param name its name in messages; null if it has none

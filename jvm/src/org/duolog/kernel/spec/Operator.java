@@ -5,8 +5,8 @@ import java.util.List;
 /**
  * One node of a spec, with a class for each kind. An unknown field is an error.
  *
- * <p>{@link NodeSpec} has the fields of every kind. {@code engine/lowering/operators.py} has the
- * same classes.
+ * <p>{@link NodeSpec} has the fields of every kind. {@code engine/lowering/spec/operators.py} has
+ * the same classes.
  */
 public interface Operator {
   /** The fields that a node of any kind has. */

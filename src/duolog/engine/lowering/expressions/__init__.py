@@ -1,0 +1,1 @@
+"""Expressions and aggregate steps as Spark SQL, and the Python functions that they call."""
