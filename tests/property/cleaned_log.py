@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from duolog.log import LogManager, PartitionLog
-from duolog.log.appendable_log import Appended
 from duolog.log.compaction.job import CompactionJob
+from duolog.log.partition.appendable_log import Appended
 from duolog.record import Record, decode_records, whole_batches
 from duolog.record.batch import BatchHeader
 from duolog.record.compression import Compression

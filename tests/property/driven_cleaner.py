@@ -22,7 +22,7 @@ from duolog.log.compaction.job import (
 )
 from duolog.log.compaction.worker import answers
 from duolog.log.group_commit import GroupCommit
-from duolog.log.partition_log import PartitionLog
+from duolog.log.partition.partition_log import PartitionLog
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk
 

@@ -24,11 +24,13 @@ import pytest
 
 from duolog.broker.cleaning import cleaner
 from duolog.core.errors import DuologError
-from duolog.log import compaction_run, recovery, segment_swap
-from duolog.log.checked_file import encode_checked
-from duolog.log.cleaner_checkpoint import CleanerCheckpoint
+from duolog.log import compaction_run
+from duolog.log.checkpoints.cleaner_checkpoint import CleanerCheckpoint
 from duolog.log.compaction import cleaned_segment
 from duolog.log.errors import LogDirOffline
+from duolog.log.files.checked_file import encode_checked
+from duolog.log.recovery import recovery
+from duolog.log.segments import segment_swap
 from duolog.record import Record, crc_matches
 from duolog.record.compression import Compression
 from duolog.testing.disk import CrashDisk, PowerLost

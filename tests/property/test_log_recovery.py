@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from duolog.core.errors import DuologError
 from duolog.core.setting_types import Value
 from duolog.log import LogManager, PartitionLog
+from duolog.log.checkpoints.recovery_point import read_recovery_point
 from duolog.log.errors import LogDirOffline
-from duolog.log.recovery_point import read_recovery_point
-from duolog.log.segment import Segment
+from duolog.log.segments.segment import Segment
 from duolog.record import Record, crc_matches, decode_records, encode_batch, whole_batches
 from duolog.record.records import BatchProducer
 from duolog.testing import FakeClock

@@ -15,7 +15,7 @@
 | producers are not rebuilt               | a repeated batch is written twice                  |
 
 That a recovery point replaces the old one in one step costs no record, only a long start: see
-`tests/unit/log/test_recovery_point.py`.
+`tests/unit/log/checkpoints/test_recovery_point.py`.
 """
 
 # ruff: noqa: SLF001 - bugs are planted inside.
@@ -26,7 +26,11 @@ from typing import Any, Final
 import pytest
 
 from duolog.core.errors import DuologError
-from duolog.log import batch_scan, compactable_log, group_commit, journal, recovery, recovery_point
+from duolog.log import group_commit, journal
+from duolog.log.checkpoints import recovery_point
+from duolog.log.partition import compactable_log
+from duolog.log.recovery import recovery
+from duolog.log.segments import batch_scan
 from property.test_log_recovery import busy_life, run_lives
 
 LIVES: Final = 80

@@ -17,7 +17,7 @@
 | a marker notes no epoch                      | what its producer sends late is taken           |
 
 An index file that is ahead of its log, because the marker was torn, cannot come from a crash:
-commits are synced before points. `tests/unit/log/test_transactions_kept.py` has that case.
+commits are synced before points. `tests/unit/log/producers/test_transactions_kept.py` has that case.
 """
 
 # ruff: noqa: SLF001 - bugs are planted inside.
@@ -28,8 +28,10 @@ from typing import Any, Final
 import pytest
 
 from duolog.core.errors import DuologError
-from duolog.log import aborted_index, producer_state, recovery, segment, segments
-from duolog.log.transactions import Ended, Transactions
+from duolog.log.producers import aborted_index, producer_state
+from duolog.log.producers.transactions import Ended, Transactions
+from duolog.log.recovery import recovery
+from duolog.log.segments import segment, segments
 from property.test_log_transactions import busy_life, run_lives
 
 LIVES: Final = 40

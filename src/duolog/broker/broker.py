@@ -40,8 +40,8 @@ from duolog.core.clock import Clock
 from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
 from duolog.core.setting_types import Kind
+from duolog.log.data_directory.topics import TOPICS_DIRECTORY
 from duolog.log.settings import BROKER_NAMES
-from duolog.log.topics import TOPICS_DIRECTORY
 from duolog.protocol.messages import Messages
 from duolog.record.batch import NO_PRODUCER, BatchHeader, read_header, whole_batches
 from duolog.record.records import Record, decode_records
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from duolog.broker.topics.topics import Waiter
     from duolog.log.group_commit import Durability
     from duolog.log.log_manager import LogManager
-    from duolog.log.partition_log import PartitionLog
+    from duolog.log.partition.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from duolog.broker.requests.request_log import RequestLog
 from duolog.broker.settings import BrokerSettings, without_effect
 from duolog.core.clock import SystemClock
 from duolog.core.errors import ConfigError
-from duolog.log.disk import RealDisk
+from duolog.log.files.disk import RealDisk
 from duolog.log.log_manager import LogManager
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duolog.log.cleaner_checkpoint import CleanerCheckpoint, write_checkpoint
-from duolog.log.compactable_log import CompactableLog
+from duolog.log.checkpoints.cleaner_checkpoint import CleanerCheckpoint, write_checkpoint
 from duolog.log.compaction.job import CleanedGroup
 from duolog.log.compaction.policy import Cleanable
-from duolog.log.segment import LOG_SUFFIX, Segment, segment_name
-from duolog.log.segment_swap import (
+from duolog.log.partition.compactable_log import CompactableLog
+from duolog.log.segments.segment import LOG_SUFFIX, Segment, segment_name
+from duolog.log.segments.segment_swap import (
     Swap,
     cleaned_segment,
     drop_cleaned,
@@ -28,7 +28,7 @@ from duolog.log.segment_swap import (
 )
 
 if TYPE_CHECKING:
-    from duolog.log.disk import DiskFile
+    from duolog.log.files.disk import DiskFile
 
 
 @dataclass

@@ -26,12 +26,12 @@ from typing import Final, Literal, NamedTuple
 
 from duolog.core.errors import DuologError
 from duolog.core.histogram import TIMES_S, Histogram
-from duolog.log.disk import Disk
+from duolog.log.checkpoints.recovery_point import RecoveryPointWrite
+from duolog.log.data_directory.health import DirHealth
 from duolog.log.errors import LogDirOffline
-from duolog.log.health import DirHealth
+from duolog.log.files.disk import Disk
 from duolog.log.journal import Journal, SyncWork
-from duolog.log.partition_log import PartitionLog
-from duolog.log.recovery_point import RecoveryPointWrite
+from duolog.log.partition.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 

@@ -22,10 +22,10 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from duolog.log.cleaner_checkpoint import read_checkpoint
-from duolog.log.disk import Buffer, Disk, DiskFile, make_durable_dir, read_file, replace_file
+from duolog.log.checkpoints.cleaner_checkpoint import read_checkpoint
+from duolog.log.checkpoints.recovery_point import read_recovery_point
 from duolog.log.errors import DamagedFile
-from duolog.log.recovery_point import read_recovery_point
+from duolog.log.files.disk import Buffer, Disk, DiskFile, make_durable_dir, read_file, replace_file
 
 logger = logging.getLogger(__name__)
 

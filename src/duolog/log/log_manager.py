@@ -12,18 +12,18 @@ from contextlib import ExitStack
 
 from duolog.core.clock import Clock
 from duolog.core.setting_types import Value
-from duolog.log.checked_file import read_checked, write_checked
-from duolog.log.data_dir import DataDir
-from duolog.log.disk import Disk
+from duolog.log.data_directory.data_dir import DataDir
+from duolog.log.data_directory.health import DirHealth
+from duolog.log.data_directory.start_errors import refusal_of
+from duolog.log.data_directory.topics import TOPICS_DIRECTORY, TopicCatalog
+from duolog.log.files.checked_file import read_checked, write_checked
+from duolog.log.files.disk import Disk
+from duolog.log.files.spare_descriptors import SpareDescriptors
 from duolog.log.group_commit import Durability, GroupCommit
-from duolog.log.health import DirHealth
 from duolog.log.journal import JOURNAL_BYTES_MAX, Journal
-from duolog.log.partition_log import PartitionLog
+from duolog.log.partition.partition_log import PartitionLog
 from duolog.log.partition_logs import PartitionLogs
-from duolog.log.spare_descriptors import SpareDescriptors
-from duolog.log.start_errors import refusal_of
 from duolog.log.stored_topics import StoredTopics
-from duolog.log.topics import TOPICS_DIRECTORY, TopicCatalog
 
 
 class LogManager:

@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 
 from duolog.core.ids import TopicPartition
 from duolog.core.setting_types import Value
-from duolog.log.compactable_log import LogLocation
 from duolog.log.config import LogConfig
-from duolog.log.data_dir import DataDir
-from duolog.log.disk import Disk
+from duolog.log.data_directory.data_dir import DataDir
+from duolog.log.data_directory.health import DirHealth
+from duolog.log.data_directory.last_start import PlaceOfLog, ensure_reaches
+from duolog.log.data_directory.start_errors import refusal_of, unreadable_is_damage
+from duolog.log.data_directory.topics import TopicCatalog, TopicEntry
 from duolog.log.errors import CorruptLog, PartitionRefused, UnknownTopic
-from duolog.log.health import DirHealth
-from duolog.log.last_start import PlaceOfLog, ensure_reaches
-from duolog.log.partition_log import PartitionLog
-from duolog.log.recovery import recover
-from duolog.log.start_errors import refusal_of, unreadable_is_damage
-from duolog.log.topics import TopicCatalog, TopicEntry
+from duolog.log.files.disk import Disk
+from duolog.log.partition.compactable_log import LogLocation
+from duolog.log.partition.partition_log import PartitionLog
+from duolog.log.recovery.recovery import recover
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from functools import partial
 
 from duolog.core.setting_types import Value
 from duolog.log.config import LogConfig
-from duolog.log.health import DirHealth
+from duolog.log.data_directory.health import DirHealth
+from duolog.log.data_directory.topics import CatalogChange, TopicCatalog, TopicEntry
 from duolog.log.partition_logs import PartitionLogs
-from duolog.log.topics import CatalogChange, TopicCatalog, TopicEntry
 
 TopicChange = CatalogChange
 """A change of a topic. `write` and `settle` may be called off the event loop.

@@ -19,8 +19,8 @@ from collections.abc import Callable, Collection, Sequence
 from random import Random
 from typing import Final
 
-from duolog.log.disk import Buffer
-from duolog.log.open_files import OpenFiles
+from duolog.log.files.disk import Buffer
+from duolog.log.files.open_files import OpenFiles
 
 PIECE_BYTES: Final = 512
 _KEEP_CHANCES: Final = (0.0, 0.3, 0.7, 1.0)

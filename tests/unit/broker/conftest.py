@@ -15,7 +15,7 @@ from duolog.broker.network.addresses import Address
 from duolog.broker.network.connection import Connection
 from duolog.broker.settings import BrokerSettings
 from duolog.core.clock import SystemClock
-from duolog.log.disk import RealDisk
+from duolog.log.files.disk import RealDisk
 from duolog.log.log_manager import LogManager
 from duolog.protocol.encoder import encoder
 from duolog.protocol.headers import is_flexible

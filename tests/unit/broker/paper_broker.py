@@ -16,7 +16,7 @@ from duolog.broker.groups.coordinator_service import GroupCoordinatorService
 from duolog.broker.groups.offsets_topic import OFFSETS_TOPIC
 from duolog.broker.router import find_apis
 from duolog.broker.settings import BrokerSettings
-from duolog.log.validation import BatchTooLarge
+from duolog.log.partition.validation import BatchTooLarge
 from duolog.protocol.encoder import encoder
 from duolog.protocol.headers import RequestHeader
 from duolog.protocol.messages import Messages, entity_type

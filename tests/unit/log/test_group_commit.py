@@ -6,8 +6,8 @@ import pytest
 
 from duolog.core.setting_types import Value
 from duolog.log import GroupCommit, LogManager, PartitionLog
-from duolog.log.disk import read_file
 from duolog.log.errors import LogDirOffline
+from duolog.log.files.disk import read_file
 from duolog.log.journal import whole_frames
 from duolog.record import Record, encode_batch
 from duolog.testing import FakeClock

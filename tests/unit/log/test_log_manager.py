@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duolog.log import LogManager
-from duolog.log.checked_file import read_checked, write_checked
-from duolog.log.disk import RealDisk
 from duolog.log.errors import (
     DataDirRefused,
     LogDirOffline,
 )
+from duolog.log.files.checked_file import read_checked, write_checked
+from duolog.log.files.disk import RealDisk
 from duolog.record import Record, encode_batch
 from duolog.testing import FakeClock
 from duolog.testing.disk import CrashDisk

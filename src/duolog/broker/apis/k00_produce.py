@@ -36,7 +36,7 @@ from duolog.broker.requests.in_flight import Data, FileSpan, InFlightRequest
 from duolog.broker.requests.many_items import Step, Steps, Stepwise, run_generator
 from duolog.broker.topics.topics import Topic
 from duolog.core.errors import DuologError
-from duolog.log.validation import ensure_appendable
+from duolog.log.partition.validation import ensure_appendable
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.produce import (

@@ -22,7 +22,7 @@ from duolog.broker.requests.many_items import Steps, Stepwise, run_steps
 from duolog.broker.topics.leader_epoch import NO_EPOCH, check_leader_epoch
 from duolog.broker.topics.topics import Partition
 from duolog.core.errors import DuologError
-from duolog.log.time_search import Search, TimestampOffset
+from duolog.log.segments.time_search import Search, TimestampOffset
 from duolog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from duolog.broker.cleaning.cleaner_process import CleanerProcess
 from duolog.core.errors import DuologError
 from duolog.core.ids import TopicPartition
 from duolog.core.units import MIB, SECOND_MS
-from duolog.log.cleaner_checkpoint import CleanerCheckpoint
+from duolog.log.checkpoints.cleaner_checkpoint import CleanerCheckpoint
 from duolog.log.compaction.job import NEXT, Answer, CleanedGroup, CompactionJob, Done, Failed
 from duolog.log.compaction.policy import Cleanable
 from duolog.log.compaction_run import CompactionRun, Promised
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from duolog.broker.cleaning.needs import Broker
     from duolog.broker.event_loop.loop import Loop
     from duolog.broker.topics.topics import Partition
-    from duolog.log.partition_log import PartitionLog
+    from duolog.log.partition.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 

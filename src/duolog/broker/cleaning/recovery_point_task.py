@@ -1,12 +1,13 @@
 """Keeps the next start after a crash short, by recovery points set in time.
 
 Once a second, and more often while there is much to do, the logs are asked how much of them no
-recovery point covers; see `duolog.log.recovery_backlog`. The group commit's thread sets the points.
+recovery point covers; see `duolog.log.recovery.recovery_backlog`. The group commit's thread sets
+the points.
 """
 
 from typing import TYPE_CHECKING, Final
 
-from duolog.log.recovery_backlog import logs_to_save
+from duolog.log.recovery.recovery_backlog import logs_to_save
 
 if TYPE_CHECKING:
     from duolog.broker.event_loop.loop import Timers

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from duolog.broker.fetch.needs import Broker
     from duolog.broker.topics.topics import Partition, Topic
-    from duolog.log.aborted_index import AbortedTransaction
+    from duolog.log.producers.aborted_index import AbortedTransaction
 
 _SENDFILE_BYTES_MIN: Final = 16 * KIB
 """Below this, one send of bytes that were read costs less than a send and a sendfile."""

@@ -7,7 +7,7 @@ connections  the rest, at most `max.connections`
 
 import resource
 
-from duolog.log.open_files import OPEN_FILES_MAX
+from duolog.log.files.open_files import OPEN_FILES_MAX
 
 _OTHERS_MAX = 128
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from duolog.broker.network.request_memory import RequestMemory
     from duolog.broker.router import Router
     from duolog.broker.settings import BrokerSettings
-    from duolog.log.spare_descriptors import SpareDescriptors
+    from duolog.log.files.spare_descriptors import SpareDescriptors
 
 
 class Flushable(Protocol):

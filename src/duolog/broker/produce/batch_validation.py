@@ -21,7 +21,7 @@ from crc32c import crc32c
 
 from duolog.broker.topics.topic_config import TopicConfig
 from duolog.core.errors import DuologError, KafkaError
-from duolog.log.validation import ensure_appendable
+from duolog.log.partition.validation import ensure_appendable
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record.batch import (
     CRC_START,

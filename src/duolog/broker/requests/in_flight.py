@@ -7,7 +7,7 @@ send another file's bytes.
 
 from typing import ClassVar
 
-from duolog.log.disk import DiskFile
+from duolog.log.files.disk import DiskFile
 
 
 class FileSpan:

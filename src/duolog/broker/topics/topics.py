@@ -23,9 +23,9 @@ from duolog.protocol.produce_single import single_answer
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from duolog.log.data_directory.topics import TopicEntry
     from duolog.log.log_manager import LogManager
-    from duolog.log.partition_log import PartitionLog
-    from duolog.log.topics import TopicEntry
+    from duolog.log.partition.partition_log import PartitionLog
 
 PARTITIONS_MAX: Final = 10_000
 _NEVER: Final = -(2**63)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from duolog.broker.groups.coordinator_service import GroupCoordinatorService
     from duolog.broker.transactions.producer_ids import ProducerIds
-    from duolog.log.partition_log import PartitionLog
+    from duolog.log.partition.partition_log import PartitionLog
     from duolog.record.records import Record
 
 

@@ -10,14 +10,18 @@ from typing import Final
 from duolog.cli.dump_log.row import Row, damaged
 from duolog.cli.dump_log.segment import Decode, segment_rows
 from duolog.core.errors import ConfigError
-from duolog.log.aborted_index import ABORTED_ENTRY_BYTES, AbortedIndex
-from duolog.log.checked_file import decode_checked
-from duolog.log.disk import RealDisk
+from duolog.log.checkpoints.leader_epochs import LeaderEpochs
+from duolog.log.checkpoints.recovery_point import (
+    EPOCHS_FILE_NAME,
+    POINT_FILE_NAME,
+    read_recovery_point,
+)
 from duolog.log.errors import DamagedFile
+from duolog.log.files.checked_file import decode_checked
+from duolog.log.files.disk import RealDisk
 from duolog.log.journal import whole_frames
-from duolog.log.leader_epochs import LeaderEpochs
-from duolog.log.producer_state import ProducerStates
-from duolog.log.recovery_point import EPOCHS_FILE_NAME, POINT_FILE_NAME, read_recovery_point
+from duolog.log.producers.aborted_index import ABORTED_ENTRY_BYTES, AbortedIndex
+from duolog.log.producers.producer_state import ProducerStates
 
 _OFFSET_ENTRY: Final = Struct(">II")
 _TIME_ENTRY: Final = Struct(">qI")

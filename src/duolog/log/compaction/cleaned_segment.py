@@ -8,17 +8,17 @@ from collections.abc import Callable
 from typing import Final
 
 from duolog.core.units import MIB
-from duolog.log.aborted_index import AbortedIndex
-from duolog.log.disk import Buffer, Disk, DiskFile
-from duolog.log.index_builder import IndexBuilder, Place
-from duolog.log.segment import (
+from duolog.log.files.disk import Buffer, Disk, DiskFile
+from duolog.log.producers.aborted_index import AbortedIndex
+from duolog.log.segments.index_builder import IndexBuilder, Place
+from duolog.log.segments.segment import (
     ABORTED_INDEX_SUFFIX,
     INDEX_SUFFIX,
     LOG_SUFFIX,
     TIME_INDEX_SUFFIX,
     segment_name,
 )
-from duolog.log.segment_swap import CLEANED_SUFFIX
+from duolog.log.segments.segment_swap import CLEANED_SUFFIX
 from duolog.record.batch import BatchHeader, read_header
 
 _WRITE_BYTES: Final = MIB

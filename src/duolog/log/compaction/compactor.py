@@ -19,7 +19,6 @@ import numpy as np
 from crc32c import crc32c
 from numpy.typing import NDArray
 
-from duolog.log.aborted_index import AbortedIndex
 from duolog.log.compaction.cleaned_segment import CleanedSegment
 from duolog.log.compaction.job import CleanedGroup, CompactionJob
 from duolog.log.compaction.key_map import KeyHasher, KeyHashes, KeyMap
@@ -27,9 +26,10 @@ from duolog.log.compaction.markers import Transactions
 from duolog.log.compaction.policy import group_segments
 from duolog.log.compaction.rewrite import delete_horizon_ms, emptied, rewritten
 from duolog.log.compaction.scan import Integers, Records, StoredBatch, open_batch, scan
-from duolog.log.disk import Disk
 from duolog.log.errors import CorruptLog
-from duolog.log.segment import Segment
+from duolog.log.files.disk import Disk
+from duolog.log.producers.aborted_index import AbortedIndex
+from duolog.log.segments.segment import Segment
 from duolog.record.batch import CRC_START, BatchHeader, whole_batches
 
 Mask = NDArray[np.bool_]

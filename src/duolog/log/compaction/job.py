@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from duolog.core.units import KIB, MIB
-from duolog.log.aborted_index import AbortedEntry
+from duolog.log.producers.aborted_index import AbortedEntry
 
 NEXT: Final = "next"
 STOP: Final = "stop"

@@ -10,8 +10,8 @@ Source: Kafka `CleanedTransactionMetadata`.
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from duolog.log.aborted_index import AbortedEntry
 from duolog.log.compaction.scan import StoredBatch
+from duolog.log.producers.aborted_index import AbortedEntry
 from duolog.record.control import decode_marker
 
 

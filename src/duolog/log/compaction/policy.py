@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from duolog.log.config import LogConfig
-from duolog.log.index import RELATIVE_OFFSET_MAX
+from duolog.log.segments.index import RELATIVE_OFFSET_MAX
 
 GROUP_SEGMENTS_MAX: Final = 32
 """The maximum number of segments whose files one swap renames or removes, to keep it short."""

@@ -23,8 +23,8 @@ from duolog.log.compaction.job import (
     Failed,
     encode_answer,
 )
-from duolog.log.disk import Disk, RealDisk
 from duolog.log.errors import CorruptLog
+from duolog.log.files.disk import Disk, RealDisk
 from duolog.record.errors import CorruptBatch
 
 _NICENESS: Final = 15

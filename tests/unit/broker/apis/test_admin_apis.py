@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from duolog.log.disk import RealDisk
+from duolog.log.files.disk import RealDisk
 from duolog.protocol.error_codes import ErrorCode
 
 LIST_OFFSETS, METADATA, CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID = 2, 3, 19, 20, 22

@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 
 from duolog.broker.configs.group_resource import SESSION_TIMEOUT
-from duolog.log.checked_file import write_checked
-from duolog.log.disk import RealDisk
+from duolog.log.files.checked_file import write_checked
+from duolog.log.files.disk import RealDisk
 from duolog.log.settings import TOPIC_SETTINGS
 from duolog.protocol.error_codes import ErrorCode
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from duolog.log.partition_log import PartitionLog
+from duolog.log.partition.partition_log import PartitionLog
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record.batch import whole_batches
 from duolog.record.records import decode_records

@@ -15,7 +15,7 @@ import pytest
 from duolog.broker.network.endpoints import endpoints, open_endpoints
 from duolog.broker.network.file_descriptors import connections_max, open_files_max
 from duolog.broker.network.listener import Listener
-from duolog.log.spare_descriptors import SpareDescriptors
+from duolog.log.files.spare_descriptors import SpareDescriptors
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_failed_write_is_told_to_every_request_of_the_burst(
     def refuse(*_: object) -> None:
         raise OSError(28, "no space left")
 
-    monkeypatch.setattr("duolog.log.partition_log.PartitionLog.write_staged", refuse)
+    monkeypatch.setattr("duolog.log.partition.partition_log.PartitionLog.write_staged", refuse)
     for _ in range(3):
         client.send(PRODUCE, 9, **fields(("a", 0, data)))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from duolog.broker.topics.topics import Partition
-from duolog.log.partition_log import PartitionLog
-from duolog.log.segment import Segment
+from duolog.log.partition.partition_log import PartitionLog
+from duolog.log.segments.segment import Segment
 
 _DELETE_TOPICS = 20
 

@@ -10,8 +10,8 @@ import pytest
 
 from duolog.core.clock import SystemClock
 from duolog.log import LogManager
-from duolog.log.disk import RealDisk
-from duolog.log.log_start import write_log_start
+from duolog.log.checkpoints.log_start import write_log_start
+from duolog.log.files.disk import RealDisk
 from duolog.record.records import BatchProducer
 
 DELETE_RECORDS = 21
@@ -37,7 +37,7 @@ def steps(harness: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(f"starts at {offset}")
 
     monkeypatch.setattr(harness.broker.group_commit, "save", noted_save)
-    monkeypatch.setattr("duolog.log.compactable_log.write_log_start", noted_write)
+    monkeypatch.setattr("duolog.log.partition.compactable_log.write_log_start", noted_write)
     return seen
 
 

@@ -12,9 +12,9 @@ from duolog.coordinator.records import OffsetChange, OffsetRecord
 from duolog.coordinator.transactions.records import TransactionChange, TransactionRecord
 from duolog.core.errors import ConfigError
 from duolog.core.ids import TopicPartition
-from duolog.log.disk import RealDisk
+from duolog.log.files.disk import RealDisk
 from duolog.log.log_manager import LogManager
-from duolog.log.partition_log import PartitionLog
+from duolog.log.partition.partition_log import PartitionLog
 from duolog.record import Record, encode_batch
 from duolog.record.records import BatchProducer
 from duolog.testing.clock import FakeClock

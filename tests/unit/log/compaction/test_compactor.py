@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import pytest
 
-from duolog.log.aborted_index import AbortedEntry
 from duolog.log.compaction.compactor import Compactor
 from duolog.log.compaction.job import CompactionJob
 from duolog.log.compaction.rewrite import DELETE_HORIZON_BIT
 from duolog.log.errors import CorruptLog
+from duolog.log.producers.aborted_index import AbortedEntry
 from duolog.record import Compression, Record, decode_records, encode_batch, whole_batches
 from duolog.record.batch import HEADER, HEADER_BYTES, BatchHeader, read_header, seal_batch
 from duolog.record.compression import PLAIN_BYTES_MAX, compress

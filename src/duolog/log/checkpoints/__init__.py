@@ -1,0 +1,1 @@
+"""Small files of a partition: recovery point, log start, progress of compaction, leader epochs."""

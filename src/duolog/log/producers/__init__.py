@@ -1,0 +1,1 @@
+"""Producers of a partition: their sequence numbers, and open and aborted transactions."""
