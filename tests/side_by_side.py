@@ -1,6 +1,6 @@
 """Group tests that share a process, and rank the groups that start first.
 
-    Kafka Streams as the judge             these share one process, which starts its JVM once
+    Kafka Streams as the oracle            these share one process, which starts its JVM once
     a JVM with a broker                    these share a process and its JVM; those whose state moves
                                            share another one: exactly once, changelogs, restores,
                                            upgrades, other numbers of tasks
@@ -31,9 +31,9 @@ _JVM: Final = re.compile(r"\bSparkSession\b|\bOpenDriver\b")
 _KAFKA: Final = re.compile(r"\bKafkaPeer\b|\bkafka_peer\b")
 _BROKER: Final = re.compile(_KAFKA.pattern + r"|\bEmbeddedCluster\b")
 _MOVES: Final = re.compile(r"exactly_once|EXACTLY|repartition|restore|changelog|upgrade")
-_JUDGE: Final = re.compile(r"\bKafkaStreams\b|\bkafka_streams\b|\bcourt\b")
+_ORACLE: Final = re.compile(r"\bKafkaStreams\b|\bkafka_streams\b")
 _SHARED: Final = {
-    "judge": (_JUDGE,),
+    "oracle": (_ORACLE,),
     "jvm, broker and state that moves": (_JVM, _BROKER, _MOVES),
     "jvm and broker": (_JVM, _BROKER),
     "jvm": (_JVM,),

@@ -1,6 +1,6 @@
 """Hypothesis strategies for topologies over all operators, and for records of their topics.
 
-What grows is in `growing`; the judge's own cases are numbers
+`random_topologies` has the steps; the cases for Kafka Streams are numbers
 (`conformance/streams/random_cases.py`).
 """
 
@@ -10,8 +10,17 @@ from typing import Final
 from hypothesis import strategies as st
 
 from duolog import Topology
-from growing import of_streams, of_tables
-from growing.growth import GLOBAL, KEY, STREAMS, TABLES, TEXTS, VALUE, Growth, ms
+from random_topologies import stream_steps, table_steps
+from random_topologies.generator import (
+    GLOBAL,
+    KEY,
+    STREAMS,
+    TABLES,
+    TEXTS,
+    VALUE,
+    TopologyGenerator,
+    ms,
+)
 
 __all__ = ["GLOBAL", "KEY", "VALUE", "RawRecord", "ms", "raw_records", "topologies"]
 
@@ -23,13 +32,13 @@ def topologies(steps_max: int = 6, *, alone: bool = True) -> st.SearchStrategy[T
     time of a task.
     """
 
-    def grown(rng: Random, steps: int) -> Topology:
-        growth = Growth(rng, alone=alone, places=True)
+    def built(rng: Random, steps: int) -> Topology:
+        generator = TopologyGenerator(rng, alone=alone, places=True)
         for _ in range(steps):
-            growth.grow(of_streams.WAYS, of_tables.WAYS)
-        return growth.finish()
+            generator.add_step(stream_steps.STEPS, table_steps.STEPS)
+        return generator.finish()
 
-    return st.builds(grown, st.randoms(use_true_random=False), st.integers(1, steps_max))
+    return st.builds(built, st.randoms(use_true_random=False), st.integers(1, steps_max))
 
 
 _rows = st.tuples(st.none() | st.sampled_from(TEXTS), st.none() | st.integers(-3, 3))

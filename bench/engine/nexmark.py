@@ -35,7 +35,7 @@ from duolog import Topology
 from duolog.runtime.broker_process import BrokerProcess
 
 
-class Judge:
+class DuckDBOracle:
     """DuckDB over the same events."""
 
     def __init__(self, work: Path) -> None:
@@ -121,7 +121,7 @@ class Comparison:
         self._work = work
         self._options = options
         self._counts = write_events(cluster, work, options.events)
-        self._judge = Judge(work)
+        self._oracle = DuckDBOracle(work)
         self._classes = work / "classes"
         compile_streams(self._classes)
 
@@ -139,7 +139,7 @@ class Comparison:
             rounds = range(self._options.rounds)
             found = {"duolog": [self._duolog(name, query, number) for number in rounds]}
             print(json.dumps(found), flush=True)
-        return {"events_read": events, "rows": self._judge.rows(query), **found}
+        return {"events_read": events, "rows": self._oracle.rows(query), **found}
 
     def _duolog(self, name: str, query: Query, number: int) -> Figures:
         result = f"{name}-duolog-{number}"
@@ -173,7 +173,7 @@ class Comparison:
         if number:
             return {}
         rows = results_of(self._cluster.servers, result, query)
-        return {"rows_that_differ_from_duckdb": self._judge.differences(query, rows)}
+        return {"rows_that_differ_from_duckdb": self._oracle.differences(query, rows)}
 
 
 def main() -> None:

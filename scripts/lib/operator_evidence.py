@@ -36,7 +36,7 @@ class Shown:
     Attributes:
         what: the feature as users write it.
         operators: the operators, such as `Stream.join`.
-        judged: the test that verifies the results, `file::test` in `tests/`.
+        verified_by: the test that verifies the results, `file::test` in `tests/`.
         runs: the test that runs it in its modes.
         figures: files in `bench/results/` with its throughput relative to Kafka Streams.
         differs: the difference from Kafka Streams, if any.
@@ -44,7 +44,7 @@ class Shown:
 
     what: str
     operators: str
-    judged: str
+    verified_by: str
     runs: str
     figures: tuple[str, ...] = ()
     differs: str = ""
@@ -63,7 +63,7 @@ class Test:
         return f"[{text}](../../{self.file.relative_to(ROOT)})"
 
     @property
-    def judge(self) -> str:
+    def oracle(self) -> str:
         """The reference for the expected results."""
         if _KAFKA_STREAMS.search(self.source):
             return "Kafka Streams: "
@@ -107,10 +107,10 @@ def ensure_shown(rows: Iterable[Shown], ours: Iterable[str]) -> None:
     if gone := sorted(known - wanted):
         raise LookupError(f"{', '.join(gone)}: there is no such operator (SHOWN)")
     for row in shown:
-        unknown = _unknown_to(row.judged, row)
+        unknown = _unknown_to(row.verified_by, row)
         if unknown:
             raise LookupError(
-                f"tests/{row.judged} does not call {', '.join(unknown)}: it cannot verify it"
+                f"tests/{row.verified_by} does not call {', '.join(unknown)}: it cannot verify it"
             )
         if len(_unknown_to(row.runs, row)) == len(row.operators.split()):
             raise LookupError(f"tests/{row.runs} calls none of {row.operators}: it cannot run it")
@@ -123,11 +123,13 @@ def evidence_table(rows: Iterable[Shown]) -> str:
         "|---" * 5 + "|",
     ]
     for row in rows:
-        judged, runs = find_test(row.judged), find_test(row.runs)
+        verified_by, runs = find_test(row.verified_by), find_test(row.runs)
         mode = runs.link(runs.modes) if runs.modes else ""
-        judge = judged.judge + judged.link(judged.name.removeprefix("test_").replace("_", " "))
+        oracle = verified_by.oracle + verified_by.link(
+            verified_by.name.removeprefix("test_").replace("_", " ")
+        )
         figure = "; ".join(_figures(row.figures))
-        lines.append(f"| {row.what} | {mode} | {judge} | {figure} | {row.differs} |")
+        lines.append(f"| {row.what} | {mode} | {oracle} | {figure} | {row.differs} |")
     return "\n".join(lines)
 
 

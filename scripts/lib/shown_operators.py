@@ -5,7 +5,7 @@ from typing import Final
 from operator_evidence import Shown
 
 _S: Final = "conformance/streams/"
-_JUDGED: Final = f"{_S}test_kafka_streams.py::test_kafka_streams_writes_the_same"
+_VERIFIED: Final = f"{_S}test_kafka_streams.py::test_kafka_streams_writes_the_same"
 _KERNEL: Final = (
     f"{_S}test_engine_semantics.py::test_kernel_writes_the_same_as_the_reference_evaluator"
 )
@@ -46,7 +46,7 @@ SHOWN: Final = (
     Shown(
         "`topology.stream`",
         "Topology.stream",
-        _JUDGED,
+        _VERIFIED,
         _SHAPES,
         differs="several topics as a list; `timestamp=` instead of an extractor",
     ),
@@ -57,22 +57,22 @@ SHOWN: Final = (
         _SOURCES,
         differs="new topics are added at the next start; `start=` is stored as offsets",
     ),
-    Shown("`topology.table`", "Topology.table", _JUDGED, _TABLES, differs="has no record cache"),
+    Shown("`topology.table`", "Topology.table", _VERIFIED, _TABLES, differs="has no record cache"),
     Shown(
         "`filter`, `filter_not`, `map_values`, `with_columns` of streams",
         "Stream.filter Stream.filter_not Stream.map_values Stream.with_columns",
-        _JUDGED,
+        _VERIFIED,
         _SHAPES,
         ("operators_stateless",),
     ),
     Shown(
         "the same for tables",
         "Table.filter Table.filter_not Table.map_values Table.with_columns",
-        _JUDGED,
+        _VERIFIED,
         _KERNEL,
         differs="a filtered table emits nothing for rows that never passed",
     ),
-    Shown("`select_key`", "Stream.select_key", _JUDGED, _KERNEL, differs="no repartition topic"),
+    Shown("`select_key`", "Stream.select_key", _VERIFIED, _KERNEL, differs="no repartition topic"),
     Shown("`map`", "Stream.map", _RANDOM, _KERNEL),
     Shown(
         "`process_to`",
@@ -107,7 +107,7 @@ SHOWN: Final = (
     Shown(
         "`explode`",
         "Stream.explode",
-        _JUDGED,
+        _VERIFIED,
         _PRINTS,
         differs="an expression returns the elements",
     ),
@@ -118,12 +118,12 @@ SHOWN: Final = (
         _SHAPES,
         differs="an expression returns the elements",
     ),
-    Shown("`split`", "Stream.split", _JUDGED, _SHAPES),
-    Shown("`merge`", "Stream.merge", _JUDGED, _SHAPES),
+    Shown("`split`", "Stream.split", _VERIFIED, _SHAPES),
+    Shown("`merge`", "Stream.merge", _VERIFIED, _SHAPES),
     Shown(
         "`repartition`",
         "Stream.repartition",
-        _JUDGED,
+        _VERIFIED,
         _SHAPES,
         differs="no repartition topic; records without a key are kept",
     ),
@@ -144,7 +144,7 @@ SHOWN: Final = (
     Shown(
         "`to`",
         "Stream.to Table.to",
-        _JUDGED,
+        _VERIFIED,
         _SHAPES,
         differs="at least once; all topics that records can select must be listed",
     ),
@@ -156,8 +156,8 @@ SHOWN: Final = (
         _SOURCES,
         differs="an expression over the record, or a function called once per key",
     ),
-    Shown("`to_table`", "Stream.to_table", _JUDGED, _SHAPES),
-    Shown("`to_stream`", "Table.to_stream", _JUDGED, _CLOSED),
+    Shown("`to_table`", "Stream.to_table", _VERIFIED, _SHAPES),
+    Shown("`to_stream`", "Table.to_stream", _VERIFIED, _CLOSED),
     Shown(
         "`with_headers`, `without_headers`, `with_time`",
         "Stream.with_headers Stream.without_headers Stream.with_time",
@@ -188,7 +188,7 @@ SHOWN: Final = (
     Shown(
         "`join`, `left_join` of a stream with a table",
         "Stream.join Stream.left_join",
-        _JUDGED,
+        _VERIFIED,
         _KERNEL,
         ("operators_stream-table", "throughput"),
         "numbers of partitions may differ; `on=` re-keys",
@@ -221,7 +221,7 @@ SHOWN: Final = (
     Shown(
         "`join`, `left_join`, `outer_join` of tables",
         "Table.join Table.left_join Table.outer_join",
-        _JUDGED,
+        _VERIFIED,
         _TABLES,
         ("operators_table-table",),
         "windows of different sizes do not join; in Kafka Streams rows join if their "
@@ -238,7 +238,7 @@ SHOWN: Final = (
     Shown(
         "`count`, `aggregate` of groups of a stream",
         "Stream.group_by Stream.group_by_key Grouped.count Grouped.aggregate",
-        _JUDGED,
+        _VERIFIED,
         _KERNEL,
         ("operators_aggregate-100k", "operators_aggregate-1m", "throughput"),
         "the old value of a group's first result is null",
@@ -246,14 +246,14 @@ SHOWN: Final = (
     Shown(
         "the same for groups of a table",
         "Table.group_by Grouped.aggregate",
-        _JUDGED,
+        _VERIFIED,
         _UNDONE,
     ),
-    Shown("`reduce`", "Grouped.reduce", _JUDGED, _SHAPES),
+    Shown("`reduce`", "Grouped.reduce", _VERIFIED, _SHAPES),
     Shown(
         "`cogroup`",
         "Grouped.cogroup CoGrouped.cogroup CoGrouped.aggregate",
-        _JUDGED,
+        _VERIFIED,
         _SHAPES,
         differs="all its streams share one stream time",
     ),

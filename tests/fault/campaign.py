@@ -1,4 +1,4 @@
-"""Kill processes repeatedly while the applications of a ledger run; judge the results after each kill and at the end.
+"""Kill processes repeatedly while the applications of a ledger run; check the results after each kill and at the end.
 
     strike ─▶ start, armed at a point ─▶ point reached, or some time ─▶ SIGKILL of one of: the JVM ·
     Python · both · the broker,
@@ -27,11 +27,11 @@ from fault.engine_process import START_TIMEOUT_S, EngineProcess
 from fault.history import (
     Anomaly,
     Epoch,
-    judge_agreement,
-    judge_counted,
-    judge_epochs,
-    judge_last,
-    judge_passed,
+    check_agreement,
+    check_counted,
+    check_epochs,
+    check_last,
+    check_passed,
 )
 from fault.ledger import ONCE, RUNS, Flow, Topics, replayed
 from fault.points import NOT_OF_CLUSTERS, OF_CLUSTERS, OF_EXECUTORS, POINTS, Action, Armed
@@ -128,7 +128,7 @@ class Tally:
     aborted: int = 0
     """Results that only readers see that ask for uncommitted ones."""
     looks: int = 0
-    """How often the results were judged between two strikes."""
+    """How often the results were checked between two strikes."""
     anomalies: list[str] = dataclasses.field(default_factory=list)
     kinds: Counter[str] = dataclasses.field(default_factory=Counter)
 
@@ -197,13 +197,13 @@ class Campaign:
         return IN_ONE_JVM if self.cluster is None else (*IN_ONE_JVM, *OF_EXECUTOR)
 
     def run(self, chosen: Iterable[Strike]) -> Tally:
-        """Strike, let the rest be done, and judge all of it."""
+        """Strike, let the rest be done, and check all of it."""
         with self._engine, self._flow:
             self._flow.create_topics()
             self._flow.start()
             for number, strike in enumerate(chosen):
                 self._strike(number, strike)
-                self._judge_at_rest(f"after {strike}, number {number}")
+                self._check_at_rest(f"after {strike}, number {number}")
             self._end()
         return self.tally
 
@@ -298,7 +298,7 @@ class Campaign:
             found[name] = max(numbers, default=-1)
         return found
 
-    def _judge_at_rest(self, where: str) -> None:
+    def _check_at_rest(self, where: str) -> None:
         """Check what committed readers see between two epochs: the same events in two sinks, none twice."""
         self.tally.looks += 1
         for name in self._names:
@@ -311,7 +311,7 @@ class Campaign:
             self.tally.find(f"{where}, {name}", found)
             seen = self._epochs[name]
             seen.append(Epoch(self.topics.marked(name), self._committed()[name]))
-            self.tally.find(f"{where}, {name}", judge_epochs(seen[-2:]))
+            self.tally.find(f"{where}, {name}", check_epochs(seen[-2:]))
 
     def _looked_at(self, name: str) -> list[Anomaly]:
         passed, counted = self.topics.passed(name), self.topics.counted(name)
@@ -320,10 +320,10 @@ class Campaign:
         twice = [Anomaly("duplicate", "passed", f"events {again[:5]}")] if again else []
         if self.cluster is not None:
             return twice
-        return [*twice, *judge_agreement(passed, counted)]
+        return [*twice, *check_agreement(passed, counted)]
 
     def _end(self) -> None:
-        """Let the applications read the input to its end, and judge everything."""
+        """Let the applications read the input to its end, and check everything."""
         self._start({})
         self._engine.wait_for(_runs)
         self._flow.stop()
@@ -347,14 +347,14 @@ class Campaign:
             self.tally.results += len(passed) + len(counted)
             self.tally.aborted += self.topics.aborted(name)
             every_update = RUNS[name].every_update
-            self.tally.find(name, judge_passed(events, passed))
-            self.tally.find(name, judge_counted(events, counted, every_update=every_update))
-            self.tally.find(name, judge_last(expected, self.topics.branches(name), "branches"))
-            self.tally.find(name, judge_agreement(passed, counted))
+            self.tally.find(name, check_passed(events, passed))
+            self.tally.find(name, check_counted(events, counted, every_update=every_update))
+            self.tally.find(name, check_last(expected, self.topics.branches(name), "branches"))
+            self.tally.find(name, check_agreement(passed, counted))
             if not RUNS[name].exactly_once:
                 continue
             last = Epoch(self.topics.marked(name), self._committed()[name])
-            self.tally.find(name, judge_epochs([*self._epochs[name][-1:], last]))
+            self.tally.find(name, check_epochs([*self._epochs[name][-1:], last]))
 
     def _wait_until(self, holds: Callable[[], bool]) -> None:
         deadline = time.monotonic() + GO_ON_TIMEOUT_S

@@ -1,4 +1,4 @@
-"""Judge the results that a reader found in topics by the input alone: each result once, in order, none missing.
+"""Check the results that a reader found in topics by the input alone: each result once, in order, none missing.
 
     events (as stored in the input topic) ──────┬─ passed    one result for each event
                                                 ├─ counted   for each account 1, 2, 3 … and the sum so far
@@ -89,7 +89,7 @@ class Anomaly:
         return f'{self.kind} in "{self.topic}": {self.text}'
 
 
-def judge_passed(
+def check_passed(
     events: Sequence[Event], results: Sequence[Passed], topic: str = "passed"
 ) -> Iterator[Anomaly]:
     """Each event has passed once, unchanged; those of one input partition in their order."""
@@ -136,7 +136,7 @@ def _order_of_passed(
             newest[way] = (event, result)
 
 
-def judge_counted(
+def check_counted(
     events: Iterable[Event],
     results: Iterable[Counted],
     *,
@@ -158,12 +158,12 @@ def judge_counted(
         yield Anomaly("invented", topic, text)
     for account, sent in amounts.items():
         found = of_account.get(account, [])
-        yield from _judge_account(account, sent, found, topic)
+        yield from _check_account(account, sent, found, topic)
         if every_update:
-            yield from _judge_steps(account, sent, found, topic)
+            yield from _check_steps(account, sent, found, topic)
 
 
-def _judge_account(
+def _check_account(
     account: str, sent: Sequence[int], found: Sequence[Counted], topic: str
 ) -> Iterator[Anomaly]:
     if not found:
@@ -199,7 +199,7 @@ def _judge_account(
         yield Anomaly("wrong", topic, text)
 
 
-def _judge_steps(
+def _check_steps(
     account: str, sent: Sequence[int], found: Sequence[Counted], topic: str
 ) -> Iterator[Anomaly]:
     """Whatever the order of events from several partitions was: each count is there, each step is an amount."""
@@ -220,7 +220,7 @@ def _judge_steps(
         left[step] -= 1
 
 
-def judge_last(
+def check_last(
     expected: Mapping[str, object], found: Mapping[str, object], topic: str
 ) -> Iterator[Anomaly]:
     """The last rows are those of a replay of the input."""
@@ -234,7 +234,7 @@ def judge_last(
         yield Anomaly("invented", topic, f'"{key}" has the row {found[key]}; a replay gives none')
 
 
-def judge_agreement(
+def check_agreement(
     passed: Iterable[Passed], counted: Iterable[Counted], topic: str = "passed and counted"
 ) -> Iterator[Anomaly]:
     """Check that sinks written together contain the same events, also if the input has not been read to its end."""
@@ -249,7 +249,7 @@ def judge_agreement(
             yield Anomaly("disagreement", topic, text)
 
 
-def judge_epochs(seen: Sequence[Epoch], topic: str = "epochs") -> Iterator[Anomaly]:
+def check_epochs(seen: Sequence[Epoch], topic: str = "epochs") -> Iterator[Anomaly]:
     """Check that no epoch goes back, and that none is marked before the previous one is committed.
 
     An epoch without results has no marker; so the marker may lag by any number of epochs.

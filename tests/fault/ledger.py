@@ -1,4 +1,4 @@
-"""Build the topology whose results `history` judges: each event passes, each is counted, and accounts are summed by branch.
+"""Build the topology whose results `history` checks: each event passes, each is counted, and accounts are summed by branch.
 
     events (number ─▶ account, amount) ─┬──────────────────────────────────────────▶ passed
                                         └─▶ by account ─▶ count, sum ─┬────────────▶ counted
@@ -239,7 +239,7 @@ class Topics:
         consumer = Consumer(
             {
                 "bootstrap.servers": self._servers,
-                "group.id": f"{self._prefix}judge",
+                "group.id": f"{self._prefix}verifier",
                 "enable.auto.commit": False,
                 "isolation.level": isolation_level,
                 "enable.partition.eof": True,

@@ -1,4 +1,4 @@
-"""The judge of histories finds each kind of bad history, and nothing in a good one."""
+"""The checker of histories finds each kind of bad history, and nothing in a good one."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -15,11 +15,11 @@ from fault.history import (
     Event,
     Kind,
     Passed,
-    judge_agreement,
-    judge_counted,
-    judge_epochs,
-    judge_last,
-    judge_passed,
+    check_agreement,
+    check_counted,
+    check_epochs,
+    check_last,
+    check_passed,
 )
 
 EVENTS = [
@@ -47,24 +47,24 @@ def good() -> Good:
     return Good(passed, counted)
 
 
-def judged(found: Good, *, every_update: bool = True) -> list[Anomaly]:
+def anomalies_in(found: Good, *, every_update: bool = True) -> list[Anomaly]:
     return [
-        *judge_passed(EVENTS, found.passed),
-        *judge_counted(EVENTS, found.counted, every_update=every_update),
-        *judge_agreement(found.passed, found.counted),
+        *check_passed(EVENTS, found.passed),
+        *check_counted(EVENTS, found.counted, every_update=every_update),
+        *check_agreement(found.passed, found.counted),
     ]
 
 
 def test_a_good_history_has_no_anomaly() -> None:
-    assert judged(good()) == []
+    assert anomalies_in(good()) == []
 
 
 def test_a_cache_may_pass_counts_over_but_not_the_last() -> None:
     found = good()
     kept = [row for row in found.counted if row.events % 2 == 0]
 
-    assert judged(found._replace(counted=kept), every_update=False) == []
-    assert judged(found._replace(counted=kept))[0].kind == "missing"
+    assert anomalies_in(found._replace(counted=kept), every_update=False) == []
+    assert anomalies_in(found._replace(counted=kept))[0].kind == "missing"
 
 
 def lost(found: Good) -> None:
@@ -169,9 +169,9 @@ def test_a_bad_history_is_told_in_words(
     found = good()
     spoil(found)
 
-    told = [anomaly for anomaly in judged(found) if anomaly.kind == kind]
+    told = [anomaly for anomaly in anomalies_in(found) if anomaly.kind == kind]
 
-    assert any(text in anomaly.text for anomaly in told), judged(found)
+    assert any(text in anomaly.text for anomaly in told), anomalies_in(found)
 
 
 def test_each_random_spoiling_of_a_history_is_found() -> None:
@@ -188,15 +188,15 @@ def test_each_random_spoiling_of_a_history_is_found() -> None:
             case _:
                 rows[at] = rows[to]._replace(partition=rows[at].partition, offset=rows[at].offset)
 
-        assert judged(found) or found == good(), found
+        assert anomalies_in(found) or found == good(), found
 
 
 def test_last_rows_are_compared_with_those_of_a_replay() -> None:
     expected = {"north": (2, 30), "south": (1, 5)}
 
-    assert list(judge_last(expected, dict(expected), "branches")) == []
+    assert list(check_last(expected, dict(expected), "branches")) == []
     found = {"north": (2, 31), "east": (1, 1)}
-    assert [str(anomaly) for anomaly in judge_last(expected, found, "branches")] == [
+    assert [str(anomaly) for anomaly in check_last(expected, found, "branches")] == [
         'wrong in "branches": the last row of "north" is (2, 31); a replay gives (2, 30)',
         'missing in "branches": "south" has no row; a replay gives (1, 5)',
         'invented in "branches": "east" has the row (1, 1); a replay gives none',
@@ -204,10 +204,10 @@ def test_last_rows_are_compared_with_those_of_a_replay() -> None:
 
 
 def test_epochs_go_on_and_each_is_done_before_the_next_one_is_marked() -> None:
-    assert list(judge_epochs([Epoch(-1, -1), Epoch(3, 2), Epoch(3, 3), Epoch(5, 9)])) == []
-    back = judge_epochs([Epoch(3, 3), Epoch(2, 2)])
+    assert list(check_epochs([Epoch(-1, -1), Epoch(3, 2), Epoch(3, 3), Epoch(5, 9)])) == []
+    back = check_epochs([Epoch(3, 3), Epoch(2, 2)])
     assert [anomaly.kind for anomaly in back] == ["went back", "went back"]
-    assert [str(anomaly) for anomaly in judge_epochs([Epoch(4, 2)])] == [
+    assert [str(anomaly) for anomaly in check_epochs([Epoch(4, 2)])] == [
         'disagreement in "epochs": results of epoch 4 are there, and Spark has committed 2'
     ]
 

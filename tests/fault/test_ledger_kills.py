@@ -1,4 +1,4 @@
-"""Applications of the ledger are killed at points and at random times, and a judge reads what they have written.
+"""Applications of the ledger are killed at points and at random times, and a checker reads what they have written.
 
 The seed is printed, and a failing one can be given back: DUOLOG_SEED=123 pytest tests/fault/...
 """
@@ -35,7 +35,7 @@ def test_each_result_is_there_once_when_a_jvm_dies_behind_a_transaction(tmp_path
 @pytest.mark.deep
 @pytest.mark.timeout(900)
 def test_at_least_once_loses_nothing_and_what_it_writes_again_is_found(tmp_path: Path) -> None:
-    """Also that the judge sees what a JVM leaves that was killed with its results written and its state not."""
+    """Also that the checker sees what a JVM leaves that was killed with its results written and its state not."""
     with EmbeddedCluster(tmp_path / "broker") as cluster:
         campaign = Campaign(cluster, tmp_path, seed_of_run(), names=["least"])
         tally = campaign.run([Strike("both", "sink.written")])

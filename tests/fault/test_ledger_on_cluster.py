@@ -1,6 +1,6 @@
 """Applications of the ledger on a Spark cluster, each result once: executors, workers and drivers are killed at points.
 
-What is seen at the end is judged by `history`. The seed is printed, and can be given back by
+What is seen at the end is checked by `history`. The seed is printed, and can be given back by
 DUOLOG_SEED.
 """
 

@@ -1,4 +1,4 @@
-"""A test of the tests: with each of these bugs in the kernel, one kill is enough for the judge to find it."""
+"""A test of the tests: with each of these bugs in the kernel, one kill is enough for the checker to find it."""
 
 from pathlib import Path
 from typing import NamedTuple

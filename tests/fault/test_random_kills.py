@@ -21,15 +21,15 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from conformance.streams.by_reference import run_by_reference
 from conformance.streams.in_memory import serdes_of
-from conformance.streams.judge import ByTopic, Given
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import ByTopic, Given
 from conformance.streams.random_cases import Case
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
 from duolog.plan.nodes import Repartition
 from duolog.testing import EmbeddedCluster
 from fault.engine_process import EngineProcess, starts_micro_batches
-from growing.growth import GLOBAL
+from random_topologies.generator import GLOBAL
 
 pytestmark = pytest.mark.spark
 
@@ -65,7 +65,7 @@ def expected_of(case: Case, *, every_update: bool) -> Last:
     batches = [[record] for record in records] if every_update else [records]
     cache = 0 if every_update else CACHE_BYTES_MAX_DEFAULT
     return last_of(
-        run_by_reference(case.plan, batches, cache_bytes_max=cache, tasks=case.partitions)
+        run_in_reference(case.plan, batches, cache_bytes_max=cache, tasks=case.partitions)
     )
 
 

@@ -130,7 +130,7 @@ def drill(
             yield made, spark
 
 
-def judge_counts(rows: list[Row], sent: int, *, once: bool) -> None:
+def check_counts(rows: list[Row], sent: int, *, once: bool) -> None:
     assert not [row for row in rows if row[1]["stale"]], "a processor went on with what was over"
     of_key: dict[str, list[int]] = defaultdict(list)
     for key, row in rows:
@@ -167,7 +167,7 @@ def test_what_happens_by_time_happens_once_though_an_executor_is_killed(
         given.await_that(lambda: len(given.read("clock")) > told + 3 * PARTITIONS)
         given.engine.stop()
 
-        judge_counts(given.read("counts"), given.sent, once=once)
+        check_counts(given.read("counts"), given.sent, once=once)
         times = Counter(row["at"] for _, row in given.read("times"))
         assert (
             times == given.expected_times() if once else set(times) == set(given.expected_times())
@@ -190,7 +190,7 @@ def test_a_task_that_comes_back_to_an_executor_finds_no_processor_there_that_was
         given.engine.stop()
 
         rows = given.read("counts")
-        judge_counts(rows, given.sent, once=True)
+        check_counts(rows, given.sent, once=True)
         assert any(has_come_back(rows, f"k{key}") for key in range(KEYS)), "nobody came back"
 
 

@@ -98,7 +98,7 @@ def read_committed(servers: str) -> list[list[str]]:
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
-            "group.id": "judge",
+            "group.id": "verifier",
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
         }

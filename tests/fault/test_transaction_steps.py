@@ -62,7 +62,7 @@ def operations_of(*, bumping: bool, commit: bool) -> int:
     return broker.disk.operations - before
 
 
-def judge(broker: CrashBroker, *, commit: bool, acknowledged: bool, where: object) -> int:
+def check(broker: CrashBroker, *, commit: bool, acknowledged: bool, where: object) -> int:
     """Check what is there after the start; return how many of the two transactions are."""
     records = broker.broker.transactions.records().values()
     assert not any(record.state.prepared for record in records), where
@@ -95,7 +95,7 @@ def test_a_cut_at_any_operation_leaves_all_or_nothing(
 
         again = broker.crashed(cut if seeded else None)
 
-        found.add(judge(again, commit=commit, acknowledged=acknowledged, where=cut))
+        found.add(check(again, commit=commit, acknowledged=acknowledged, where=cut))
         new = TransactionalProducer(again, bumping=bumping)
         new.me = Producer(-1, -1)
         assert new.init(timeout_ms=TIMEOUT_MS).error_code == 0

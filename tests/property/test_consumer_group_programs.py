@@ -310,7 +310,7 @@ def test_no_program_gives_a_partition_to_two_members_or_leaves_one_to_nobody(see
     World(seed).run(steps=150)
 
 
-def test_the_programs_reach_what_they_are_to_judge() -> None:
+def test_random_programs_reach_every_case() -> None:
     """The random programs must cover the cases that the properties check."""
     seen: Counter[str] = Counter()
     for seed in range(20):

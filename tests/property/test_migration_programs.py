@@ -302,7 +302,7 @@ def test_no_program_of_both_protocols_gives_a_partition_to_two_members(seed: int
     World(seed).run(steps=200)
 
 
-def test_the_programs_reach_what_they_are_to_judge() -> None:
+def test_random_programs_reach_every_case() -> None:
     """A property that nothing ever tries is worth nothing."""
     seen: Counter[str] = Counter()
     for seed in range(20):

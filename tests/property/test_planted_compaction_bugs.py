@@ -8,7 +8,7 @@
 | all records stay                       | replaced ones are left                          |
 | tombstones go at once                  | a tombstone is gone before its time             |
 | no horizon is set                      | a tombstone is left after its time              |
-| records past the map are judged        | records that the map does not know are gone     |
+| records past the map are compared | records that the map does not know are gone     |
 | times move with the horizon            | a record has another time                       |
 | a run is said to have got to its end   | replaced records are left below the clean offset|
 """
@@ -113,7 +113,7 @@ def no_horizon_is_set(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(rewrite, "DELETE_HORIZON_BIT", 0)
 
 
-def records_past_the_map_are_judged(patch: pytest.MonkeyPatch) -> None:
+def records_past_the_map_are_compared(patch: pytest.MonkeyPatch) -> None:
     build = compactor.Compactor._build_map
 
     def boasting(self: Any) -> int:
@@ -144,7 +144,7 @@ PLANTS: Final[tuple[Callable[[pytest.MonkeyPatch], None], ...]] = (
     all_records_stay,
     tombstones_go_at_once,
     no_horizon_is_set,
-    records_past_the_map_are_judged,
+    records_past_the_map_are_compared,
     times_move_with_the_horizon,
     clean_offset_is_too_far,
 )

@@ -85,7 +85,7 @@ class World:
         for _ in range(steps):
             (step,) = self.random.choices(what, [60, 40, 10, 10, 1, 0.5, 0.6])
             step()
-        self.judge()
+        self.check_history()
 
     # What happens
 
@@ -287,7 +287,7 @@ class World:
 
     # What must hold
 
-    def judge(self) -> None:
+    def check_history(self) -> None:
         self.broker.disk.power_off_after(operations=1 << 30)
         self.broker.settle()
         if self.broker.dead:
@@ -349,7 +349,7 @@ def test_no_program_leaves_half_a_transaction_or_one_that_hangs(seed: int) -> No
     World(seed).run(steps=400)
 
 
-def test_the_programs_reach_what_they_are_to_judge() -> None:
+def test_random_programs_reach_every_case() -> None:
     """A property that nothing ever tries is worth nothing."""
     seen: Counter[str] = Counter()
     for seed in range(15):

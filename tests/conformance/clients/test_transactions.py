@@ -55,7 +55,7 @@ def committed(broker: BrokerProcess, topic: str) -> list[int]:
     consumer = Consumer(
         {
             "bootstrap.servers": broker.bootstrap_servers,
-            "group.id": "judge",
+            "group.id": "verifier",
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
         }

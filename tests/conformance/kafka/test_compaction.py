@@ -93,7 +93,7 @@ class Broker:
         return self._offset("read_committed")
 
     def _offset(self, isolation: str) -> int:
-        options = {"group.id": "judge", "isolation.level": isolation}
+        options = {"group.id": "verifier", "isolation.level": isolation}
         consumer = Consumer(self._address | options)
         _, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=30)
         consumer.close()
@@ -101,7 +101,7 @@ class Broker:
 
     def left(self, below: int) -> list[Left]:
         """Return the remaining records below an offset, aborted ones included."""
-        options = {"group.id": "judge", "isolation.level": "read_uncommitted"}
+        options = {"group.id": "verifier", "isolation.level": "read_uncommitted"}
         consumer = Consumer(self._address | options)
         consumer.assign([TopicPartition(TOPIC, 0, 0)])
         found: list[Left] = []
@@ -145,13 +145,13 @@ def test_both_brokers_compact_to_the_same_records_and_remove_tombstones(
     left: list[Left] = []
     number = 1
     while True:
-        left, judged = duolog.left(end), kafka.left(end)
-        last = {record.key: record for record in judged}
+        left, expected = duolog.left(end), kafka.left(end)
+        last = {record.key: record for record in expected}
         # Tombstones are removed at the earliest by the second run after the delete horizon.
-        done = all(record.value is not None for record in judged) and len(last) == len(judged)
-        if done and left == judged:
+        done = all(record.value is not None for record in expected) and len(last) == len(expected)
+        if done and left == expected:
             break
-        assert time.monotonic() < until, (len(left), len(judged), set(left) ^ set(judged))
+        assert time.monotonic() < until, (len(left), len(expected), set(left) ^ set(expected))
         time.sleep(0.5)
         if number < 60:
             kafka.fill(number=number)

@@ -50,7 +50,7 @@ def produce(
 
 def consume(peer: KafkaPeer, topic: str) -> list[Record]:
     """All records of a topic, partition by partition."""
-    consumer = Consumer({"bootstrap.servers": peer.bootstrap_servers, "group.id": "judge"})
+    consumer = Consumer({"bootstrap.servers": peer.bootstrap_servers, "group.id": "verifier"})
     records = []
     for partition in range(2):
         _, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)

@@ -34,7 +34,7 @@ def wrong_answers(
             found.append(f"{sql}\n  {error}")
             continue
         actual = Counter(_compared(row, kinds) for row in rows)
-        wanted = Counter(_compared(row, kinds) for row in app.judge.execute(duck).fetchall())
+        wanted = Counter(_compared(row, kinds) for row in app.oracle.execute(duck).fetchall())
         if actual != wanted:
             missing = sorted((wanted - actual).elements(), key=order_of)
             extra = sorted((actual - wanted).elements(), key=order_of)

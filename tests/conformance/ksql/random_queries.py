@@ -139,7 +139,7 @@ def _behind_from(app: Application, source: Relation, of: Expressions) -> tuple[s
     if source.is_table or app.chance(0.8):
         return source.name, source
     name, where = new_name(app), of.condition()
-    app.judge.execute(
+    app.oracle.execute(
         f'CREATE TABLE "{name}_X" AS SELECT * FROM {source.rows} q0 WHERE {where.duck}'
     )
     inner = f"SELECT * FROM {source.name} WHERE {where.sql}"
@@ -292,7 +292,7 @@ def insert_into(app: Application) -> bool:
         return False
     selected = selection(items, into.columns)
     app.statements.append(f"INSERT INTO {into.name} SELECT {selected} FROM {source.name} EMIT CHANGES;")  # fmt: skip
-    app.judge.execute(
+    app.oracle.execute(
         f'INSERT INTO "{into.name}" SELECT {SYSTEM}, {named(items, into.columns)} FROM {source.rows} q0'
     )
     app.relations[-1] = replace(into, roots=into.roots | source.roots)

@@ -111,13 +111,13 @@ class Application:
     statements: list[str] = field(default_factory=list)
     relations: list[Relation] = field(default_factory=list)
     inputs: list[Input] = field(default_factory=list)
-    judge: Any = field(default_factory=duckdb.connect)
+    oracle: Any = field(default_factory=duckdb.connect)
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)  # noqa: S311 - no secret
 
     def close(self) -> None:
-        self.judge.close()
+        self.oracle.close()
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -156,7 +156,7 @@ class Application:
         """Add a stream or table that a query creates; `content` is its query in DuckDB."""
         self.statements.append(statement)
         try:
-            self.judge.execute(f'CREATE TABLE "{relation.name}" AS {content}')
+            self.oracle.execute(f'CREATE TABLE "{relation.name}" AS {content}')
         except duckdb.Error as error:
             raise AssertionError(f"seed {self.seed}: {error}\n{content}") from error
         self.relations.append(relation)
@@ -231,7 +231,7 @@ class Application:
         names = ", ".join(f'"{name}"' for name in ("_SEQ", "_TS", "_TOMB", *(c.name for c in relation.columns)))  # fmt: skip
         empty = duck_row([None] * len(relation.columns), [c.kind for c in relation.columns])
         given = ", ".join([*rows, f"(-1, 0, true, {empty})"])
-        self.judge.execute(
+        self.oracle.execute(
             f'CREATE TABLE "{relation.name}" AS SELECT * FROM (VALUES {given}) q({names}) WHERE _SEQ >= 0'
         )
         self.relations.append(relation)

@@ -138,7 +138,7 @@ def _differences(
         info = session.catalog.sources[relation.name]
         records = _table(written[info.topic]) if relation.is_table else written[info.topic]
         actual = Counter(_row(relation, info, one) for one in records if one.value is not None)
-        wanted = Counter(_judged(app, relation))
+        wanted = Counter(_expected_rows(app, relation))
         if actual != wanted:
             missing = sorted((wanted - actual).elements(), key=order_of)
             extra = sorted((actual - wanted).elements(), key=order_of)
@@ -148,7 +148,7 @@ def _differences(
     return found or wrong_answers(app, session, written)
 
 
-def told(app: Application, differences: list[str]) -> str:
+def report(app: Application, differences: list[str]) -> str:
     """Return the text with which a developer can reproduce a failure."""
     statements = "\n".join(app.statements)
     return "\n".join([f"seed {app.seed}, in_parts={app.in_parts}", statements, *differences])
@@ -182,10 +182,10 @@ def _columns(names: list[str], found: Any) -> dict[str, Any]:
     return dict.fromkeys(names) if found is None else {names[0]: found}
 
 
-def _judged(app: Application, relation: Relation) -> list[tuple[Any, ...]]:
+def _expected_rows(app: Application, relation: Relation) -> list[tuple[Any, ...]]:
     rows = relation.present if relation.is_table else relation.rows
     names = [f'"{col.name}"' for col in relation.columns]
-    answer = app.judge.execute(f"SELECT _TS, {', '.join([*relation.bounds, *names])} FROM {rows}")
+    answer = app.oracle.execute(f"SELECT _TS, {', '.join([*relation.bounds, *names])} FROM {rows}")
     called = ["ROWTIME", *relation.bounds, *(col.name for col in relation.columns)]
     return [_compared(relation, dict(zip(called, row, strict=True))) for row in answer.fetchall()]
 

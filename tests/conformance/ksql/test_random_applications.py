@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.ksql.random_runs import application, run_in_parts, run_one_by_one, told
+from conformance.ksql.random_runs import application, run_in_parts, run_one_by_one, report
 
 pytestmark = pytest.mark.spark
 
@@ -26,7 +26,7 @@ def surprises(seed: int) -> str:
     app = application(seed, queries=5, in_parts=in_parts)
     try:
         found = run_in_parts(app) if in_parts else run_one_by_one(app)
-        return told(app, found) if found else ""
+        return report(app, found) if found else ""
     finally:
         app.close()
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance.streams.as_kafka_streams import do_as_kafka_streams
-from conformance.streams.judge import KafkaStreams
+from conformance.streams.deviations import undo_deviations
+from conformance.streams.oracle import KafkaStreams
 from conftest import RequireProgram
 
 
@@ -16,21 +16,21 @@ def kafka_streams(
     """Kafka Streams' test driver in a separate JVM, one for the whole run."""
     require_program("javac", package="openjdk-17-jdk-headless")
     require_program("mvn", package="maven")
-    with KafkaStreams(tmp_path_factory.mktemp("kafka_streams")) as judge:
-        yield judge
+    with KafkaStreams(tmp_path_factory.mktemp("kafka_streams")) as started:
+        yield started
 
 
 @pytest.fixture
-def unaltered_kafka_streams(kafka_streams: KafkaStreams) -> KafkaStreams:
+def unmodified_kafka_streams(kafka_streams: KafkaStreams) -> KafkaStreams:
     """The same without deviations on either side: Duolog's defaults, unmodified Kafka Streams."""
     return kafka_streams
 
 
 @pytest.fixture(autouse=True)
-def _as_kafka_streams(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _undo_deviations(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make Duolog follow Kafka Streams where it deviates on purpose, unless unmodified."""
     if (
         "kafka_streams" in request.fixturenames
-        and "unaltered_kafka_streams" not in request.fixturenames
+        and "unmodified_kafka_streams" not in request.fixturenames
     ):
-        do_as_kafka_streams(monkeypatch)
+        undo_deviations(monkeypatch)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from conformance.streams.judged_cases import SOME, Define
+from conformance.streams.comparison_cases import SOME, Define
 from duolog import Topology, coalesce, col, concat, count, row_time, sum_
 from duolog.dsl.joins.global_tables import GlobalTable
 from duolog.dsl.streams import Stream

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from conformance.streams.judge import ByTopic, Given, Written
+from conformance.streams.oracle import ByTopic, Given, Written
 from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan, Sink, Source
@@ -35,7 +35,7 @@ def run_in_memory(
     With `replays` each micro-batch fails when it has written, and is run again on the state before
     it.
     """
-    spec = lower(find_levels(plan, tasks), "judged", cache_bytes_max=cache_bytes_max)
+    spec = lower(find_levels(plan, tasks), "compared", cache_bytes_max=cache_bytes_max)
     driver = (open_driver or kernel_package(spark).Driver)(java_session(spark), json.dumps(spec))
     sources = {source.topic: serdes_of(source) for source in plan.sources}
     sinks = {topic: serdes_of(sink) for sink in plan.sinks for topic in sink.topics}

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from conformance.streams.closed_window_cases import hops_told_once, sliding_windows_on_close
-from conformance.streams.judged_cases import (
+from conformance.streams.comparison_cases import (
     Define,
     Mode,
     branches_of_elements,
@@ -26,7 +26,7 @@ from conformance.streams.judged_cases import (
     times_of_old_rows,
     windows_on_close,
 )
-from conformance.streams.judged_shapes import merged
+from conformance.streams.merge_cases import merged
 from conformance.streams.window_cases import in_sliding_windows
 
 

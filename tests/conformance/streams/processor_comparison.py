@@ -25,7 +25,7 @@ from duolog import (
 from duolog.functions.processors.windowed import Windowed
 from duolog.testing import TopologyDriver
 
-_SOURCE: Final = Path(__file__).parent / "java_processors/ProcessorJudge.java"
+_SOURCE: Final = Path(__file__).parent / "java_processors/ProcessorOracle.java"
 _KEPT: Final = "4 minutes"
 
 
@@ -49,7 +49,7 @@ Came = tuple[str, int, str, str, str]
 """The output of a record, its timestamp, key, value and headers."""
 
 
-class Judge:
+class ProcessorOracle:
     """Kafka Streams in a JVM that runs one list of steps after the other."""
 
     def __init__(self, directory: Path) -> None:
@@ -61,9 +61,9 @@ class Judge:
             timeout=120,
             capture_output=True,
         )
-        self._log = (directory / "judge.log").open("w")
+        self._log = (directory / "oracle.log").open("w")
         self._process = subprocess.Popen(
-            ["java", "-Xmx256m", "-cp", f"{classes}:{libs}", "ProcessorJudge", str(directory)],
+            ["java", "-Xmx256m", "-cp", f"{classes}:{libs}", "ProcessorOracle", str(directory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -108,7 +108,7 @@ class Judge:
         self._process.stdin.flush()
         found: list[Came] = []
         while (answer := self._process.stdout.readline().rstrip("\n")) != ".":
-            assert answer, f"the judge has ended; its log is {self._log.name}"
+            assert answer, f"Kafka Streams has ended; its log is {self._log.name}"
             topic, timestamp, key, value, headers = answer.split("\t")
             found.append((topic, int(timestamp), key, value, headers.removesuffix("|")))
         return found
@@ -271,7 +271,7 @@ def _null(value: object) -> object:
 
 
 def topology() -> Topology:
-    topology = Topology("judged")
+    topology = Topology("compared")
     text: dict[str, Any] = {"key": "id STRING", "value": "said STRING"}
     stores = [
         key_value_store("kv", **text),

@@ -12,13 +12,13 @@ from functools import cached_property
 from random import Random
 from typing import Final
 
-from conformance.streams.judge import Given
-from conformance.streams.judged_cases import Mode, cache_of
+from conformance.streams.comparison_cases import Mode, cache_of
+from conformance.streams.oracle import Given
 from duolog import Topology
 from duolog.plan.nodes import AggregateNode, ForeignJoin, Plan
 from duolog.plan.windows.calendar_windows import CalendarWindows
-from growing import of_streams, of_tables
-from growing.growth import (
+from random_topologies import stream_steps, table_steps
+from random_topologies.generator import (
     GLOBAL,
     HEADER,
     STREAMS,
@@ -26,7 +26,7 @@ from growing.growth import (
     TEXTS,
     WINDOW_MS,
     WINDOWED,
-    Growth,
+    TopologyGenerator,
 )
 
 STEPS_MAX: Final = 8
@@ -81,12 +81,12 @@ class Case:
     def topology(self) -> Topology:
         alone = self.mode == "each"
         of = {"alone": alone, "places": self.partitions == 1, "late": self.mode == "late"}
-        growth = Growth(self._rng("sources"), **of)
+        generator = TopologyGenerator(self._rng("sources"), **of)
         for step in range(self.steps):
             if step not in self.without_steps:
-                growth.rng = self._rng(f"step {step}")
-                growth.grow(of_streams.WAYS, of_tables.WAYS)
-        return growth.finish()
+                generator.rng = self._rng(f"step {step}")
+                generator.add_step(stream_steps.STEPS, table_steps.STEPS)
+        return generator.finish()
 
     @cached_property
     def plan(self) -> Plan:

@@ -19,10 +19,10 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
+from conformance.streams.comparison_cases import by_key, without_headers
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import ByTopic, Given, KafkaStreams
-from conformance.streams.judged_cases import by_key, without_headers
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import ByTopic, Given, KafkaStreams
 from conformance.streams.random_cases import Case
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.expressions import Call, walk
@@ -40,14 +40,14 @@ from duolog.plan.nodes import (
 )
 from duolog.plan.text.describe import describe
 from duolog.plan.windows import SessionWindows
-from growing.growth import sources_of
+from random_topologies.generator import sources_of
 
 Batches = list[list[Given]]
 Compared = tuple[str, Any, Any]
 """The differing implementation, its output, and the expected one."""
 
 
-class Court:
+class Comparison:
     """The three implementations, and their comparison."""
 
     def __init__(self, spark: SparkSession, kafka_streams: KafkaStreams) -> None:
@@ -104,7 +104,7 @@ class Court:
             run_in_memory(self._spark, plan, case.batches, cache_bytes_max=cache, tasks=tasks)
         )
         batches = case.batches if tasks > 1 else _in_one_partition(case.batches)
-        reference = seen(run_by_reference(plan, batches, cache_bytes_max=cache, tasks=tasks))
+        reference = seen(run_in_reference(plan, batches, cache_bytes_max=cache, tasks=tasks))
         if tasks == 1 and is_not_in_streams(plan):
             return [("the kernel and the reference", ours, reference)]
         if tasks > 1 and (cache or depends_on_time(plan) or is_not_in_streams(plan)):
@@ -121,7 +121,7 @@ class Court:
         ]
 
 
-_NOT_JUDGED: Final = {
+_UNSUPPORTED: Final = {
     *("MAP_PUT", "MAP_CONCAT", "VALUES_ADD_WITHIN", "VALUES_COUNTS", "VALUES_PAIRS"),
     *("SKETCH_ADD", "SKETCH_MERGE", "SKETCH_DISTINCT", "BUCKET", "QUANTILE", "SQRT"),
 }
@@ -144,7 +144,7 @@ def is_not_in_streams(plan: Plan) -> bool:
         isinstance(node, SelectKey) and node.schema.window not in (None, node.parent.schema.window)
         for node in plan.nodes
     )
-    return lives or other_windows or "STRUCT" in types or bool(called & _NOT_JUDGED)
+    return lives or other_windows or "STRUCT" in types or bool(called & _UNSUPPORTED)
 
 
 def depends_on_time(plan: Plan) -> bool:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable
 from typing import Final
 
-from conformance.streams.judged_cases import Define
+from conformance.streams.comparison_cases import Define
 from duolog import Topology, col, count, sum_
 from duolog.dsl.streams import Stream
 from topologies import KEY, VALUE, RawRecord, ms

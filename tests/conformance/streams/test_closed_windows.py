@@ -7,7 +7,6 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
 from conformance.streams.closed_window_cases import (
     BY_A_FOREIGN_KEY,
     ON_CLOSE,
@@ -15,9 +14,7 @@ from conformance.streams.closed_window_cases import (
     Define,
     windows_of_every_kind,
 )
-from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import Given, KafkaStreams
-from conformance.streams.judged_cases import (
+from conformance.streams.comparison_cases import (
     MODES,
     SOME,
     Mode,
@@ -26,6 +23,9 @@ from conformance.streams.judged_cases import (
     plan_of,
     without_headers,
 )
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import Given, KafkaStreams
 from topologies import RawRecord
 
 pytestmark = pytest.mark.spark
@@ -79,7 +79,7 @@ def test_kafka_streams_handles_closed_windows_the_same(
     assert without_headers(ours) == without_headers(theirs), batches
     if not cache:
         one = [[given._replace(partition=0, headers=()) for given in of] for of in batches]
-        reference = run_by_reference(plan, one, cache_bytes_max=0, tasks=1)
+        reference = run_in_reference(plan, one, cache_bytes_max=0, tasks=1)
         assert reference == without_headers(theirs), batches
 
 

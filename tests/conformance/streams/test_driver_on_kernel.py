@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from conformance.streams.judged_cases import batches_of
+from conformance.streams.comparison_cases import batches_of
 from duolog import (
     Processor,
     Record,

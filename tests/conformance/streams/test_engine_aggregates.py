@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from aggregates import COLUMNS, OF_STREAMS, over_a_stream, over_a_table, results_of
-from conformance.streams.by_reference import run_by_reference
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import ByTopic, Given
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import ByTopic, Given
 from duolog import (
     Topology,
     approx_count_distinct,
@@ -54,7 +54,7 @@ def test_kernel_aggregates_like_the_reference_evaluator(
 
     for cache in (0, 1 << 20):
         ours = run_in_memory(spark, plan, batches, cache_bytes_max=cache)
-        theirs = run_by_reference(plan, batches, cache_bytes_max=cache, tasks=1)
+        theirs = run_in_reference(plan, batches, cache_bytes_max=cache, tasks=1)
         for found, wanted in zip(ours, theirs, strict=True):
             for topic, rows in wanted.items():
                 assert len(found[topic]) == len(rows), (topic, seed)
@@ -164,7 +164,7 @@ def test_aggregates_of_a_finished_stream_equal_duckdb(spark: SparkSession) -> No
     records = [record for record in (changed(drawn) for _ in range(400)) if record.value]
     topology = Topology("ended")
     stream = topology.stream("rows", key="id STRING", value=COLUMNS)
-    results = results_of({name: OF_STREAMS[name] for name in JUDGED})
+    results = results_of({name: OF_STREAMS[name] for name in COMPARED})
     nearly, median = approx_count_distinct("d"), percentile("d", 0.5)
     stream.group_by("g").aggregate(*results, nearly=nearly, median=median).to("results")
 
@@ -172,7 +172,7 @@ def test_aggregates_of_a_finished_stream_equal_duckdb(spark: SparkSession) -> No
 
     for row in by_duckdb(records):
         for name, one, wanted in zip(
-            (*JUDGED, "nearly", "median"), found[row[:1]], row[1:], strict=True
+            (*COMPARED, "nearly", "median"), found[row[:1]], row[1:], strict=True
         ):
             near = 0.011 if name == "median" else 1e-9
             same = (
@@ -181,7 +181,7 @@ def test_aggregates_of_a_finished_stream_equal_duckdb(spark: SparkSession) -> No
             assert same, (name, one, wanted)
 
 
-JUDGED: Final = {
+COMPARED: Final = {
     "low": "min(b)",
     "high": "max(s)",
     "different": "count(distinct s)",
@@ -203,5 +203,5 @@ def by_duckdb(records: list[Given]) -> list[tuple[Any, ...]]:
         )
         given = [(at, *(record.value or ())) for at, record in enumerate(records)]
         database.executemany("insert into rows values (?, ?, ?, ?, ?, ?)", given)
-        columns = ", ".join((*JUDGED.values(), "count(distinct d)", "quantile_disc(d, 0.5)"))
+        columns = ", ".join((*COMPARED.values(), "count(distinct d)", "quantile_disc(d, 0.5)"))
         return database.execute(f"select g, {columns} from rows group by g").fetchall()  # noqa: S608

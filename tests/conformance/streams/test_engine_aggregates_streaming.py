@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import waiting
-from conformance.streams.starts import TWO_STARTS, Modes
+from conformance.streams.modes import TWO_STARTS, Modes
 from duolog import Topology, count_distinct, first, last, max_, min_, percentile, top_k
 from duolog.engine import Engine, EngineConfig
 from duolog.testing import Client, EmbeddedCluster

@@ -89,7 +89,7 @@ class Run:
         consumer = Consumer(
             {
                 "bootstrap.servers": self.cluster.bootstrap_servers,
-                "group.id": "judge",
+                "group.id": "verifier",
                 "isolation.level": isolation,
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,

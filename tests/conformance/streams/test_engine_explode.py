@@ -1,7 +1,7 @@
 """Exploded and split streams in the kernel are those of the reference evaluator.
 
 Records of several partitions, arrays of several types, compiled expressions: what Kafka Streams
-judges too (`judged_cases.py`) has texts only.
+covers too (`comparison_cases.py`) has texts only.
 """
 
 import json

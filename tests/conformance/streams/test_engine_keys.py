@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import Given
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import Given
 from conformance.streams.test_engine_semantics import Define, drive, driver_of, plan_of
 from duolog import Topology
 from duolog.dsl.streams import Stream
@@ -93,7 +93,7 @@ def test_column_names_are_not_part_of_a_key(spark: SparkSession, define: Define)
     plan = plan_of(define)
 
     (kernel,) = run_in_memory(spark, plan, [records], cache_bytes_max=0, tasks=4)
-    (reference,) = run_by_reference(plan, [records], cache_bytes_max=0, tasks=4)
+    (reference,) = run_in_reference(plan, [records], cache_bytes_max=0, tasks=4)
 
     assert sorted((w.key, w.value) for w in kernel["out"]) == sorted((k, (2, 1)) for k in keys)
     assert sorted(kernel["out"]) == sorted(reference["out"])

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.starts import TWO_STARTS, Modes
+from conformance.streams.modes import TWO_STARTS, Modes
 from duolog import Topology, col, header, offset, row_time, topic
 from duolog.engine import Engine, EngineConfig
 from duolog.testing import Client, EmbeddedCluster

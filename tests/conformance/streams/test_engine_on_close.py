@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import waiting
-from conformance.streams.starts import TWO_STARTS, Modes
+from conformance.streams.modes import TWO_STARTS, Modes
 from duolog import Topology, session, tumbling
 from duolog.engine import Engine, EngineConfig
 from duolog.testing import Client, EmbeddedCluster

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import waiting
-from conformance.streams.by_reference import run_by_reference
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import Given, Written
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import Given, Written
 from duolog import Topology, col, topic
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.errors import QueryFailed
@@ -154,7 +154,7 @@ def test_records_reach_the_chosen_tasks(spark: SparkSession) -> None:
 
     in_kernel = run_in_memory(spark, chosen.build(), batches, cache_bytes_max=0, tasks=3)
 
-    assert in_kernel == run_by_reference(chosen.build(), batches, cache_bytes_max=0, tasks=3)
+    assert in_kernel == run_in_reference(chosen.build(), batches, cache_bytes_max=0, tasks=3)
     first = in_kernel[0]
     assert [record.time for record in first["one"]] == list(range(120))
     tasks = [n % 3 for n in map(number_of, first["by-number"]) if n is not None]

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.starts import TWO_STARTS, Modes
+from conformance.streams.modes import TWO_STARTS, Modes
 from duolog import Topology
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.query.query import RunningQuery

@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from conformance.streams.starts import TWO_STARTS, Modes
+from conformance.streams.modes import TWO_STARTS, Modes
 from duolog import Topology, avg, col, count, max_, sum_, tumbling
 from duolog.core.windowed_key import WindowedKey
 from duolog.engine import Engine, EngineConfig

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import waiting
-from conformance.streams.starts import TWO_STARTS, Modes
+from conformance.streams.modes import TWO_STARTS, Modes
 from duolog import Topology
 from duolog.core.units import MINUTE_MS
 from duolog.engine import Engine, EngineConfig

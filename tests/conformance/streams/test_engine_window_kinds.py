@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.starts import TWO_STARTS, Modes
+from conformance.streams.modes import TWO_STARTS, Modes
 from duolog import (
     Topology,
     avg,

@@ -14,9 +14,9 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.comparison_cases import CACHE_BYTES_MAX
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import Given
-from conformance.streams.judged_cases import CACHE_BYTES_MAX
+from conformance.streams.oracle import Given
 from duolog import (
     Topology,
     count,
@@ -62,8 +62,8 @@ SQL: Final = {
 """The tables, by the topics that they go to."""
 
 
-def judged() -> Topology:
-    topology = Topology("judged-at-the-end")
+def compared_topology() -> Topology:
+    topology = Topology("compared-at-the-end")
     one, two = (topology.stream(name, key=KEY, value=VALUE) for name in ("s1", "s2"))
     left, right = (topology.table(name, key=KEY, value=VALUE) for name in ("t1", "t2"))
     of_group = [count(), sum_("n"), min_("n"), max_("n"), count_distinct("k")]
@@ -104,7 +104,7 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
 def test_final_tables_equal_duckdb(
     spark: SparkSession, duck: duckdb.DuckDBPyConnection, first: int
 ) -> None:
-    plan = judged().build()
+    plan = compared_topology().build()
 
     @cache
     def bound(spec: str) -> Any:

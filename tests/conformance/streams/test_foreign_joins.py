@@ -13,9 +13,7 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import ByTopic, KafkaStreams
-from conformance.streams.judged_cases import (
+from conformance.streams.comparison_cases import (
     MODES,
     OF_BOTH_TABLES,
     Define,
@@ -24,9 +22,11 @@ from conformance.streams.judged_cases import (
     by_key,
     plan_of,
 )
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.oracle import ByTopic, KafkaStreams
 from conformance.streams.planted import planted_driver
 from conformance.streams.planted_lines import InKernel
-from conformance.streams.test_kafka_streams import Court
+from conformance.streams.test_kafka_streams import Comparison
 from duolog import Topology, coalesce, col, concat, count, sum_
 from duolog.dsl.streams import Table
 from duolog.testing import TopologyDriver
@@ -166,10 +166,10 @@ IN_KERNEL: Final = (
 
 
 @pytest.fixture(scope="module")
-def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
+def comparison(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Comparison]:
     # Expressions are interpreted: compiling them takes nearly all of a case's time.
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    yield Court(spark, kafka_streams)
+    yield Comparison(spark, kafka_streams)
     spark.conf.unset("spark.sql.codegen.factoryMode")
 
 
@@ -177,9 +177,9 @@ def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("define", CASES, ids=lambda define: define.__name__)
 def test_kafka_streams_writes_the_same(
-    court: Court, define: Define, mode: Mode, tasks: int
+    comparison: Comparison, define: Define, mode: Mode, tasks: int
 ) -> None:
-    court.ensure_same(plan_of(define), RECORDS, mode, tasks=tasks)
+    comparison.ensure_same(plan_of(define), RECORDS, mode, tasks=tasks)
 
 
 @pytest.mark.parametrize(
@@ -187,17 +187,17 @@ def test_kafka_streams_writes_the_same(
     [joined_with_itself_by_a_foreign_key, joined_with_itself_by_a_foreign_key_or_nothing],
     ids=lambda define: define.__name__,
 )
-def test_response_for_an_unchanged_row_is_accepted(court: Court, define: Define) -> None:
+def test_response_for_an_unchanged_row_is_accepted(comparison: Comparison, define: Define) -> None:
     """The timestamp is unchanged, too: rows of Kafka Streams contain and hash it."""
-    court.ensure_same(plan_of(define), [*RECORDS, THE_SAME_AGAIN], "each", tasks=1)
+    comparison.ensure_same(plan_of(define), [*RECORDS, THE_SAME_AGAIN], "each", tasks=1)
 
 
 @pytest.mark.parametrize("tasks", [1, 2])
-def test_kafka_streams_ends_with_the_same_rows(court: Court, tasks: int) -> None:
+def test_kafka_streams_ends_with_the_same_rows(comparison: Comparison, tasks: int) -> None:
     plan = plan_of(joined_with_its_count_by_a_foreign_key)
     batches = batches_of(plan, RECORDS, "each")
-    theirs = court.kafka_streams(plan, batches, 0)
-    ours = court.kernel(plan, batches, 0, tasks=tasks)
+    theirs = comparison.kafka_streams(plan, batches, 0)
+    ours = comparison.kernel(plan, batches, 0, tasks=tasks)
 
     for batch, mine, others in zip(batches, by_key(ours), by_key(theirs), strict=True):
         last = {key: records[-1] for key, records in mine.items()}
@@ -250,14 +250,14 @@ def test_rows_with_colliding_foreign_key_hashes_stay_separate(
 
 
 @cache
-def written(court: Court, define: Define) -> list[ByTopic]:
+def written(comparison: Comparison, define: Define) -> list[ByTopic]:
     plan = plan_of(define)
-    return court.kafka_streams(plan, batches_of(plan, RECORDS, "each"), 0)
+    return comparison.kafka_streams(plan, batches_of(plan, RECORDS, "each"), 0)
 
 
 @pytest.mark.parametrize("plant", IN_KERNEL, ids=lambda plant: plant.bug)
 def test_planted_kernel_bug_is_found(
-    spark: SparkSession, court: Court, tmp_path: Path, plant: InKernel
+    spark: SparkSession, comparison: Comparison, tmp_path: Path, plant: InKernel
 ) -> None:
     wrong = planted_driver(spark, plant.java_class, plant.line, plant.planted, tmp_path)
     plan = plan_of(plant.found_by)
@@ -265,4 +265,4 @@ def test_planted_kernel_bug_is_found(
 
     ours = run_in_memory(spark, plan, batches, cache_bytes_max=0, open_driver=wrong)
 
-    assert ours != written(court, plant.found_by)
+    assert ours != written(comparison, plant.found_by)

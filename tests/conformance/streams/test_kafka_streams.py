@@ -20,7 +20,7 @@ Intentional differences:
     is null                                  value of a group's first result (without a record
                                              cache), and an aggregate of it takes back what was
                                              never added: `regrouped_twice` would count 1 for 2.
-                                             The judge's tables drop such old values
+                                             The oracle's tables drop such old values
     a windowed aggregate drops records       Streams documents this, but counts them. The test's
     without a value                          Streams groups drop them
     the streams of a cogroup have one        Streams' processors have one each: a record may be late
@@ -52,11 +52,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
-from conformance.streams.global_table_cases import OF_GLOBAL_TABLES, WITH_GLOBAL_ROWS
-from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import ByTopic, Given, KafkaStreams
-from conformance.streams.judged_cases import (
+from conformance.streams.comparison_cases import (
     CASES,
     IN_SESSIONS,
     IN_WINDOWS,
@@ -71,12 +67,16 @@ from conformance.streams.judged_cases import (
     plan_of,
     without_headers,
 )
-from conformance.streams.judged_shapes import (
+from conformance.streams.global_table_cases import OF_GLOBAL_TABLES, WITH_GLOBAL_ROWS
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.merge_cases import (
     IN_ONE_STREAM_TIME,
     SHAPES,
     SHAPES_IN_SESSIONS,
     SHAPES_IN_WINDOWS,
 )
+from conformance.streams.oracle import ByTopic, Given, KafkaStreams
 from conformance.streams.versioned_cases import (
     BY_A_FOREIGN_KEY,
     OF_LATE_VERSIONS,
@@ -94,7 +94,7 @@ pytestmark = pytest.mark.spark
 EVERYWHERE: Final = (*CASES, *SHAPES, *IN_WINDOWS, *SHAPES_IN_WINDOWS)
 
 
-class Court:
+class Comparison:
     """Both implementations, and their comparison."""
 
     def __init__(self, spark: SparkSession, kafka_streams: KafkaStreams) -> None:
@@ -127,14 +127,14 @@ class Court:
         case = f"{describe(find_levels(plan, tasks))}\ngiven: {batches}"
         if tasks > 1 and waits_for_time(plan):
             # Each task has its own time, and Streams has one task here.
-            reference = run_by_reference(plan, batches, cache_bytes_max=cache, tasks=tasks)
+            reference = run_in_reference(plan, batches, cache_bytes_max=cache, tasks=tasks)
             assert by_key(ours) == by_key(reference), case
         elif tasks == 1:
             assert ours == theirs, case
         else:
             assert by_key(ours) == by_key(theirs), case
         if tasks == 1 and not any(node.schema.window for node in plan.nodes):
-            reference = run_by_reference(plan, batches, cache_bytes_max=cache, tasks=tasks)
+            reference = run_in_reference(plan, batches, cache_bytes_max=cache, tasks=tasks)
             # It reads a source partition by partition: partitions have no order among each other.
             assert by_key(reference) == by_key(theirs), case
 
@@ -152,10 +152,10 @@ def _aggregates(plan: Plan) -> list[AggregateNode]:
 
 
 @pytest.fixture(scope="module")
-def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
+def comparison(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Comparison]:
     # Expressions are interpreted: compiling them takes nearly all of a case's time.
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    yield Court(spark, kafka_streams)
+    yield Comparison(spark, kafka_streams)
     spark.conf.unset("spark.sql.codegen.factoryMode")
 
 
@@ -163,19 +163,19 @@ def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("define", EVERYWHERE, ids=lambda define: define.__name__)
 def test_kafka_streams_writes_the_same(
-    court: Court, define: Define, mode: Mode, tasks: int
+    comparison: Comparison, define: Define, mode: Mode, tasks: int
 ) -> None:
-    court.ensure_same(plan_of(define), OF_BOTH_TABLES, mode, tasks=tasks)
+    comparison.ensure_same(plan_of(define), OF_BOTH_TABLES, mode, tasks=tasks)
 
 
 @pytest.mark.parametrize("tasks", [1, 3])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("define", OF_GLOBAL_TABLES, ids=lambda define: define.__name__)
 def test_kafka_streams_finds_the_same_rows_of_global_tables(
-    court: Court, define: Define, mode: Mode, tasks: int
+    comparison: Comparison, define: Define, mode: Mode, tasks: int
 ) -> None:
     """Three tasks share the keys: with two, all keys belonged to one task."""
-    court.ensure_same(plan_of(define), WITH_GLOBAL_ROWS, mode, tasks=tasks)
+    comparison.ensure_same(plan_of(define), WITH_GLOBAL_ROWS, mode, tasks=tasks)
 
 
 @pytest.mark.parametrize(
@@ -185,38 +185,44 @@ def test_kafka_streams_finds_the_same_rows_of_global_tables(
         *((define, mode) for define in BY_A_FOREIGN_KEY for mode in ("each", "micro-batch")),
     ],
 )
-def test_kafka_streams_finds_the_same_versions(court: Court, define: Define, mode: Mode) -> None:
+def test_kafka_streams_finds_the_same_versions(
+    comparison: Comparison, define: Define, mode: Mode
+) -> None:
     records = OF_LATE_VERSIONS if mode == "late" else OF_VERSIONS
-    court.ensure_same(plan_of(define), records, mode, tasks=1)
+    comparison.ensure_same(plan_of(define), records, mode, tasks=1)
 
 
 @pytest.mark.parametrize(
     "define", [*IN_WINDOWS, *SHAPES_IN_WINDOWS], ids=lambda define: define.__name__
 )
-def test_kafka_streams_drops_the_same_late_records(court: Court, define: Define) -> None:
-    court.ensure_same(plan_of(define), SOME * 3, "late", tasks=1)
+def test_kafka_streams_drops_the_same_late_records(comparison: Comparison, define: Define) -> None:
+    comparison.ensure_same(plan_of(define), SOME * 3, "late", tasks=1)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "define", [*IN_SESSIONS, *SHAPES_IN_SESSIONS], ids=lambda define: define.__name__
 )
-def test_kafka_streams_creates_the_same_sessions(court: Court, define: Define, mode: Mode) -> None:
+def test_kafka_streams_creates_the_same_sessions(
+    comparison: Comparison, define: Define, mode: Mode
+) -> None:
     """Headers are not compared: Kafka Streams loses them without a record cache."""
     plan = plan_of(define)
     batches, cache = batches_of(plan, SOME * 2, mode), cache_of(mode)
-    theirs = court.kafka_streams(plan, batches, cache)
-    ours = court.kernel(plan, batches, cache, tasks=1)
+    theirs = comparison.kafka_streams(plan, batches, cache)
+    ours = comparison.kernel(plan, batches, cache, tasks=1)
 
     assert without_headers(ours) == without_headers(theirs)
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "cache"])
 @pytest.mark.parametrize("define", IN_ONE_STREAM_TIME, ids=lambda define: define.__name__)
-def test_kafka_streams_cogroups_the_same_windows(court: Court, define: Define, mode: Mode) -> None:
+def test_kafka_streams_cogroups_the_same_windows(
+    comparison: Comparison, define: Define, mode: Mode
+) -> None:
     plan = plan_of(define)
     batches, cache = batches_of(plan, SOME * 2, mode), cache_of(mode)
-    theirs = court.kafka_streams(plan, batches, cache)
-    ours = court.kernel(plan, batches, cache, tasks=1)
+    theirs = comparison.kafka_streams(plan, batches, cache)
+    ours = comparison.kernel(plan, batches, cache, tasks=1)
 
     assert without_headers(ours) == without_headers(theirs)

@@ -10,10 +10,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
-from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import KafkaStreams
-from conformance.streams.judged_cases import (
+from conformance.streams.comparison_cases import (
     MODES,
     OF_BOTH_TABLES,
     ON_CLOSE,
@@ -27,43 +24,48 @@ from conformance.streams.judged_cases import (
     plan_of,
     suppressed_and_joined,
 )
-from conformance.streams.test_kafka_streams import Court
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import KafkaStreams
+from conformance.streams.test_kafka_streams import Comparison
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
+def comparison(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Comparison]:
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    yield Court(spark, kafka_streams)
+    yield Comparison(spark, kafka_streams)
     spark.conf.unset("spark.sql.codegen.factoryMode")
 
 
 @pytest.mark.parametrize("mode", [*MODES, "late"])
 @pytest.mark.parametrize("define", ON_CLOSE, ids=lambda define: define.__name__)
 def test_kafka_streams_emits_the_same_final_results(
-    court: Court, define: Define, mode: Mode
+    comparison: Comparison, define: Define, mode: Mode
 ) -> None:
-    court.ensure_same(plan_of(define), SOME * 3, mode, tasks=1)
+    comparison.ensure_same(plan_of(define), SOME * 3, mode, tasks=1)
 
 
 @pytest.mark.parametrize("mode", [*MODES, "late"])
 @pytest.mark.parametrize("define", SUPPRESSED, ids=lambda define: define.__name__)
 def test_kafka_streams_suppresses_the_same_changes(
-    court: Court, define: Define, mode: Mode
+    comparison: Comparison, define: Define, mode: Mode
 ) -> None:
-    court.ensure_same(plan_of(define), OF_BOTH_TABLES * 2, mode, tasks=1)
+    comparison.ensure_same(plan_of(define), OF_BOTH_TABLES * 2, mode, tasks=1)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("define", [*ON_CLOSE, *SUPPRESSED], ids=lambda define: define.__name__)
-def test_each_task_has_its_own_stream_time(court: Court, define: Define, mode: Mode) -> None:
+def test_each_task_has_its_own_stream_time(
+    comparison: Comparison, define: Define, mode: Mode
+) -> None:
     """Kafka Streams has one task here, so compare two tasks with the reference evaluator."""
     plan = plan_of(define)
     batches, cache = batches_of(plan, OF_BOTH_TABLES * 2, mode), cache_of(mode)
 
-    ours = court.kernel(plan, batches, cache, tasks=2)
-    reference = run_by_reference(plan, batches, cache_bytes_max=cache, tasks=2)
+    ours = comparison.kernel(plan, batches, cache, tasks=2)
+    reference = run_in_reference(plan, batches, cache_bytes_max=cache, tasks=2)
 
     assert by_key(ours) == by_key(reference)
 
@@ -78,4 +80,4 @@ def test_operators_after_suppress_retract_only_emitted_rows(
 
     ours = run_in_memory(spark, plan, batches, cache_bytes_max=0)
 
-    assert ours == run_by_reference(plan, batches, cache_bytes_max=0, tasks=1)
+    assert ours == run_in_reference(plan, batches, cache_bytes_max=0, tasks=1)

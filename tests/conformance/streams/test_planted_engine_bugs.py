@@ -1,7 +1,7 @@
 """The comparison with Kafka Streams finds each bug that is planted in the engine.
 
 Bugs are planted in the kernel's sources (one line changed, compiled, loaded next to the real one)
-and in the spec that the plan is lowered to. Each names the judged case that must find it.
+and in the spec that the plan is lowered to. Each names the comparison case that must find it.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.in_memory import OpenDriver, run_in_memory
-from conformance.streams.judge import ByTopic, KafkaStreams
-from conformance.streams.judged_cases import (
+from conformance.streams.comparison_cases import (
     IN_SESSIONS,
     OF_BOTH_TABLES,
     Define,
@@ -30,7 +28,9 @@ from conformance.streams.judged_cases import (
     times_of_old_rows,
     without_headers,
 )
-from conformance.streams.judged_shapes import repartitioned
+from conformance.streams.in_memory import OpenDriver, run_in_memory
+from conformance.streams.merge_cases import repartitioned
+from conformance.streams.oracle import ByTopic, KafkaStreams
 from conformance.streams.planted import planted_driver
 from conformance.streams.planted_lines import IN_KERNEL, InKernel
 from duolog.engine.lowering.lower import lower

@@ -6,10 +6,10 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.comparison_cases import batches_of, by_key, plan_of
 from conformance.streams.global_table_cases import WITH_GLOBAL_ROWS, looked_up_by_value
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import KafkaStreams
-from conformance.streams.judged_cases import batches_of, by_key, plan_of
+from conformance.streams.oracle import KafkaStreams
 from conformance.streams.planted import planted_driver
 from conformance.streams.planted_lines import InKernel
 from conformance.streams.versioned_cases import (

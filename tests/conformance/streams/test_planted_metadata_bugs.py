@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import Given
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import Given
 from conformance.streams.planted import planted_driver
 from conformance.streams.test_record_metadata import Define, headers_written
 from duolog import Topology
@@ -78,4 +78,4 @@ def test_a_planted_bug_is_found(spark: SparkSession, tmp_path: Path, plant: Plan
 
     ours = run_in_memory(spark, plan, batches, cache_bytes_max=0, open_driver=wrong)
 
-    assert ours != run_by_reference(plan, batches, cache_bytes_max=0, tasks=1)
+    assert ours != run_in_reference(plan, batches, cache_bytes_max=0, tasks=1)

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.comparison_cases import Define, batches_of, plan_of
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import KafkaStreams
-from conformance.streams.judged_cases import Define, batches_of, plan_of
+from conformance.streams.oracle import KafkaStreams
 from conformance.streams.planted import planted_driver
 from conformance.streams.stream_join_cases import (
     JITTERED,

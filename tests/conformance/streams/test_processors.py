@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from conformance.streams.processor_comparison import Clock, Judge, Piped, Step, play
+from conformance.streams.processor_comparison import Clock, Piped, ProcessorOracle, Step, play
 from conftest import RequireProgram
 
 pytestmark = [pytest.mark.timeout(240)]
@@ -14,12 +14,12 @@ BASE_MS = 10_000_000
 
 
 @pytest.fixture(scope="module")
-def judge(
+def oracle(
     require_program: RequireProgram, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Judge]:
+) -> Iterator[ProcessorOracle]:
     require_program("javac", package="openjdk-17-jdk-headless")
     require_program("mvn", package="maven")
-    with Judge(tmp_path_factory.mktemp("processors")) as started:
+    with ProcessorOracle(tmp_path_factory.mktemp("processors")) as started:
         yield started
 
 
@@ -108,15 +108,17 @@ def random_command(random: Random, keys: list[str], time: int, new: str) -> str 
 
 
 @pytest.mark.parametrize("engine", ["reference", "kernel"])
-def test_punctuation_runs_when_kafka_streams_punctuates(judge: Judge, engine: str) -> None:
-    here, there = play(PUNCTUATED, engine), judge.play(PUNCTUATED)  # type: ignore[arg-type]
+def test_punctuation_runs_when_kafka_streams_punctuates(
+    oracle: ProcessorOracle, engine: str
+) -> None:
+    here, there = play(PUNCTUATED, engine), oracle.play(PUNCTUATED)  # type: ignore[arg-type]
     # Kafka Streams does not specify the order of two punctuations due at the same time.
     for step, ours, theirs in zip(PUNCTUATED, here, there, strict=True):
         assert sorted(ours) == sorted(theirs), step
 
 
-def test_rows_expire_at_the_same_millisecond_as_in_kafka_streams(judge: Judge) -> None:
-    here, there = play(AT_THE_EDGE, "reference"), judge.play(AT_THE_EDGE)
+def test_rows_expire_at_the_same_millisecond_as_in_kafka_streams(oracle: ProcessorOracle) -> None:
+    here, there = play(AT_THE_EDGE, "reference"), oracle.play(AT_THE_EDGE)
     for step, ours, theirs in zip(AT_THE_EDGE, here, there, strict=True):
         assert sorted(ours) == sorted(theirs), step
 
@@ -124,9 +126,9 @@ def test_rows_expire_at_the_same_millisecond_as_in_kafka_streams(judge: Judge) -
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(n, marks=pytest.mark.deep) for n in range(4, 60))]
 )
-def test_stores_equal_those_of_kafka_streams(judge: Judge, seed: int) -> None:
+def test_stores_equal_those_of_kafka_streams(oracle: ProcessorOracle, seed: int) -> None:
     steps = random_steps(seed, 120)
-    here, there = play(steps, "reference"), judge.play(steps)
+    here, there = play(steps, "reference"), oracle.play(steps)
     for step, ours, theirs in zip(steps, here, there, strict=True):
         assert sorted(ours) == sorted(theirs), f"seed {seed}: {step}"
 

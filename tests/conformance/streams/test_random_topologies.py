@@ -1,6 +1,6 @@
 """Random topologies: the kernel, the reference evaluator and Kafka Streams must agree.
 
-Each difference is a bug, or is documented in `test_kafka_streams` and avoided by `growing`. A case is
+Each difference is a bug, or is documented in `test_kafka_streams` and avoided by `random_topologies`. A case is
 a number; a failure reports the smallest case with the same kind of difference.
 """
 
@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.judge import KafkaStreams
+from conformance.streams.oracle import KafkaStreams
 from conformance.streams.random_cases import Case
-from conformance.streams.random_comparison import Court
+from conformance.streams.random_comparison import Comparison
 
 pytestmark = pytest.mark.spark
 
@@ -23,10 +23,10 @@ TOGETHER: Final = 50
 
 
 @pytest.fixture(scope="module")
-def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
+def comparison(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Comparison]:
     # Expressions are interpreted: compiling them takes nearly all of a case's time.
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    yield Court(spark, kafka_streams)
+    yield Comparison(spark, kafka_streams)
     spark.conf.unset("spark.sql.codegen.factoryMode")
 
 
@@ -37,31 +37,31 @@ def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
         for first in range(0, CASES_DEEP, TOGETHER)
     ],
 )
-def test_random_topologies_agree_in_all_implementations(court: Court, first: int) -> None:
+def test_random_topologies_agree_in_all_implementations(comparison: Comparison, first: int) -> None:
     for seed in range(first, first + TOGETHER):
         case = Case(seed)
 
-        found = court.difference(case)
+        found = comparison.difference(case)
 
         if found is not None:
-            pytest.fail(court.difference(court.smaller(case)) or found, pytrace=False)
+            pytest.fail(comparison.difference(comparison.smaller(case)) or found, pytrace=False)
 
 
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(first, marks=pytest.mark.deep) for first in range(20, 500, 20))]
 )
-def test_rerun_micro_batch_writes_the_same(court: Court, first: int) -> None:
+def test_rerun_micro_batch_writes_the_same(comparison: Comparison, first: int) -> None:
     for seed in range(first, first + 20):
-        assert court.difference_when_replayed(Case(seed)) is None
+        assert comparison.difference_when_replayed(Case(seed)) is None
 
 
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(first, marks=pytest.mark.deep) for first in range(40, 1000, 40))]
 )
-def test_any_interleaving_of_partitions_writes_the_same(court: Court, first: int) -> None:
+def test_any_interleaving_of_partitions_writes_the_same(comparison: Comparison, first: int) -> None:
     """Within a micro-batch, timestamps and offsets order the records, not their arrival."""
     cases = [case for seed in range(first, first + 40) if (case := Case(seed)).mode != "each"]
 
     assert len(cases) > 10
     for case in cases:
-        assert court.difference_when_interleaved(case) is None
+        assert comparison.difference_when_interleaved(case) is None

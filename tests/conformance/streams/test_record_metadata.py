@@ -10,10 +10,10 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
+from conformance.streams.comparison_cases import CACHE_BYTES_MAX
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import Given, KafkaStreams
-from conformance.streams.judged_cases import CACHE_BYTES_MAX
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import Given, KafkaStreams
 from duolog import (
     Topology,
     coalesce,
@@ -127,7 +127,7 @@ def times_of_the_partition(topology: Topology) -> None:
 def test_kafka_streams_reads_and_writes_the_same_metadata(
     spark: SparkSession, kafka_streams: KafkaStreams, define: Define, cache: int
 ) -> None:
-    topology = Topology("judged")
+    topology = Topology("compared")
     define(topology)
     plan = topology.build()
     given = [
@@ -139,7 +139,7 @@ def test_kafka_streams_reads_and_writes_the_same_metadata(
 
     theirs = kafka_streams.run(plan, batches, cache_bytes_max=cache)
     ours = run_in_memory(spark, plan, batches, cache_bytes_max=cache)
-    reference = run_by_reference(plan, batches, cache_bytes_max=cache, tasks=1)
+    reference = run_in_reference(plan, batches, cache_bytes_max=cache, tasks=1)
 
     assert ours == theirs
     assert reference == theirs

@@ -1,4 +1,4 @@
-"""Kafka Streams judges windows over each short sequence of times: each edge is among them.
+"""Compare windows with Kafka Streams over each short sequence of times: each edge is among them.
 
 Each sequence has a key of its own. The first records of all sequences are one micro-batch, the
 second ones the next. The records of a key arrive in any order of time, and none is late.
@@ -11,10 +11,10 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
+from conformance.streams.comparison_cases import Define, plan_of, without_headers
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import Given, KafkaStreams
-from conformance.streams.judged_cases import Define, plan_of, without_headers
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import Given, KafkaStreams
 from duolog import Topology, count, hopping, session, sliding, sum_
 from duolog.plan.windows import Windows
 from topologies import KEY, VALUE, ms
@@ -76,7 +76,7 @@ def test_kafka_streams_does_the_same_with_each_short_sequence(
 
     theirs = kafka_streams.run(plan, batches, cache_bytes_max=0)
     ours = run_in_memory(spark, plan, batches, cache_bytes_max=0)
-    reference = run_by_reference(plan, batches, cache_bytes_max=0, tasks=1)
+    reference = run_in_reference(plan, batches, cache_bytes_max=0, tasks=1)
 
     assert without_headers(ours) == without_headers(theirs)
     assert reference == without_headers(theirs)

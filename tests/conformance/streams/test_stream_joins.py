@@ -2,7 +2,7 @@
 
 One difference is on purpose: to save iterators, Kafka Streams checks for unmatched records once per
 second of wall-clock time, and not before a time that it tracks wrongly. Duolog emits them as soon as
-their windows have closed, and `PromptJoins` makes Kafka Streams do the same.
+their windows have closed, and `ImmediateJoins` makes Kafka Streams do the same.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
+from conformance.streams.comparison_cases import Define, Mode, batches_of, by_key, cache_of, plan_of
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import KafkaStreams
-from conformance.streams.judged_cases import Define, Mode, batches_of, by_key, cache_of, plan_of
+from conformance.streams.oracle import KafkaStreams
 from conformance.streams.stream_join_cases import (
     EARLY,
     GAPS,

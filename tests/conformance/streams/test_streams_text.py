@@ -12,8 +12,7 @@ from typing import Final
 
 import pytest
 
-from conformance.streams.judge import KafkaStreams
-from conformance.streams.judged_cases import (
+from conformance.streams.comparison_cases import (
     Define,
     enriched,
     filtered,
@@ -25,13 +24,14 @@ from conformance.streams.judged_cases import (
     table_joined_with_itself,
     tables_joined,
 )
-from conformance.streams.judged_shapes import (
+from conformance.streams.merge_cases import (
     merged,
     merged_behind_joins,
     reduced,
     repartitioned,
     written_to_topics_of_their_own,
 )
+from conformance.streams.oracle import KafkaStreams
 from duolog import Topology, col
 from duolog.plan.text.streams_text import describe_as_streams
 from topologies import KEY, VALUE

@@ -11,9 +11,7 @@ from itertools import accumulate
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
-from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judged_cases import (
+from conformance.streams.comparison_cases import (
     MODES,
     Mode,
     batches_of,
@@ -22,6 +20,8 @@ from conformance.streams.judged_cases import (
     plan_of,
     suppressed_and_joined,
 )
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.in_reference import run_in_reference
 from topologies import RawRecord
 
 pytestmark = pytest.mark.spark
@@ -62,7 +62,7 @@ def test_emitted_row_is_retracted_once_after_suppress(
     batches, cache = batches_of(plan, drawn(mode), mode), cache_of(mode)
 
     ours = run_in_memory(interpreted, plan, batches, cache_bytes_max=cache, tasks=tasks)
-    reference = run_by_reference(plan, batches, cache_bytes_max=cache, tasks=tasks)
+    reference = run_in_reference(plan, batches, cache_bytes_max=cache, tasks=tasks)
 
     assert by_key(ours) == by_key(reference)
     grouped = [written for batch in ours for written in batch.get("by_a", ())]

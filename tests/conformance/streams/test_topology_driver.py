@@ -6,8 +6,8 @@ not support headers.
 
 import pytest
 
-from conformance.streams.judge import KafkaStreams
-from conformance.streams.judged_cases import CASES, OF_BOTH_TABLES, Define, batches_of
+from conformance.streams.comparison_cases import CASES, OF_BOTH_TABLES, Define, batches_of
+from conformance.streams.oracle import KafkaStreams
 from duolog import Topology
 from duolog.plan.nodes import Plan
 from duolog.testing import TopologyDriver

@@ -33,10 +33,10 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
+from conformance.streams.comparison_cases import CACHE_BYTES_MAX
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import ByTopic, Given, KafkaStreams, Written
-from conformance.streams.judged_cases import CACHE_BYTES_MAX
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import ByTopic, Given, KafkaStreams, Written
 from conformance.streams.test_emitted_once import joined
 from duolog import Topology, hopping, session, sliding, sum_, tumbling
 from duolog.plan.nodes import Plan
@@ -64,28 +64,28 @@ ONE_END: Final = [
 ]
 
 
-class Court(Protocol):
+class Comparison(Protocol):
     """The output of both sides for each record."""
 
     def __call__(self, plan: Plan, batches: Batches) -> tuple[list[ByTopic], list[ByTopic]]: ...
 
 
 def by_reference(plan: Plan, batches: Batches) -> list[ByTopic]:
-    return run_by_reference(plan, batches, cache_bytes_max=CACHE_BYTES_MAX, tasks=1)
+    return run_in_reference(plan, batches, cache_bytes_max=CACHE_BYTES_MAX, tasks=1)
 
 
 @pytest.fixture
-def reference(unaltered_kafka_streams: KafkaStreams) -> Court:
+def reference(unmodified_kafka_streams: KafkaStreams) -> Comparison:
     """Comparison with the reference evaluator."""
-    theirs = partial(unaltered_kafka_streams.run, unaltered=True)
+    theirs = partial(unmodified_kafka_streams.run, unmodified=True)
     return lambda plan, batches: (by_reference(plan, batches), theirs(plan, batches))
 
 
 @pytest.fixture
-def kernel(spark: SparkSession, unaltered_kafka_streams: KafkaStreams) -> Iterator[Court]:
+def kernel(spark: SparkSession, unmodified_kafka_streams: KafkaStreams) -> Iterator[Comparison]:
     """Comparison with the kernel."""
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    theirs = partial(unaltered_kafka_streams.run, unaltered=True)
+    theirs = partial(unmodified_kafka_streams.run, unmodified=True)
     ours = partial(run_in_memory, spark, cache_bytes_max=CACHE_BYTES_MAX)
     yield lambda plan, batches: (ours(plan, batches), theirs(plan, batches))
     spark.conf.unset("spark.sql.codegen.factoryMode")
@@ -149,7 +149,7 @@ class Drawing:
         while len(drawn) < RECORDS:
             tries += 1
             key, time = rng.choice("xy"), 100 + int(tries * 0.7) - rng.randrange(10)
-            if self._is_judged(key, time):
+            if self._is_compared(key, time):
                 self._take(key, time)
                 drawn.append((key, time))
         # In small steps: Kafka Streams loses some windows on close if time jumps.
@@ -159,7 +159,7 @@ class Drawing:
             for number, (key, time) in enumerate(drawn)
         ]
 
-    def _is_judged(self, key: str, time: int) -> bool:
+    def _is_compared(self, key: str, time: int) -> bool:
         closed = max(self._stream_time, time) - GAP - self._kind.grace
         match self._kind.name:
             case "sliding":
@@ -191,11 +191,11 @@ def rows(written: Written) -> tuple[Any, ...]:
     return written.key, written.value, written.time
 
 
-class Told:
+class Emitted:
     """The output of each side in each form, without records that only close windows."""
 
-    def __init__(self, kind: Kind, batches: Batches, court: Court) -> None:
-        self._ours, self._theirs = court(kind.plan, batches)
+    def __init__(self, kind: Kind, batches: Batches, comparison: Comparison) -> None:
+        self._ours, self._theirs = comparison(kind.plan, batches)
 
     def results(self, form: Form) -> tuple[list[Any], list[Any]]:
         """Return the results of each record."""
@@ -221,30 +221,30 @@ class Told:
         return ours, theirs
 
 
-def ensure_same_windows(kind: Kind, seed: int, court: Court) -> None:
+def ensure_same_windows(kind: Kind, seed: int, comparison: Comparison) -> None:
     batches = Drawing(kind).records(seed)
-    told = Told(kind, batches, court)
+    emitted = Emitted(kind, batches, comparison)
     for form in FORMS:
         if form == "suppressed" and kind.name in {"sliding", "session"}:
-            ours, theirs = told.together(form)
+            ours, theirs = emitted.together(form)
             last = {row[0]: row for row in theirs}
             assert Counter(ours) == Counter(last.values()), (form, batches)
         elif (kind.name, kind.unit, form) != ("session", MINUTE, "on close"):
-            ours, theirs = told.results(form)
+            ours, theirs = emitted.results(form)
             for given, one, other in zip(batches, ours, theirs, strict=True):
                 assert one == other, (form, given, batches)
 
 
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_windows_equal_kafka_streams(reference: Court, kind: Kind, seeds: range) -> None:
+def test_windows_equal_kafka_streams(reference: Comparison, kind: Kind, seeds: range) -> None:
     for seed in seeds:
         ensure_same_windows(kind, seed, reference)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[1:] == (3, 1)], ids=str)
-def test_windows_of_the_kernel_equal_kafka_streams(kernel: Court, kind: Kind) -> None:
+def test_windows_of_the_kernel_equal_kafka_streams(kernel: Comparison, kind: Kind) -> None:
     ensure_same_windows(kind, 100, kernel)
 
 
@@ -265,12 +265,12 @@ def for_joins(seed: int, latest: int) -> Batches:
 class Joins:
     """The joined records of both sides for the same input."""
 
-    def __init__(self, window: JoinWindow, batches: Batches, court: Court) -> None:
+    def __init__(self, window: JoinWindow, batches: Batches, comparison: Comparison) -> None:
         topology = Topology("joins")
         one, two = (topology.stream(name, key="k STRING", value="n BIGINT") for name in "ab")
         for kind in ("left", "outer", "inner"):
             joined(kind, one, two, window)
-        self.ours, self.theirs = court(topology.build(), batches)
+        self.ours, self.theirs = comparison(topology.build(), batches)
         self.in_time: dict[object, bool] = {None: True}
         latest = -1
         for (record,) in batches:
@@ -302,9 +302,9 @@ class Joins:
             yield ours[pair], theirs[pair]
 
 
-def ensure_same_joins(window: JoinWindow, seed: int, court: Court) -> None:
+def ensure_same_joins(window: JoinWindow, seed: int, comparison: Comparison) -> None:
     """Check a join of records within the grace period: only emission times may differ."""
-    found = Joins(window, for_joins(seed, window.grace_ms), court)
+    found = Joins(window, for_joins(seed, window.grace_ms), comparison)
     for kind in ("left", "outer", "inner"):
         ours, theirs = found.results(kind)
         assert ours == theirs, (seed, kind)
@@ -314,7 +314,7 @@ def ensure_same_joins(window: JoinWindow, seed: int, court: Court) -> None:
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize("window", BOTH_ENDS, ids=str)
 def test_joins_without_late_records_equal_kafka_streams(
-    reference: Court, window: JoinWindow, seeds: range
+    reference: Comparison, window: JoinWindow, seeds: range
 ) -> None:
     for seed in seeds:
         ensure_same_joins(window, seed, reference)
@@ -322,7 +322,7 @@ def test_joins_without_late_records_equal_kafka_streams(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("window", BOTH_ENDS, ids=str)
-def test_joins_of_the_kernel_equal_kafka_streams(kernel: Court, window: JoinWindow) -> None:
+def test_joins_of_the_kernel_equal_kafka_streams(kernel: Comparison, window: JoinWindow) -> None:
     ensure_same_joins(window, 100, kernel)
 
 
@@ -339,7 +339,7 @@ def alone(pair: tuple[Any, Any]) -> tuple[int, object]:
 @pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize("window", [*BOTH_ENDS, *ONE_END], ids=str)
 def test_joins_with_late_records_differ_as_documented(
-    reference: Court, window: JoinWindow, seeds: range
+    reference: Comparison, window: JoinWindow, seeds: range
 ) -> None:
     kept_alike = window in BOTH_ENDS
     for seed in seeds:
@@ -363,25 +363,27 @@ def test_joins_with_late_records_differ_as_documented(
                     assert not kept_alike, (seed, kind, pair)
 
 
-def told_of(kind: Kind, court: Court, *given: tuple[str, int]) -> Told:
-    return Told(kind, [[Given("a", (key,), (1,), time)] for key, time in given], court)
+def emitted_for(kind: Kind, comparison: Comparison, *given: tuple[str, int]) -> Emitted:
+    return Emitted(kind, [[Given("a", (key,), (1,), time)] for key, time in given], comparison)
 
 
-def test_kafka_streams_emits_a_suppressed_session_again(reference: Court) -> None:
+def test_kafka_streams_emits_a_suppressed_session_again(reference: Comparison) -> None:
     """In the last millisecond of gap and grace period; Duolog emits it once."""
     given = [("x", 100), ("y", 108), ("x", 105), ("end", 120)]
 
-    ours, theirs = told_of(Kind("session", 3, 1), reference, *given).windows("suppressed")
+    ours, theirs = emitted_for(Kind("session", 3, 1), reference, *given).windows("suppressed")
 
     assert ours == {("x", 100, 105), ("y", 108, 108)}
     assert ("x", 100, 100) in theirs, "it has emitted the session before its end"
 
 
-def test_kafka_streams_does_not_delete_a_session_of_the_last_millisecond(reference: Court) -> None:
+def test_kafka_streams_does_not_delete_a_session_of_the_last_millisecond(
+    reference: Comparison,
+) -> None:
     """Its store no longer returns the old session, so readers of the changes keep two."""
     given = [("x", 100), ("y", 108), ("x", 105)]
 
-    ours, theirs = told_of(Kind("session", 3, 1), reference, *given).together("on update")
+    ours, theirs = emitted_for(Kind("session", 3, 1), reference, *given).together("on update")
 
     deleted = (("x", 100, 100), None, 100)
     assert deleted in ours
@@ -389,29 +391,31 @@ def test_kafka_streams_does_not_delete_a_session_of_the_last_millisecond(referen
 
 
 def test_kafka_streams_misses_a_sliding_window_of_an_expired_record(
-    reference: Court,
+    reference: Comparison,
 ) -> None:
     """Its store no longer finds the record that defines the window."""
     ends = [("end", 122 + 4 * step) for step in range(5)]
     given = [("x", 112), ("y", 117), ("y", 118), ("x", 113), *ends]
 
-    ours, theirs = told_of(Kind("sliding", 0, 1), reference, *given).windows("on close")
+    ours, theirs = emitted_for(Kind("sliding", 0, 1), reference, *given).windows("on close")
 
     assert ours - theirs == {("x", 113, 118)}
     assert theirs <= ours
 
 
-def test_kafka_streams_loses_a_session_on_close_whose_segment_has_expired(reference: Court) -> None:
+def test_kafka_streams_loses_a_session_on_close_whose_segment_has_expired(
+    reference: Comparison,
+) -> None:
     """Its store drops the session's segment after gap and grace, before it is emitted."""
     given = [("x", 60 * MINUTE), *(("end", (60 + 4 * step) * MINUTE) for step in range(5))]
 
-    ours, theirs = told_of(Kind("session", 0, MINUTE), reference, *given).windows("on close")
+    ours, theirs = emitted_for(Kind("session", 0, MINUTE), reference, *given).windows("on close")
 
     assert ours == {("x", 60 * MINUTE, 60 * MINUTE)}
     assert theirs == set()
 
 
-def test_kafka_streams_emits_a_record_unmatched_and_then_matched(reference: Court) -> None:
+def test_kafka_streams_emits_a_record_unmatched_and_then_matched(reference: Comparison) -> None:
     """KAFKA-19536: the partner is later than the grace period."""
     given = [("a", "x", 100), ("b", "end", 109), ("b", "x", 101)]
     batches = [

@@ -11,10 +11,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
-from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import Given, KafkaStreams
-from conformance.streams.judged_cases import (
+from conformance.streams.comparison_cases import (
     MODES,
     SOME,
     Define,
@@ -24,6 +21,9 @@ from conformance.streams.judged_cases import (
     plan_of,
     without_headers,
 )
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import Given, KafkaStreams
 from conformance.streams.window_cases import (
     in_one_window,
     in_sliding_windows,
@@ -41,7 +41,7 @@ AT_MS: Final = 1_774_000_000_000
 HOUR_MS: Final = 3_600_000
 
 
-class Court:
+class Comparison:
     """Both implementations, and their comparison."""
 
     def __init__(self, spark: SparkSession, kafka_streams: KafkaStreams) -> None:
@@ -59,7 +59,7 @@ class Court:
         theirs = self._kafka_streams.run(plan, batches, cache_bytes_max=cache)
 
         ours = run_in_memory(self._spark, plan, batches, cache_bytes_max=cache)
-        reference = run_by_reference(
+        reference = run_in_reference(
             plan, _in_one_partition(batches), cache_bytes_max=cache, tasks=1
         )
 
@@ -73,30 +73,36 @@ def _in_one_partition(batches: list[list[Given]]) -> list[list[Given]]:
 
 
 @pytest.fixture(scope="module")
-def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
+def comparison(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Comparison]:
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    yield Court(spark, kafka_streams)
+    yield Comparison(spark, kafka_streams)
     spark.conf.unset("spark.sql.codegen.factoryMode")
 
 
 @pytest.mark.parametrize("mode", EVERY_MODE)
 @pytest.mark.parametrize("at", [0, 100])
-def test_kafka_streams_creates_the_same_sliding_windows(court: Court, mode: Mode, at: int) -> None:
-    court.ensure_same(in_sliding_windows, SOME * 3, mode, at=at)
+def test_kafka_streams_creates_the_same_sliding_windows(
+    comparison: Comparison, mode: Mode, at: int
+) -> None:
+    comparison.ensure_same(in_sliding_windows, SOME * 3, mode, at=at)
 
 
 @pytest.mark.parametrize("mode", EVERY_MODE)
-def test_kafka_streams_retracts_the_same_sliding_windows(court: Court, mode: Mode) -> None:
-    court.ensure_same(sliding_windows_counted_again, SOME * 2, mode)
+def test_kafka_streams_retracts_the_same_sliding_windows(
+    comparison: Comparison, mode: Mode
+) -> None:
+    comparison.ensure_same(sliding_windows_counted_again, SOME * 2, mode)
 
 
 @pytest.mark.parametrize("mode", EVERY_MODE)
 @pytest.mark.parametrize("define", [in_windows_with_an_offset, in_one_window])
-def test_kafka_streams_fills_the_same_windows(court: Court, define: Define, mode: Mode) -> None:
-    court.ensure_same(define, SOME * 2, mode, at=100)
+def test_kafka_streams_fills_the_same_windows(
+    comparison: Comparison, define: Define, mode: Mode
+) -> None:
+    comparison.ensure_same(define, SOME * 2, mode, at=100)
 
 
 @pytest.mark.parametrize("mode", ["each", "micro-batch"])
-def test_kafka_streams_fills_the_same_calendar_windows(court: Court, mode: Mode) -> None:
+def test_kafka_streams_fills_the_same_calendar_windows(comparison: Comparison, mode: Mode) -> None:
     """No record cache: that of Kafka Streams supports windows of only one size."""
-    court.ensure_same(in_windows_of_the_calendar, SOME * 2, mode, at=AT_MS, scale=5 * HOUR_MS)
+    comparison.ensure_same(in_windows_of_the_calendar, SOME * 2, mode, at=AT_MS, scale=5 * HOUR_MS)

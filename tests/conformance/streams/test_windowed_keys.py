@@ -7,10 +7,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
-from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import Given, KafkaStreams
-from conformance.streams.judged_cases import (
+from conformance.streams.comparison_cases import (
     CACHE_BYTES_MAX,
     MODES,
     SOME,
@@ -20,6 +17,9 @@ from conformance.streams.judged_cases import (
     plan_of,
     without_headers,
 )
+from conformance.streams.in_memory import run_in_memory
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import Given, KafkaStreams
 from duolog import Topology, col, count, hopping, sum_, tumbling
 from topologies import KEY, VALUE, RawRecord, ms
 
@@ -74,7 +74,7 @@ def hops_joined(topology: Topology) -> None:
     counted.count("c").left_join(added.aggregate(t=sum_("n"))).to("left")
 
 
-class Court:
+class Comparison:
     """Both implementations, and their comparison."""
 
     def __init__(self, spark: SparkSession, kafka_streams: KafkaStreams) -> None:
@@ -94,7 +94,7 @@ class Court:
         assert ours == theirs, batches
         if cache == 0:
             one = [[given._replace(partition=0, headers=()) for given in of] for of in batches]
-            reference = run_by_reference(plan, one, cache_bytes_max=0, tasks=1)
+            reference = run_in_reference(plan, one, cache_bytes_max=0, tasks=1)
             assert reference == without_headers(theirs), batches
 
 
@@ -106,9 +106,9 @@ def _windowed(given: Given) -> Given:
 
 
 @pytest.fixture(scope="module")
-def court(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Court]:
+def comparison(spark: SparkSession, kafka_streams: KafkaStreams) -> Iterator[Comparison]:
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    yield Court(spark, kafka_streams)
+    yield Comparison(spark, kafka_streams)
     spark.conf.unset("spark.sql.codegen.factoryMode")
 
 
@@ -124,17 +124,17 @@ OF_AGGREGATES: Final = [aggregates_joined, hops_joined]
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("define", [windowed_sources, windowed_sources_joined, *OF_AGGREGATES])
 def test_kafka_streams_handles_windowed_keys_the_same(
-    court: Court, define: Define, mode: Mode
+    comparison: Comparison, define: Define, mode: Mode
 ) -> None:
     records = list(_of_all_topics(SOME * 2))
-    court.ensure_same(define, records, mode, cache=cache_of(mode), batches_max=2)
+    comparison.ensure_same(define, records, mode, cache=cache_of(mode), batches_max=2)
 
 
 @pytest.mark.parametrize(("cache", "batches_max"), [(0, 2), (CACHE_BYTES_MAX, 1)])
 @pytest.mark.parametrize("define", OF_AGGREGATES)
 def test_kafka_streams_finds_the_same_rows_of_closed_windows(
-    court: Court, define: Define, cache: int, batches_max: int
+    comparison: Comparison, define: Define, cache: int, batches_max: int
 ) -> None:
     """One micro-batch with a record cache: afterwards Streams may find expired rows in memory."""
     records = list(_of_all_topics(SOME * 3))
-    court.ensure_same(define, records, "late", cache=cache, batches_max=batches_max)
+    comparison.ensure_same(define, records, "late", cache=cache, batches_max=batches_max)

@@ -79,9 +79,7 @@ def is_fresh(jvm: Path, jar: Path) -> bool:
     return subprocess.run(words, timeout=60, check=False).returncode == 0
 
 
-def test_a_jar_is_judged_by_what_it_was_made_of_and_not_by_its_time(
-    build: Any, jvm: Path, tmp_path: Path
-) -> None:
+def test_a_jar_is_rebuilt_by_content_and_not_by_time(build: Any, jvm: Path, tmp_path: Path) -> None:
     """A jar that was copied from another clone was taken for fresh, as it was the newer file."""
     build.SOURCES, build.__file__ = jvm / "src", str(jvm / "build.py")
     jar = tmp_path / "kernel.jar"

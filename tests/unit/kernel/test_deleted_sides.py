@@ -3,9 +3,9 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import Given
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import Given
 from duolog import Topology, col
 from topologies import KEY, VALUE
 
@@ -24,4 +24,4 @@ def test_the_only_side_is_deleted(spark: SparkSession, kind: str) -> None:
     found = run_in_memory(spark, plan, batches, cache_bytes_max=0)
 
     assert [out.value is None for batch in found for out in batch["joined"]] == [False, True]
-    assert found == run_by_reference(plan, batches, cache_bytes_max=0, tasks=1)
+    assert found == run_in_reference(plan, batches, cache_bytes_max=0, tasks=1)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
+from conformance.streams.comparison_cases import CACHE_BYTES_MAX
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import Given
-from conformance.streams.judged_cases import CACHE_BYTES_MAX
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import Given
 from duolog import Topology, sum_
 from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import find_levels
@@ -54,7 +54,7 @@ def test_the_reference_says_the_same_wherever_a_micro_batch_ends(
     batches = [given[at : at + step] for at in range(0, len(given), step)]
 
     ours = run_in_memory(spark, plan, batches, cache_bytes_max=cache)
-    reference = run_by_reference(plan, batches, cache_bytes_max=cache, tasks=1)
+    reference = run_in_reference(plan, batches, cache_bytes_max=cache, tasks=1)
 
     assert ours == reference
 

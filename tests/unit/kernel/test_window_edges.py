@@ -3,9 +3,9 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.by_reference import run_by_reference
 from conformance.streams.in_memory import run_in_memory
-from conformance.streams.judge import Given, Written
+from conformance.streams.in_reference import run_in_reference
+from conformance.streams.oracle import Given, Written
 from duolog import Topology, count, session, sliding, tumbling
 from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import find_levels
@@ -31,7 +31,7 @@ def last_results(spark: SparkSession, windows: Windows, *times: tuple[str, int])
     plan = counted(windows).build()
     batches = [[Given("s1", (key,), ("a", 1), time)] for key, time in times]
     ours = run_in_memory(spark, plan, batches, cache_bytes_max=0)
-    assert run_by_reference(plan, batches, cache_bytes_max=0, tasks=1) == ours
+    assert run_in_reference(plan, batches, cache_bytes_max=0, tasks=1) == ours
     return ours[-1]["counted"]
 
 

@@ -67,7 +67,7 @@ final class Cogroup {
             .<Object, Json.Row, SessionStore<Bytes, byte[]>>as(node.get("store").asText())
             .withKeySerde(Json.KEYS)
             .withValueSerde(Json.ROWS);
-    return node.get("unaltered").asBoolean()
+    return node.get("unmodified").asBoolean()
         ? store
         : store.withRetention(duration(of, "gap_ms").plus(duration(of, "grace_ms")).plusMillis(1));
   }

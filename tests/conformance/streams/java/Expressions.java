@@ -6,10 +6,10 @@ import java.util.Objects;
 import java.util.regex.Pattern;
 
 /**
- * The expressions of a plan, evaluated in plain Java: the small set that the judge's plans use.
+ * The expressions of a plan, evaluated in plain Java: the small set that the oracle's plans use.
  *
  * <p>Integers are Long, DOUBLE is Double, a null goes through every function that does not say
- * otherwise. Integers do not wrap: the judge's numbers are small.
+ * otherwise. Integers do not wrap: the oracle's numbers are small.
  */
 final class Expressions {
   /** The columns that an expression may name. */
@@ -36,7 +36,7 @@ final class Expressions {
       case "column" -> named(scope.columns(), expression);
       case "table" -> named(scope.table(), expression);
       case "accumulator" -> named(scope.accumulators(), expression);
-      case "beside" -> beside(expression, scope.beside());
+      case "metadata" -> beside(expression, scope.beside());
       case "time" -> Objects.requireNonNull(scope.time(), "no time is known here");
       case "literal" -> Json.plain(expression.get("value"));
       case "cast" -> cast(evaluate(expression.get("arg"), scope), expression.get("to").asText());
@@ -48,7 +48,7 @@ final class Expressions {
   private static Object beside(JsonNode expression, Map<String, Object> beside) {
     String part = expression.get("part").asText();
     return part.equals("header")
-        ? Beside.header(beside, expression.get("header").asText())
+        ? RecordMetadata.header(beside, expression.get("header").asText())
         : beside.get(part);
   }
 
@@ -103,8 +103,8 @@ final class Expressions {
       case "GREATEST":
         return args.stream().filter(Objects::nonNull).max(Expressions::compare).orElse(null);
       default:
-        if (KeptValues.knows(function)) {
-          return KeptValues.call(function, args);
+        if (CollectedValues.knows(function)) {
+          return CollectedValues.call(function, args);
         }
         return args.contains(null) ? null : strict(function, args);
     }

@@ -100,9 +100,9 @@ final class PlanBuilder {
       case "foreign_join" -> joinByForeignKey(node);
       case "table_inner_join", "table_left_join", "table_outer_join" -> joinTables(kind, node);
       case "headers" ->
-          Beside.writeHeaders(parent(node, 0), new Columns(above(node, 0)), node);
+          RecordMetadata.writeHeaders(parent(node, 0), new Columns(above(node, 0)), node);
       case "time" ->
-          Beside.writeTime(parent(node, 0), new Columns(above(node, 0)), node.get("time"));
+          RecordMetadata.writeTime(parent(node, 0), new Columns(above(node, 0)), node.get("time"));
       case "merge" -> merge(node);
       case "repartition" ->
           this.<KStream<Object, Json.Row>>parent(node, 0)
@@ -135,7 +135,7 @@ final class PlanBuilder {
       KTable<Object, Json.Row> table = parent(node, 0);
       return table.mapValues((key, row) -> columns.row(values, key, row));
     }
-    return Beside.project(parent(node, 0), columns, values);
+    return RecordMetadata.project(parent(node, 0), columns, values);
   }
 
   private KStream<Object, Json.Row> explode(JsonNode node) {

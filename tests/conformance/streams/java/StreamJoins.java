@@ -6,11 +6,11 @@ import org.apache.kafka.streams.kstream.JoinWindows;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.StreamJoined;
 import org.apache.kafka.streams.kstream.ValueJoinerWithKey;
-import org.apache.kafka.streams.kstream.internals.PromptJoins;
+import org.apache.kafka.streams.kstream.internals.ImmediateJoins;
 
-/** Joins of streams in Kafka Streams' DSL, each with what it is asked to be prompt by, if the judge is altered. */
+/** Joins of streams in Kafka Streams' DSL, each with what it is asked to be prompt by, if the oracle is altered. */
 final class StreamJoins {
-  private final PromptJoins prompt = new PromptJoins();
+  private final ImmediateJoins prompt = new ImmediateJoins();
 
   KStream<Object, Json.Row> join(
       JsonNode node,
@@ -23,16 +23,16 @@ final class StreamJoins {
     StreamJoined<Object, Json.Row, Json.Row> with =
         StreamJoined.with(Json.KEYS, Json.ROWS, Json.ROWS);
     JoinWindows windows = windows(node);
-    boolean unaltered = node.get("unaltered").asBoolean();
-    KStream<Object, Json.Row> one = unaltered ? stream : prompt.before(stream);
-    KStream<Object, Json.Row> two = unaltered ? other : prompt.before(other);
+    boolean unmodified = node.get("unmodified").asBoolean();
+    KStream<Object, Json.Row> one = unmodified ? stream : prompt.before(stream);
+    KStream<Object, Json.Row> two = unmodified ? other : prompt.before(other);
     KStream<Object, Json.Row> joined =
         switch (node.get("join").asText()) {
           case "inner" -> one.join(two, joiner, windows, with);
           case "left" -> one.leftJoin(two, joiner, windows, with);
           default -> one.outerJoin(two, joiner, windows, with);
         };
-    return unaltered ? joined : prompt.watch(joined);
+    return unmodified ? joined : prompt.watch(joined);
   }
 
   /** Has each join look for what has closed when its next record comes. */

@@ -24,22 +24,22 @@ final class WindowedFolds {
   private final JsonNode of;
   private final KGroupedStream<Object, Json.Row> grouped;
   private final Fold fold;
-  private final boolean unaltered;
+  private final boolean unmodified;
 
   WindowedFolds(JsonNode node, KGroupedStream<Object, Json.Row> grouped, Fold fold) {
     this.node = node;
     this.of = node.get("windows");
     this.grouped = grouped;
     this.fold = fold;
-    this.unaltered = node.get("unaltered").asBoolean();
+    this.unmodified = node.get("unmodified").asBoolean();
   }
 
   KTable<Object, Json.Row> table() {
     return switch (of.get("kind").asText()) {
       case "TimeWindows" -> of.get("offset_ms").asLong() == 0
           ? in(grouped.windowedBy(hopping()), null)
-          : in(grouped.windowedBy(new GivenWindows(of)), null);
-      case "CalendarWindows" -> in(grouped.windowedBy(new GivenWindows(of)), null);
+          : in(grouped.windowedBy(new CustomWindows(of)), null);
+      case "CalendarWindows" -> in(grouped.windowedBy(new CustomWindows(of)), null);
       case "UnlimitedWindows" -> in(grouped.windowedBy(unlimited()), null);
       case "SlidingWindows" -> sliding();
       case "SessionWindows" -> sessions();
@@ -80,8 +80,8 @@ final class WindowedFolds {
     KTable<Object, Json.Row> kept =
         in(
             grouped.windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(difference, grace)),
-            unaltered ? null : difference.multipliedBy(4).plus(grace).plusMillis(2));
-    return unaltered || node.get("on_close").asBoolean()
+            unmodified ? null : difference.multipliedBy(4).plus(grace).plusMillis(2));
+    return unmodified || node.get("on_close").asBoolean()
         ? kept
         : withOldValues(
             kept, new WindowedSerdes.TimeWindowedSerde<>(Json.KEYS, difference.toMillis()));
@@ -111,7 +111,7 @@ final class WindowedFolds {
             .<Object, Json.Row, SessionStore<Bytes, byte[]>>as(node.get("store").asText())
             .withKeySerde(Json.KEYS)
             .withValueSerde(Json.ROWS);
-    if (!unaltered) {
+    if (!unmodified) {
       // In memory, what is open is then what is kept.
       store.withRetention(gap.plus(grace).plusMillis(1));
     }
@@ -122,7 +122,7 @@ final class WindowedFolds {
                 .windowedBy(SessionWindows.ofInactivityGapAndGrace(gap, grace))
                 .emitStrategy(emit(node, store))
                 .aggregate(fold::initial, fold::add, fold::merge, store);
-    return unaltered || node.get("on_close").asBoolean()
+    return unmodified || node.get("on_close").asBoolean()
         ? kept
         : withOldValues(kept, new WindowedSerdes.SessionWindowedSerde<>(Json.KEYS));
   }
@@ -136,7 +136,7 @@ final class WindowedFolds {
 
   /** As {@link #emit}; Streams loses what closes when time jumps on by more than size and grace period. */
   static EmitStrategy emitInWindows(JsonNode node, Materialized<?, ?, ?> store) {
-    if (node.get("on_close").asBoolean() && !node.get("unaltered").asBoolean()) {
+    if (node.get("on_close").asBoolean() && !node.get("unmodified").asBoolean()) {
       store.withRetention(Duration.ofDays(1));
     }
     return emit(node, store);

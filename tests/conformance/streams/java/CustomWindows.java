@@ -7,11 +7,11 @@ import org.apache.kafka.streams.kstream.Windows;
 import org.apache.kafka.streams.kstream.internals.TimeWindow;
 
 /** Windows without a class in Kafka Streams: with an offset, or adjacent from given starts. */
-final class GivenWindows extends Windows<TimeWindow> {
+final class CustomWindows extends Windows<TimeWindow> {
   private final JsonNode of;
   private final NavigableSet<Long> starts = new TreeSet<>();
 
-  GivenWindows(JsonNode of) {
+  CustomWindows(JsonNode of) {
     this.of = of;
     if (of.has("starts")) {
       of.get("starts").forEach(start -> starts.add(start.asLong()));

@@ -42,8 +42,8 @@ from duolog.plan.schema import BOUNDS
 from duolog.plan.types import BIGINT
 from duolog.plan.windows import SessionWindows, SlidingWindows, TimeWindows, Windows
 from duolog.plan.windows.calendar_windows import CalendarWindows
-from growing.growth import (
-    Growth,
+from random_topologies.generator import (
+    TopologyGenerator,
     changes_twice,
     columns,
     joins_aggregates,
@@ -57,32 +57,32 @@ AMPLE: Final = ms(1000)
 """A grace period in which nothing is late: the streams of a cogroup have one stream time each in Streams."""
 
 
-def aggregate(growth: Growth, handle: Stream | Table) -> Table | None:
+def aggregate(generator: TopologyGenerator, handle: Stream | Table) -> Table | None:
     if isinstance(handle, Table) and changes_twice(handle):
         return None  # Streams takes a row back from a group that it was never in, and deletes that.
-    if isinstance(handle, Table) and not growth.alone and joins_aggregates(handle):
+    if isinstance(handle, Table) and not generator.alone and joins_aggregates(handle):
         return None  # Streams commits a row joined twice, now and at a flush of a record cache, twice after an edge.
-    grouped = _grouped(growth, handle)
-    ways = [_named, _named, _named, _own]
+    grouped = _grouped(generator, handle)
+    steps = [_named, _named, _named, _own]
     if any(column.name == "n" and column.type == BIGINT for column in handle.schema.value):
-        ways.append(_reduced)
-    return growth.rng.choice(ways)(growth, handle, grouped)
+        steps.append(_reduced)
+    return generator.rng.choice(steps)(generator, handle, grouped)
 
 
-def cogroup(growth: Growth, stream: Stream) -> Table | None:
+def cogroup(generator: TopologyGenerator, stream: Stream) -> Table | None:
     """Of two streams, grouped by a text each; here a record of both comes by one shuffle, in Streams by two or none."""
     fitting = [
         other_stream
-        for other_stream in growth.streams
+        for other_stream in generator.streams
         if not sources(stream) & sources(other_stream)
-        and growth.may_meet(stream, other_stream)
-        and (growth.alone or not (waits(stream) or waits(other_stream)))
+        and generator.may_meet(stream, other_stream)
+        and (generator.alone or not (waits(stream) or waits(other_stream)))
     ]
     if not fitting:
         return None
-    other_stream = growth.take(fitting)
-    name = growth.rng.choice(columns(stream)[1])
-    by = growth.rng.choice(columns(other_stream)[1])
+    other_stream = generator.take(fitting)
+    name = generator.rng.choice(columns(stream)[1])
+    by = generator.rng.choice(columns(other_stream)[1])
     of_one, of_other = stream.group_by(k=col(name)), other_stream.group_by(by)
     if (name in _keys(stream)) != (by in _keys(other_stream)):
         return None  # In Streams only the stream with a new key goes through an internal topic.
@@ -90,7 +90,7 @@ def cogroup(growth: Growth, stream: Stream) -> Table | None:
     adder = {"t": acc("t") - coalesce(_number(other_stream), 1), "c": acc("c") + 1}
     both = one.cogroup(of_other, adder)
     begin = {"t": lit(0).cast("BIGINT"), "c": lit(0), "last": lit(None).cast("STRING")}
-    match growth.rng.randrange(4):
+    match generator.rng.randrange(4):
         case 0:
             windows = hopping(ms(7), ms(3), grace=AMPLE)
             return both.windowed_by(windows).aggregate(initializer=begin)
@@ -111,21 +111,21 @@ def _number(handle: Stream | Table) -> Expr:
     return col(numbers[0]) if numbers else lit(1).cast("BIGINT")
 
 
-def _grouped(growth: Growth, handle: Stream | Table) -> Grouped:
+def _grouped(generator: TopologyGenerator, handle: Stream | Table) -> Grouped:
     _, texts = columns(handle)
-    name = growth.rng.choice(texts)
-    match growth.rng.randrange(4):
+    name = generator.rng.choice(texts)
+    match generator.rng.randrange(4):
         case 0:
             return handle.group_by(*(column.name for column in handle.schema.key))
         case 1:
             return handle.group_by(k=col(name))
         case 2:
-            return handle.group_by(*growth.few(texts, 2, 2))
+            return handle.group_by(*generator.few(texts, 2, 2))
         case _:
             return handle.group_by(name)
 
 
-def _named(growth: Growth, handle: Stream | Table, grouped: Grouped) -> Table:
+def _named(generator: TopologyGenerator, handle: Stream | Table, grouped: Grouped) -> Table:
     """By functions that the DSL has names for."""
     numbers, texts = columns(handle)
     results = [count()]
@@ -140,17 +140,17 @@ def _named(growth: Growth, handle: Stream | Table, grouped: Grouped) -> Table:
             results += [first(name, by="time"), last(name, by="time"), last(name, nulls=True)]
     if knows_time(handle):
         results.append(sum_(row_time()))
-    if growth.maybe(8):
-        results = _not_in_streams(growth, handle)
-    chosen = growth.rng.choices(results, k=growth.rng.randint(1, 3))
-    named = (result.alias(f"r{growth.number}_{at}") for at, result in enumerate(chosen))
-    return _windowed(growth, handle, grouped).aggregate(*named)
+    if generator.maybe(8):
+        results = _not_in_streams(generator, handle)
+    chosen = generator.rng.choices(results, k=generator.rng.randint(1, 3))
+    named = (result.alias(f"r{generator.number}_{at}") for at, result in enumerate(chosen))
+    return _windowed(generator, handle, grouped).aggregate(*named)
 
 
-def _not_in_streams(growth: Growth, handle: Stream | Table) -> list[Expr]:
-    """Return aggregates for the reference evaluator alone: the judge supports no maps, structs and sketches."""
+def _not_in_streams(generator: TopologyGenerator, handle: Stream | Table) -> list[Expr]:
+    """Return aggregates for the reference evaluator alone: the oracle supports no maps, structs and sketches."""
     numbers, texts = columns(handle)
-    text = growth.rng.choice(texts)
+    text = generator.rng.choice(texts)
     results = [histogram(text), histogram(text, limit=2)]
     for name in numbers[:2]:
         results += [collect_map(text, name), collect_map(text, name, limit=2)]
@@ -164,7 +164,7 @@ def _not_in_streams(growth: Growth, handle: Stream | Table) -> list[Expr]:
     return results
 
 
-def _own(growth: Growth, handle: Stream | Table, grouped: Grouped) -> Table:
+def _own(generator: TopologyGenerator, handle: Stream | Table, grouped: Grouped) -> Table:
     """By steps of the user's own."""
     number = coalesce(_number(handle), 1)
     begin = {"t": lit(0).cast("BIGINT"), "c": lit(0).cast("BIGINT")}
@@ -173,29 +173,29 @@ def _own(growth: Growth, handle: Stream | Table, grouped: Grouped) -> Table:
     merger = {"t": acc("t") * 10 + other("t"), "c": acc("c") + other("c")}
     if isinstance(handle, Table):
         return grouped.aggregate(initializer=begin, adder=add, subtractor=subtract)
-    windowed = _windowed(growth, handle, grouped)
+    windowed = _windowed(generator, handle, grouped)
     return windowed.aggregate(initializer=begin, adder=add, merger=merger)
 
 
-def _reduced(growth: Growth, handle: Stream | Table, grouped: Grouped) -> Table:
-    """The judge reduces in no sliding windows, and in none that Streams has no class for."""
+def _reduced(generator: TopologyGenerator, handle: Stream | Table, grouped: Grouped) -> Table:
+    """The oracle reduces in no sliding windows, and in none that Streams has no class for."""
     number = coalesce(col("n"), 1)
     add = {"n": coalesce(acc("n"), 0) * 2 + number}
     if isinstance(handle, Table):
         return grouped.reduce(add, {"n": coalesce(acc("n"), 0) - number})
-    return _windowed(growth, handle, grouped, reduces=True).reduce(add)
+    return _windowed(generator, handle, grouped, reduces=True).reduce(add)
 
 
 def _windowed(
-    growth: Growth, handle: Stream | Table, grouped: Grouped, *, reduces: bool = False
+    generator: TopologyGenerator, handle: Stream | Table, grouped: Grouped, *, reduces: bool = False
 ) -> Grouped:
     names = grouped.schema.key
     if isinstance(handle, Table) or any(column in BOUNDS for column in names):
         return grouped
-    grace = growth.ms(0, 4)
+    grace = generator.ms(0, 4)
     # A session that has closed is opened again in Streams as long as a record cache has it, and
     # never here.
-    open_for = AMPLE if growth.late else grace
+    open_for = AMPLE if generator.late else grace
     kinds: list[Windows | None] = [
         None,
         None,
@@ -206,22 +206,22 @@ def _windowed(
     ]
     if not reduces:
         kinds += [sliding(ms(6), grace=grace), sliding(ms(2), grace=grace), unlimited()]
-        if not growth.has_own_times:
+        if not generator.has_own_times:
             kinds.append(hopping(ms(8), ms(4), offset=ms(2), grace=grace))
             kinds.append(tumbling(ms(4), offset=ms(1), grace=grace))
-        if growth.alone and not (growth.has_own_times or growth.leaves_on_close):
+        if generator.alone and not (generator.has_own_times or generator.leaves_on_close):
             # A cache of Streams knows windows of one size only.
             kinds.append(calendar("month", time_zone="Europe/Berlin", grace=grace))
-    windows = growth.rng.choice(kinds)
+    windows = generator.rng.choice(kinds)
     if windows is None:
-        return grouped.materialized(ttl=growth.ms(5, 40)) if growth.maybe(20) else grouped
-    emit = _emit(growth, windows)
-    growth.has_calendar |= isinstance(windows, CalendarWindows)
-    growth.leaves_on_close |= emit == "on close"
+        return grouped.materialized(ttl=generator.ms(5, 40)) if generator.maybe(20) else grouped
+    emit = _emit(generator, windows)
+    generator.has_calendar |= isinstance(windows, CalendarWindows)
+    generator.leaves_on_close |= emit == "on close"
     windowed = grouped.windowed_by(windows, emit=emit)
-    if growth.alone and _is_in_streams(windows) and growth.maybe(2):
+    if generator.alone and _is_in_streams(windows) and generator.maybe(2):
         # On close Streams loses what closes when time jumps by more than the retention.
-        kept = growth.rng.choice((40, 400)) if emit == "on update" else 10_000
+        kept = generator.rng.choice((40, 400)) if emit == "on update" else 10_000
         return windowed.materialized(retention=ms(kept))
     return windowed
 
@@ -232,11 +232,11 @@ def _is_in_streams(windows: Windows) -> bool:
     return known and not getattr(windows, "offset_ms", 0)
 
 
-def _emit(growth: Growth, windows: Windows) -> Emit:
-    """Choose "on close" if possible: windows with an offset use the judge's own store, which keeps no such results.
+def _emit(generator: TopologyGenerator, windows: Windows) -> Emit:
+    """Choose "on close" if possible: windows with an offset use the oracle's own store, which keeps no such results.
 
     Streams loses results of a window if time jumps past it by more than its store's retention: by months, for
     calendar windows.
     """
-    fits = _is_in_streams(windows) and not growth.has_calendar
-    return growth.rng.choice(EMITS) if fits else "on update"
+    fits = _is_in_streams(windows) and not generator.has_calendar
+    return generator.rng.choice(EMITS) if fits else "on update"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from conformance.streams.judged_cases import Define
+from conformance.streams.comparison_cases import Define
 from duolog import (
     Topology,
     acc,

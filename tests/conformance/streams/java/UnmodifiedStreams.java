@@ -18,14 +18,14 @@ import org.apache.kafka.streams.test.TestRecord;
  * <p>Only public methods of its test driver are called. Results that wait are looked for once in a second of the
  * wall clock, so the driver's clock is moved on by more than that before each record.
  */
-final class UnalteredJudge {
+final class UnmodifiedStreams {
   private static final Duration BETWEEN_RECORDS = Duration.ofSeconds(2);
 
-  private UnalteredJudge() {}
+  private UnmodifiedStreams() {}
 
   static ArrayNode run(JsonNode test, String stateDir) {
     Properties config = new Properties();
-    config.put(StreamsConfig.APPLICATION_ID_CONFIG, "judge");
+    config.put(StreamsConfig.APPLICATION_ID_CONFIG, "oracle");
     config.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "none:1");
     config.put(StreamsConfig.STATE_DIR_CONFIG, stateDir);
     config.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Json.RowSerde.class);
@@ -40,14 +40,14 @@ final class UnalteredJudge {
               .computeIfAbsent(record.get("topic").asText(), topic -> input(driver, topic))
               .pipeInput(
                   new TestRecord<>(
-                      Judge.key(record),
-                      Judge.value(record),
-                      Judge.headers(record),
+                      StreamsOracle.key(record),
+                      StreamsOracle.value(record),
+                      StreamsOracle.headers(record),
                       Instant.ofEpochMilli(record.get("time").asLong())));
         }
         ObjectNode results = written.addObject();
         test.get("sinks")
-            .forEach(sink -> results.set(sink.asText(), Judge.read(driver, sink.asText())));
+            .forEach(sink -> results.set(sink.asText(), StreamsOracle.read(driver, sink.asText())));
       }
     }
     return written;

@@ -2,7 +2,7 @@
 
     plan ──► JSON ──► java/*.java builds the DSL ──► records in, records of the sinks out
 
-One JVM answers many cases. Records go as rows and not as bytes: formats are judged elsewhere. In
+One JVM answers many cases. Records go as rows and not as bytes: other tests compare formats. In
 tests, ask for the fixture `kafka_streams`.
 """
 
@@ -82,7 +82,7 @@ Json = dict[str, Any]
 Headers = tuple[tuple[str, bytes | None], ...]
 
 
-class JudgeFailed(Exception):
+class OracleError(Exception):
     """Kafka Streams could not be compiled or could not run a case; the message has the reason."""
 
 
@@ -117,9 +117,9 @@ class KafkaStreams:
         libs = f"{fetch()}/*"
         classes = directory / "classes"
         _compile(libs, classes)
-        self._log = (directory / "judge.log").open("w+")
+        self._log = (directory / "oracle.log").open("w+")
         command = ["java", "-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-        command += ["-Dlog4j2.level=ERROR", "-cp", f"{classes}:{libs}", "Judge"]
+        command += ["-Dlog4j2.level=ERROR", "-cp", f"{classes}:{libs}", "StreamsOracle"]
         self._process = subprocess.Popen(
             [*command, str(directory / "state")],
             stdin=subprocess.PIPE,
@@ -149,28 +149,28 @@ class KafkaStreams:
         batches: Iterable[Sequence[Given]],
         *,
         cache_bytes_max: int = 0,
-        unaltered: bool = False,
+        unmodified: bool = False,
     ) -> list[ByTopic]:
         """Return the output of Kafka Streams for each batch; it commits after each.
 
-        With `unaltered` it has its default stores, retentions, record cache and intervals, and
+        With `unmodified` it has its default stores, retentions, record cache and intervals, and
         commits after each record.
 
         Raises:
-            JudgeFailed: Streams cannot run the plan.
+            OracleError: Streams cannot run the plan.
         """
         sinks = [topic for sink in plan.sinks for topic in sink.topics]
         answer = self._ask(
             {
-                "plan": plan_as_json(plan, unaltered=unaltered),
-                "unaltered": unaltered,
+                "plan": plan_as_json(plan, unmodified=unmodified),
+                "unmodified": unmodified,
                 "cache": cache_bytes_max,
                 "sinks": sinks,
                 "batches": [[_given_as_json(record) for record in batch] for batch in batches],
             }
         )
         if "error" in answer:
-            raise JudgeFailed(answer["error"])
+            raise OracleError(answer["error"])
         return [
             {topic: [_written(record) for record in batch[topic]] for topic in sinks}
             for batch in answer["batches"]
@@ -180,11 +180,11 @@ class KafkaStreams:
         """Return a plan as Kafka Streams describes it.
 
         Raises:
-            JudgeFailed: Streams cannot build the plan.
+            OracleError: Streams cannot build the plan.
         """
         answer = self._ask({"plan": plan_as_json(plan)})
         if "error" in answer:
-            raise JudgeFailed(answer["error"])
+            raise OracleError(answer["error"])
         text: str = answer["text"]
         return text
 
@@ -198,7 +198,7 @@ class KafkaStreams:
         line = stdout.readline() if readable else ""
         if not line:
             self._log.seek(0)
-            raise JudgeFailed("the judge does not answer:\n" + self._log.read()[-2000:])
+            raise OracleError("Kafka Streams does not answer:\n" + self._log.read()[-2000:])
         found: Json = json.loads(line)
         return found
 
@@ -213,7 +213,7 @@ def _compile(libs: str, classes: Path) -> None:
         check=False,
     )
     if done.returncode:
-        raise JudgeFailed(f"javac failed:\n{done.stdout}{done.stderr}")
+        raise OracleError(f"javac failed:\n{done.stdout}{done.stderr}")
 
 
 def _given_as_json(record: Given) -> Json:
@@ -237,7 +237,7 @@ def _written(record: Json) -> Written:
     return Written(key, value, record["time"], headers)
 
 
-def plan_as_json(plan: Plan, *, unaltered: bool = False) -> list[Json]:
+def plan_as_json(plan: Plan, *, unmodified: bool = False) -> list[Json]:
     """Return the nodes of a plan, parents first; each group is a node, also by the same key."""
     nodes = [known for node in plan.nodes for known in (*_group_of(node), node)]
     copied = find_levels(plan).cut.copied
@@ -253,7 +253,7 @@ def plan_as_json(plan: Plan, *, unaltered: bool = False) -> list[Json]:
             **_described(node),
             # A replicated aggregate has no record cache: the copy must equal the store.
             "cached": node not in copied,
-            "unaltered": unaltered,
+            "unmodified": unmodified,
         }
         for node in ids
     ]
@@ -386,7 +386,7 @@ def _described(node: Node) -> Json:  # noqa: PLR0911, PLR0912 - a table of cases
             chosen = {"topic_of": _expression(topic_of)} if topic_of else {}
             return {"kind": "sink", "topic": topic, **chosen}
         case _:
-            raise AssertionError(f"the judge does not know {node}")
+            raise AssertionError(f"the oracle does not support {node}")
 
 
 def _windows(windows: Windows) -> Json:
@@ -421,7 +421,7 @@ def _expression(expression: Expression) -> Json:  # noqa: PLR0911 - a table of c
         case RowTime():
             return {"is": "time"}
         case Metadata(part, header):
-            return {"is": "beside", "part": part, "header": header}
+            return {"is": "metadata", "part": part, "header": header}
         case Literal(value, _):
             return {"is": "literal", "value": value}
         case Cast(arg, of):
@@ -433,4 +433,4 @@ def _expression(expression: Expression) -> Json:  # noqa: PLR0911 - a table of c
             given = [_expression(arg) for arg in args]
             return {"is": "call", "function": function, "args": given}
         case _:
-            raise AssertionError(f"the judge cannot evaluate {expression}")
+            raise AssertionError(f"the oracle cannot evaluate {expression}")

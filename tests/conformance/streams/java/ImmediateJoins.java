@@ -15,7 +15,7 @@ import org.apache.kafka.streams.processor.TaskId;
  * the join or more. Here it forgets that before each record. The other shortcut, by the wall clock, has a
  * setting. It is in the package of the joins because their clocks are package-private.
  */
-public final class PromptJoins {
+public final class ImmediateJoins {
   private static final int SUB_TOPOLOGIES_MAX = 32;
   private final List<KStreamImplJoin.TimeTrackerSupplier> clocks = new ArrayList<>();
 

@@ -21,7 +21,7 @@ from duolog.plan.windows.join_window import JoinWindow
 OURS: Final = cast("property", Suppress.delay_ms)
 
 
-def do_as_kafka_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+def undo_deviations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_joins, "JoinWindow", partial(JoinWindow, again=True))
     monkeypatch.setattr(Suppress, "delay_ms", property(_delay_ms))
 

@@ -15,8 +15,8 @@ import org.apache.kafka.streams.processor.api.FixedKeyRecord;
  * Metadata of a record (timestamp, topic, partition, offset, headers), which the DSL's lambdas do not see:
  * processors read and write it.
  */
-final class Beside {
-  private Beside() {}
+final class RecordMetadata {
+  private RecordMetadata() {}
 
   static KStream<Object, Json.Row> project(
       KStream<Object, Json.Row> stream, Columns columns, JsonNode values) {

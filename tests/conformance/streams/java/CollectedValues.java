@@ -9,8 +9,8 @@ import java.util.Objects;
  * <p>Duolog stores multisets as bytes and separate pages. Here they are an ascending list that repeats
  * equal values.
  */
-final class KeptValues {
-  private KeptValues() {}
+final class CollectedValues {
+  private CollectedValues() {}
 
   static boolean knows(String function) {
     return function.startsWith("LIST_")
@@ -95,7 +95,7 @@ final class KeptValues {
   private static List<Object> sorted(List<Object> kept, List<Object> more) {
     List<Object> found = new ArrayList<>(kept);
     found.addAll(more);
-    found.sort(KeptValues::compare);
+    found.sort(CollectedValues::compare);
     return found;
   }
 
@@ -122,7 +122,7 @@ final class KeptValues {
   private static int compare(Object left, Object right) {
     if (left instanceof List<?> lefts && right instanceof List<?> rights) {
       for (int i = 0; i < lefts.size(); i++) {
-        Comparator<Object> nullsFirst = Comparator.nullsFirst(KeptValues::compare);
+        Comparator<Object> nullsFirst = Comparator.nullsFirst(CollectedValues::compare);
         int order = nullsFirst.compare(lefts.get(i), rights.get(i));
         if (order != 0) {
           return order;

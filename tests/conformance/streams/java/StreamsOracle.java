@@ -24,20 +24,20 @@ import org.apache.kafka.streams.test.TestRecord;
  * Kafka Streams as the reference: reads a case per line of stdin, prints its output as a line.
  *
  * <pre>
- *   {"plan": [node, ...], "cache": bytes, "sinks": [topic, ...], "unaltered": whether,
+ *   {"plan": [node, ...], "cache": bytes, "sinks": [topic, ...], "unmodified": whether,
  *    "batches": [[{"topic", "key": [...] | null, "value": [...] | null, "time", "headers"}, ...], ...]}
  *   {"batches": [{topic: [{"key", "value", "time", "headers"}, ...], ...}, ...]}   or {"error": text}
  * </pre>
  *
  * A batch is what comes between two commits. Without batches the answer is the topology as text.
  */
-public final class Judge {
+public final class StreamsOracle {
   private final Properties config = new Properties();
   private final String stateDir;
 
-  private Judge(String stateDir) {
+  private StreamsOracle(String stateDir) {
     this.stateDir = stateDir;
-    config.put(StreamsConfig.APPLICATION_ID_CONFIG, "judge");
+    config.put(StreamsConfig.APPLICATION_ID_CONFIG, "oracle");
     config.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "none:1");
     config.put(StreamsConfig.STATE_DIR_CONFIG, stateDir);
     config.put(
@@ -56,11 +56,11 @@ public final class Judge {
   public static void main(String[] args) throws Exception {
     PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
     System.setOut(System.err);
-    Judge judge = new Judge(args[0]);
+    StreamsOracle oracle = new StreamsOracle(args[0]);
     BufferedReader in =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line; (line = in.readLine()) != null; ) {
-      out.println(Json.MAPPER.writeValueAsString(judge.answer(line)));
+      out.println(Json.MAPPER.writeValueAsString(oracle.answer(line)));
       out.flush();
     }
   }
@@ -83,8 +83,8 @@ public final class Judge {
   }
 
   private ArrayNode run(JsonNode test) {
-    if (test.get("unaltered").asBoolean()) {
-      return UnalteredJudge.run(test, stateDir);
+    if (test.get("unmodified").asBoolean()) {
+      return UnmodifiedStreams.run(test, stateDir);
     }
     config.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, test.get("cache").asLong());
     ArrayNode written = Json.MAPPER.createArrayNode();

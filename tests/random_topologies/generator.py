@@ -1,7 +1,7 @@
-"""Grow a random topology: each step derives a stream or table from an existing one.
+"""Build a random topology: each step derives a stream or table from an existing one.
 
     two streams, two tables (versioned or not), a global table, a stream and a table with windowed
-        keys │ grow, up to eight times: `of_streams`, `of_tables`, `of_groups` ▼
+        keys │ up to eight steps: `stream_steps`, `table_steps`, `aggregate_steps` ▼
     unread handles are written to topics, and so are some of the others
 
 Each source is keyed by a text, with a text and a number as value. Steps that the DSL refuses are
@@ -59,10 +59,10 @@ HEADER: Final = "number"
 
 Handle = TypeVar("Handle", Stream, Table)
 Any_ = TypeVar("Any_")
-Way = Callable[["Growth", Handle], Stream | Table | None]
+Step = Callable[["TopologyGenerator", Handle], Stream | Table | None]
 """Derives a stream or a table; returns None if nothing can be derived, or if the result went to a topic."""
-Ways = Sequence[tuple[int, Way[Handle]]]
-"""Ways with their relative frequencies."""
+Steps = Sequence[tuple[int, Step[Handle]]]
+"""Steps with their relative frequencies."""
 
 _AT_THE_SOURCE: Final = (
     Source,
@@ -79,8 +79,8 @@ _AT_THE_SOURCE: Final = (
 _CROSSING: Final = (SelectKey, GroupBy, Repartition, ForeignJoin)
 
 
-class Growth:
-    """A topology that is being grown.
+class TopologyGenerator:
+    """A topology under construction.
 
     Args:
         rng: makes the choices; each step may have its own.
@@ -130,18 +130,18 @@ class Growth:
     def _table(self, name: str) -> Table:
         """A table; versioned only where records come one by one, as how late one may be is a matter of time.
 
-        Now and then its rows live for a while only, which the reference alone judges.
+        Now and then its rows live for a while only, which only the reference evaluator supports.
         """
         history = ms(self.rng.choice([5, 40])) if self.alone and self.maybe(3) else None
         ttl = ms(self.rng.choice([5, 40])) if history is None and self.maybe(12) else None
         return self.topology.table(name, key=KEY, value=VALUE, history=history, ttl=ttl)
 
-    def grow(self, of_streams: Ways[Stream], of_tables: Ways[Table]) -> None:
+    def add_step(self, stream_steps: Steps[Stream], table_steps: Steps[Table]) -> None:
         """Make one more stream or table, unless what was chosen does not fit."""
         self.number += 1
         for _ in range(TRIES):
             self._taken.clear()
-            made = self._tried(of_streams, of_tables)
+            made = self._tried(stream_steps, table_steps)
             if made is not None and made.schema.value:
                 break
         else:
@@ -162,17 +162,19 @@ class Growth:
             made.to(topic)
         return self.topology
 
-    def _tried(self, of_streams: Ways[Stream], of_tables: Ways[Table]) -> Stream | Table | None:
+    def _tried(
+        self, stream_steps: Steps[Stream], table_steps: Steps[Table]
+    ) -> Stream | Table | None:
         try:
             if self.rng.random() < STREAMS_OFTEN:
-                return self._one_way(of_streams, self.streams)
-            return self._one_way(of_tables, self.tables)
+                return self._one_step(stream_steps, self.streams)
+            return self._one_step(table_steps, self.tables)
         except StatementError:
             return None
 
-    def _one_way(self, ways: Ways[Handle], handles: list[Handle]) -> Stream | Table | None:
+    def _one_step(self, steps: Steps[Handle], handles: list[Handle]) -> Stream | Table | None:
         handle = self.take(handles)
-        (way,) = self.rng.choices([way for _, way in ways], [often for often, _ in ways])
+        (way,) = self.rng.choices([way for _, way in steps], [often for often, _ in steps])
         return way(self, handle)
 
     def take(self, handles: Sequence[Handle]) -> Handle:
@@ -211,15 +213,15 @@ class Growth:
             return False
         if not sources(one) & sources(other):
             return True
-        ways, others = _crossings(one.node), _crossings(other.node)
-        if self.late and (under_new_key or ways != others):
+        steps, others = _crossings(one.node), _crossings(other.node)
+        if self.late and (under_new_key or steps != others):
             return False
-        if any(map(_leaves_later, ways ^ others)):
+        if any(map(_leaves_later, steps ^ others)):
             return False
-        back = any(isinstance(node, GroupBy) and not node.rekeys for node in ways ^ others)
-        if isinstance(one, Table) and isinstance(other, Table) and ways == others:
+        back = any(isinstance(node, GroupBy) and not node.rekeys for node in steps ^ others)
+        if isinstance(one, Table) and isinstance(other, Table) and steps == others:
             return not back
-        crossed = under_new_key or bool(ways)
+        crossed = under_new_key or bool(steps)
         return (one is other and not under_new_key) or (not back and not (crossed and others))
 
     def topic(self, name: str) -> str:
@@ -327,7 +329,7 @@ def leaves_on_close(records: Stream | Table) -> bool:
     )
 
 
-def finds_closed(growth: Growth, records: Stream | Table) -> bool:
+def finds_closed(generator: TopologyGenerator, records: Stream | Table) -> bool:
     """Return True if rows of closed windows are found here as in Streams.
 
     There they are as long as they happen to be in its cache, and else for as long as a retention
@@ -338,7 +340,7 @@ def finds_closed(growth: Growth, records: Stream | Table) -> bool:
         for node in ancestors(records.node)
         if isinstance(node, AggregateNode) and node.windows is not None
     ]
-    return growth.alone and all(
+    return generator.alone and all(
         isinstance(node.windows, TimeWindows) and node.retention_ms is not None for node in windowed
     )
 
@@ -359,5 +361,5 @@ def is_at_the_source(node: Node) -> bool:
 
 
 def knows_time(handle: Stream | Table) -> bool:
-    """Return True if the judge knows the time of each row, old ones too: for tables, only for rows of sources."""
+    """Return True if the oracle knows the time of each row, old ones too: for tables, only for rows of sources."""
     return isinstance(handle, Stream) or not handle.node.parents

@@ -40,10 +40,10 @@ import org.apache.kafka.streams.test.TestRecord;
  * <pre>  to it    "record ts key command…", "clock ms", "begin"; tabs between     from it    "child ts key value" for each output, then "."
  * </pre>
  */
-public final class ProcessorJudge {
+public final class ProcessorOracle {
   private static final PrintStream OUT = new PrintStream(System.out, true, StandardCharsets.UTF_8);
 
-  private ProcessorJudge() {}
+  private ProcessorOracle() {}
 
   /** Obeys. */
   static final class Obeying implements Processor<String, String, String, String> {
@@ -302,7 +302,7 @@ public final class ProcessorJudge {
           driver.close();
         }
         Properties settings = new Properties();
-        settings.put(StreamsConfig.APPLICATION_ID_CONFIG, "judge");
+        settings.put(StreamsConfig.APPLICATION_ID_CONFIG, "verifier");
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "none:1");
         settings.put(StreamsConfig.STATE_DIR_CONFIG, directories[0] + "/" + begun++);
         driver = new TopologyTestDriver(topology(), settings, Instant.ofEpochMilli(0));

@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from conformance.streams.in_memory import serdes_of
-from conformance.streams.judge import ByTopic, Given, Written
+from conformance.streams.oracle import ByTopic, Given, Written
 from duolog.plan.nodes import Plan
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 
 
-def run_by_reference(
+def run_in_reference(
     plan: Plan, batches: Iterable[Sequence[Given]], *, cache_bytes_max: int, tasks: int
 ) -> list[ByTopic]:
     """Return the records that sinks write for each batch."""

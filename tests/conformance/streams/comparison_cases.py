@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
-from conformance.streams.judge import ByTopic, Given, Written
+from conformance.streams.oracle import ByTopic, Given, Written
 from duolog import (
     Topology,
     array,

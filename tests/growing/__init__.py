@@ -1,1 +1,0 @@
-"""Topologies that grow at random, over all operators. Start reading in `growth`."""

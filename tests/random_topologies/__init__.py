@@ -1,0 +1,1 @@
+"""Random topologies over all operators. Start reading in `generator`."""
