@@ -105,7 +105,7 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "fault/campaign.py": Allowed(
         Counts(sleep=3, poll=4), "random moments of kills, by a printed seed; polls"
     ),
-    "fault/struck_by_a_time_limit.py": Allowed(
+    "fault/time_limit_sample.py": Allowed(
         Counts(sleep=1, deadline=1),
         "its subject is a time limit that strikes a call that never returns",
     ),

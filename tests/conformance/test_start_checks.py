@@ -317,7 +317,7 @@ def test_fresh_start_keeps_compatible_state(
 
 
 def duolog_run(where: Path, *words: str) -> Result:
-    path = where / "joined.py"
+    path = where / "join_queries.py"
     path.write_text(FILE)
     data = str(where / "data")
     return CliRunner().invoke(run, [str(path), "--data", data, *words])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("struck_by_a_time_limit.py")
+PROGRAM = Path(__file__).with_name("time_limit_sample.py")
 
 
 @pytest.mark.deep

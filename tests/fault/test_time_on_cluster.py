@@ -17,10 +17,10 @@ import pytest
 
 from duolog.testing import Client, EmbeddedCluster, SparkCluster
 from fault.engine_process import EngineProcess, Moment, is_live, starts_micro_batches
-from fault.watched import INTERVAL_MS, NO_CHOICE, NO_PARTITION, TOPICS
+from fault.timed_topologies import INTERVAL_MS, NO_CHOICE, NO_PARTITION, TOPICS
 from waiting import settled
 
-PROGRAM: Final = Path(__file__).with_name("watched_program.py")
+PROGRAM: Final = Path(__file__).with_name("timed_program.py")
 PARTITIONS: Final = 3
 KEYS: Final = 12
 RECORDS: Final = 240

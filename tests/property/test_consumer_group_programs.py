@@ -15,7 +15,7 @@ from duolog.coordinator.consumer_groups.messages import HeartbeatReply, MemberHe
 from duolog.coordinator.consumer_groups.records import Assignment, decode_record
 from duolog.coordinator.errors import GroupError
 from duolog.coordinator.messages import Moment, Outcome
-from unit.coordinator.consumer_groups.desk import PaperTopics
+from unit.coordinator.consumer_groups.harness import FakeTopics
 
 GROUP = "g"
 TOPICS = ("t", "u", "v")
@@ -60,7 +60,7 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)  # noqa: S311  A seed that can be run again.
-        self.topics = PaperTopics(t=3, u=2)
+        self.topics = FakeTopics(t=3, u=2)
         self.now = Moment(1_385_000_000_000, 0)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.in_flight: list[tuple[int, Client, HeartbeatReply]] = []

@@ -26,7 +26,7 @@ from duolog.coordinator.messages import (
     SyncReply,
     SyncRequest,
 )
-from unit.coordinator.consumer_groups.desk import PaperTopics
+from unit.coordinator.consumer_groups.harness import FakeTopics
 
 GROUP = "g"
 PARTITIONS = 5
@@ -60,7 +60,7 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)  # noqa: S311  A seed that can be run again.
-        self.topics = PaperTopics(t=PARTITIONS)
+        self.topics = FakeTopics(t=PARTITIONS)
         self.now = Moment(1_385_000_000_000, 0)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.in_flight: list[Outcome] = []

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.ksql.random_runs import application, run_in_parts, run_one_by_one, report
+from conformance.ksql.random_runs import application, report, run_in_parts, run_one_by_one
 
 pytestmark = pytest.mark.spark
 

@@ -42,7 +42,7 @@ class FakeTransactions:
 
 
 class Transactional:
-    """A harness with a topic and a coordinator of paper; producer 7 has the id t7."""
+    """A harness with a topic and a fake coordinator; producer 7 has the id t7."""
 
     def __init__(self, harness: Any, topic: str = "orders", partitions: int = 1) -> None:
         self.harness = harness

@@ -5,14 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from duolog.coordinator.settings import GroupSettings
-from unit.coordinator.desk import Desk
+from unit.coordinator.harness import CoordinatorHarness
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def harness() -> CoordinatorHarness:
+    return CoordinatorHarness()
 
 
 @pytest.fixture
-def make_desk() -> Callable[[GroupSettings], Desk]:
-    return Desk
+def make_harness() -> Callable[[GroupSettings], CoordinatorHarness]:
+    return CoordinatorHarness

@@ -16,11 +16,11 @@ from duolog.coordinator.errors import (
 )
 from duolog.coordinator.messages import LeavingMember, MemberProtocol
 from duolog.coordinator.settings import GroupSettings
-from unit.coordinator.desk import Desk
+from unit.coordinator.harness import CoordinatorHarness
 
 
-def test_the_first_member_leads_the_first_generation_at_once(desk: Desk) -> None:
-    reply = desk.join("a")
+def test_the_first_member_leads_the_first_generation_at_once(harness: CoordinatorHarness) -> None:
+    reply = harness.join("a")
 
     assert reply.error_code == 0
     assert reply.generation == 1
@@ -29,9 +29,9 @@ def test_the_first_member_leads_the_first_generation_at_once(desk: Desk) -> None
     assert [member.metadata for member in reply.members] == [b"meta"]
 
 
-def test_a_new_dynamic_member_is_told_its_id_before_it_joins(desk: Desk) -> None:
-    told = desk.join("a", member_id_required=True)
-    joined = desk.join("a", told.member_id, member_id_required=True)
+def test_a_new_dynamic_member_is_told_its_id_before_it_joins(harness: CoordinatorHarness) -> None:
+    told = harness.join("a", member_id_required=True)
+    joined = harness.join("a", told.member_id, member_id_required=True)
 
     assert told.error_code == MEMBER_ID_REQUIRED
     assert told.member_id.startswith("c-")
@@ -39,32 +39,32 @@ def test_a_new_dynamic_member_is_told_its_id_before_it_joins(desk: Desk) -> None
     assert joined.member_id == told.member_id
 
 
-def test_an_id_that_was_told_and_never_used_is_forgotten(desk: Desk) -> None:
-    told = desk.join("a", member_id_required=True)
+def test_an_id_that_was_told_and_never_used_is_forgotten(harness: CoordinatorHarness) -> None:
+    told = harness.join("a", member_id_required=True)
 
-    desk.tick(10_000)
+    harness.tick(10_000)
 
-    assert desk.state() == "Dead"
+    assert harness.state() == "Dead"
     with pytest.raises(UnknownMemberId):
-        desk.join("a", told.member_id)
+        harness.join("a", told.member_id)
 
 
-def test_a_rebalance_waits_for_an_id_that_was_told(desk: Desk) -> None:
-    first = desk.stable()
-    told = desk.join("b", member_id_required=True)
+def test_a_rebalance_waits_for_an_id_that_was_told(harness: CoordinatorHarness) -> None:
+    first = harness.stable()
+    told = harness.join("b", member_id_required=True)
 
-    assert desk.join("a", first.member_id) is None  # The leader joins again: a rebalance.
-    joined = desk.join("b", told.member_id)
+    assert harness.join("a", first.member_id) is None  # The leader joins again: a rebalance.
+    joined = harness.join("b", told.member_id)
 
     assert joined.generation == 2
-    assert len(desk.inbox["a"].members) == 2
+    assert len(harness.inbox["a"].members) == 2
 
 
-def test_only_the_leader_is_told_the_members(desk: Desk) -> None:
-    first = desk.join("a")
-    assert desk.join("b") is None
-    leader = desk.join("a", first.member_id)
-    follower = desk.inbox["b"]
+def test_only_the_leader_is_told_the_members(harness: CoordinatorHarness) -> None:
+    first = harness.join("a")
+    assert harness.join("b") is None
+    leader = harness.join("a", first.member_id)
+    follower = harness.inbox["b"]
 
     assert leader.generation == follower.generation == 2
     assert leader.leader_id == follower.leader_id == first.member_id
@@ -72,14 +72,16 @@ def test_only_the_leader_is_told_the_members(desk: Desk) -> None:
     assert follower.members == ()
 
 
-def test_the_protocol_with_most_votes_among_the_common_ones_is_selected(desk: Desk) -> None:
+def test_the_protocol_with_most_votes_among_the_common_ones_is_selected(
+    harness: CoordinatorHarness,
+) -> None:
     def offers(*names: str) -> tuple[MemberProtocol, ...]:
         return tuple(MemberProtocol(name, name.encode()) for name in names)
 
-    first = desk.join("a", protocols=offers("range", "sticky", "own"))
-    desk.join("b", protocols=offers("sticky", "range"))
-    desk.join("c", protocols=offers("sticky", "range"))
-    reply = desk.join("a", first.member_id, protocols=offers("range", "sticky", "own"))
+    first = harness.join("a", protocols=offers("range", "sticky", "own"))
+    harness.join("b", protocols=offers("sticky", "range"))
+    harness.join("c", protocols=offers("sticky", "range"))
+    reply = harness.join("a", first.member_id, protocols=offers("range", "sticky", "own"))
 
     assert reply.protocol_name == "sticky"
     assert {member.metadata for member in reply.members} == {b"sticky"}
@@ -93,31 +95,35 @@ def test_the_protocol_with_most_votes_among_the_common_ones_is_selected(desk: De
         {"protocols": ()},
     ],
 )
-def test_a_member_without_a_common_protocol_is_refused(desk: Desk, changes: dict[str, Any]) -> None:
-    desk.stable()
+def test_a_member_without_a_common_protocol_is_refused(
+    harness: CoordinatorHarness, changes: dict[str, Any]
+) -> None:
+    harness.stable()
 
     with pytest.raises(InconsistentGroupProtocol):
-        desk.join("b", **changes)
+        harness.join("b", **changes)
 
 
-def test_a_first_member_without_protocols_is_refused_and_leaves_no_group(desk: Desk) -> None:
+def test_a_first_member_without_protocols_is_refused_and_leaves_no_group(
+    harness: CoordinatorHarness,
+) -> None:
     with pytest.raises(InconsistentGroupProtocol):
-        desk.join("a", protocols=())
+        harness.join("a", protocols=())
 
-    assert list(desk.coordinator.list_groups()) == []
+    assert list(harness.coordinator.list_groups()) == []
 
 
 @pytest.mark.parametrize("session_timeout_ms", [5_999, 30 * 60_000 + 1])
 def test_a_session_timeout_outside_of_the_range_is_refused(
-    desk: Desk, session_timeout_ms: int
+    harness: CoordinatorHarness, session_timeout_ms: int
 ) -> None:
     with pytest.raises(InvalidSessionTimeout):
-        desk.join("a", session_timeout_ms=session_timeout_ms)
+        harness.join("a", session_timeout_ms=session_timeout_ms)
 
 
-def test_an_empty_group_id_is_refused(desk: Desk) -> None:
+def test_an_empty_group_id_is_refused(harness: CoordinatorHarness) -> None:
     with pytest.raises(InvalidGroupId):
-        desk.join("a", group_id="")
+        harness.join("a", group_id="")
 
 
 @pytest.mark.parametrize(
@@ -129,224 +135,242 @@ def test_an_empty_group_id_is_refused(desk: Desk) -> None:
         {"protocols": (MemberProtocol("x" * 2**15, b""),)},
     ],
 )
-def test_texts_that_no_record_can_hold_are_refused(desk: Desk, changes: dict[str, Any]) -> None:
+def test_texts_that_no_record_can_hold_are_refused(
+    harness: CoordinatorHarness, changes: dict[str, Any]
+) -> None:
     with pytest.raises(InvalidRequest):
-        desk.join("a", **changes)
+        harness.join("a", **changes)
 
 
-def test_a_group_id_that_no_record_can_hold_is_refused(desk: Desk) -> None:
+def test_a_group_id_that_no_record_can_hold_is_refused(harness: CoordinatorHarness) -> None:
     with pytest.raises(InvalidGroupId):
-        desk.join("a", group_id="x" * 2**15)
+        harness.join("a", group_id="x" * 2**15)
     with pytest.raises(InvalidGroupId):
-        desk.commit(group_id="x" * 2**15)
+        harness.commit(group_id="x" * 2**15)
 
 
-def test_a_protocol_that_is_named_twice_counts_once(desk: Desk) -> None:
-    first = desk.join("a", protocols=(MemberProtocol("x", b""), MemberProtocol("y", b"")))
+def test_a_protocol_that_is_named_twice_counts_once(harness: CoordinatorHarness) -> None:
+    first = harness.join("a", protocols=(MemberProtocol("x", b""), MemberProtocol("y", b"")))
     twice = (MemberProtocol("x", b""), MemberProtocol("x", b""))
-    desk.join("b", protocols=(MemberProtocol("y", b""), *twice))
-    reply = desk.join("a", first.member_id, protocols=(MemberProtocol("y", b""),))
+    harness.join("b", protocols=(MemberProtocol("y", b""), *twice))
+    reply = harness.join("a", first.member_id, protocols=(MemberProtocol("y", b""),))
 
     assert reply.protocol_name == "y"
 
 
-def test_an_unknown_member_id_is_refused(desk: Desk) -> None:
+def test_an_unknown_member_id_is_refused(harness: CoordinatorHarness) -> None:
     with pytest.raises(UnknownMemberId):
-        desk.join("a", "nobody")
-    desk.stable()
+        harness.join("a", "nobody")
+    harness.stable()
     with pytest.raises(UnknownMemberId):
-        desk.join("a", "nobody")
+        harness.join("a", "nobody")
 
 
-def test_a_full_group_takes_no_new_member(make_desk: Callable[..., Desk]) -> None:
-    desk = make_desk(GroupSettings(members_max=1))
-    first = desk.stable()
+def test_a_full_group_takes_no_new_member(make_harness: Callable[..., CoordinatorHarness]) -> None:
+    harness = make_harness(GroupSettings(members_max=1))
+    first = harness.stable()
 
-    assert desk.join("b").error_code == GROUP_MAX_SIZE_REACHED
-    assert desk.join("a", first.member_id).generation == 2
+    assert harness.join("b").error_code == GROUP_MAX_SIZE_REACHED
+    assert harness.join("a", first.member_id).generation == 2
 
 
 def test_the_last_to_rejoin_a_group_that_is_too_large_is_left_out_at_once(
-    make_desk: Callable[..., Desk],
+    make_harness: Callable[..., CoordinatorHarness],
 ) -> None:
-    desk = make_desk(GroupSettings(members_max=2))
-    a, b, _ = desk.stable_pair()
-    desk.settings = GroupSettings(members_max=1)
-    desk.restart()
+    harness = make_harness(GroupSettings(members_max=2))
+    a, b, _ = harness.stable_pair()
+    harness.settings = GroupSettings(members_max=1)
+    harness.restart()
 
-    assert desk.join("a", a) is None
-    assert desk.join("b", b).error_code == GROUP_MAX_SIZE_REACHED
+    assert harness.join("a", a) is None
+    assert harness.join("b", b).error_code == GROUP_MAX_SIZE_REACHED
 
-    assert [member.member_id for member in desk.inbox["a"].members] == [a]
+    assert [member.member_id for member in harness.inbox["a"].members] == [a]
 
 
-def test_a_follower_that_joins_unchanged_gets_the_current_generation_again(desk: Desk) -> None:
-    _, b, generation = desk.stable_pair()
+def test_a_follower_that_joins_unchanged_gets_the_current_generation_again(
+    harness: CoordinatorHarness,
+) -> None:
+    _, b, generation = harness.stable_pair()
 
-    reply = desk.join("b", b)
+    reply = harness.join("b", b)
 
     assert (reply.generation, reply.members) == (generation, ())
-    assert desk.state() == "Stable"
+    assert harness.state() == "Stable"
 
 
-def test_a_follower_with_other_metadata_starts_a_rebalance(desk: Desk) -> None:
-    a, b, generation = desk.stable_pair()
+def test_a_follower_with_other_metadata_starts_a_rebalance(harness: CoordinatorHarness) -> None:
+    a, b, generation = harness.stable_pair()
 
-    assert desk.join("b", b, protocols=(MemberProtocol("range", b"owned"),)) is None
-    reply = desk.join("a", a)
+    assert harness.join("b", b, protocols=(MemberProtocol("range", b"owned"),)) is None
+    reply = harness.join("a", a)
 
     assert reply.generation == generation + 1
     assert b"owned" in {member.metadata for member in reply.members}
 
 
-def test_a_leader_that_joins_again_starts_a_rebalance(desk: Desk) -> None:
-    a, b, generation = desk.stable_pair()
+def test_a_leader_that_joins_again_starts_a_rebalance(harness: CoordinatorHarness) -> None:
+    a, b, generation = harness.stable_pair()
 
-    assert desk.join("a", a) is None
-    assert desk.join("b", b).generation == generation + 1
+    assert harness.join("a", a) is None
+    assert harness.join("b", b).generation == generation + 1
 
 
-def test_a_join_that_was_not_answered_can_be_repeated_before_the_assignment(desk: Desk) -> None:
-    first = desk.join("a")
+def test_a_join_that_was_not_answered_can_be_repeated_before_the_assignment(
+    harness: CoordinatorHarness,
+) -> None:
+    first = harness.join("a")
 
-    again = desk.join("again", first.member_id)
+    again = harness.join("again", first.member_id)
 
     assert again == first
 
 
-def test_members_that_do_not_join_within_the_rebalance_timeout_are_left_out(desk: Desk) -> None:
-    a, b, generation = desk.stable_pair()
-    desk.join("a", a)
+def test_members_that_do_not_join_within_the_rebalance_timeout_are_left_out(
+    harness: CoordinatorHarness,
+) -> None:
+    a, b, generation = harness.stable_pair()
+    harness.join("a", a)
     for _ in range(10):
-        desk.advance(6_000)
+        harness.advance(6_000)
         with pytest.raises(Exception, match="rebalancing"):
-            desk.heartbeat(b, generation)
+            harness.heartbeat(b, generation)
 
-    desk.tick(0)
+    harness.tick(0)
 
-    assert desk.inbox["a"].generation == generation + 1
-    assert [member.member_id for member in desk.inbox["a"].members] == [a]
+    assert harness.inbox["a"].generation == generation + 1
+    assert [member.member_id for member in harness.inbox["a"].members] == [a]
 
 
 def test_a_delayed_first_rebalance_takes_all_who_come_in_time(
-    make_desk: Callable[..., Desk],
+    make_harness: Callable[..., CoordinatorHarness],
 ) -> None:
-    desk = make_desk(GroupSettings(initial_rebalance_delay_ms=3_000))
-    assert desk.join("a") is None
-    desk.advance(2_000)
-    assert desk.join("b") is None
+    harness = make_harness(GroupSettings(initial_rebalance_delay_ms=3_000))
+    assert harness.join("a") is None
+    harness.advance(2_000)
+    assert harness.join("b") is None
 
-    desk.tick(1_000)  # A member was added: the delay is extended.
-    assert "a" not in desk.inbox
-    desk.tick(3_000)
+    harness.tick(1_000)  # A member was added: the delay is extended.
+    assert "a" not in harness.inbox
+    harness.tick(3_000)
 
-    assert desk.inbox["a"].generation == desk.inbox["b"].generation == 1
-    assert len(desk.inbox["a"].members) == 2
+    assert harness.inbox["a"].generation == harness.inbox["b"].generation == 1
+    assert len(harness.inbox["a"].members) == 2
 
 
 def test_a_delayed_first_rebalance_ends_with_the_rebalance_timeout(
-    make_desk: Callable[..., Desk],
+    make_harness: Callable[..., CoordinatorHarness],
 ) -> None:
-    desk = make_desk(GroupSettings(initial_rebalance_delay_ms=3_000))
-    desk.join("m0", rebalance_timeout_ms=6_000)
+    harness = make_harness(GroupSettings(initial_rebalance_delay_ms=3_000))
+    harness.join("m0", rebalance_timeout_ms=6_000)
     for number in range(1, 7):
-        desk.tick(1_000)
-        desk.join(f"m{number}", rebalance_timeout_ms=6_000)
+        harness.tick(1_000)
+        harness.join(f"m{number}", rebalance_timeout_ms=6_000)
 
-    assert desk.inbox["m0"].generation == 1
+    assert harness.inbox["m0"].generation == 1
 
 
 def test_a_static_member_that_comes_back_keeps_its_assignment_without_a_rebalance(
-    desk: Desk,
+    harness: CoordinatorHarness,
 ) -> None:
-    first = desk.stable(instance_id="i")
+    first = harness.stable(instance_id="i")
 
-    back = desk.join("back", instance_id="i")
-    synced = desk.sync("back", back.member_id, back.generation)
+    back = harness.join("back", instance_id="i")
+    synced = harness.sync("back", back.member_id, back.generation)
 
     assert back.member_id != first.member_id
     assert back.generation == first.generation
     assert synced.assignment == b"all"
-    assert desk.state() == "Stable"
+    assert harness.state() == "Stable"
 
 
-def test_a_static_leader_that_comes_back_takes_itself_for_a_follower(desk: Desk) -> None:
-    first = desk.stable(instance_id="i")
+def test_a_static_leader_that_comes_back_takes_itself_for_a_follower(
+    harness: CoordinatorHarness,
+) -> None:
+    first = harness.stable(instance_id="i")
 
-    back = desk.join("back", instance_id="i")
+    back = harness.join("back", instance_id="i")
 
     assert back.leader_id == first.member_id
     assert back.members == ()
     assert not back.skip_assignment
 
 
-def test_a_static_leader_that_knows_how_to_skip_the_assignment_is_told_to(desk: Desk) -> None:
-    desk.stable(instance_id="i")
+def test_a_static_leader_that_knows_how_to_skip_the_assignment_is_told_to(
+    harness: CoordinatorHarness,
+) -> None:
+    harness.stable(instance_id="i")
 
-    back = desk.join("back", instance_id="i", skip_assignment_known=True)
+    back = harness.join("back", instance_id="i", skip_assignment_known=True)
 
     assert back.leader_id == back.member_id
     assert back.skip_assignment
     assert len(back.members) == 1
 
 
-def test_a_static_member_is_let_back_in_only_when_its_new_id_is_durable(desk: Desk) -> None:
-    desk.stable(instance_id="i")
-    desk.durable = False
+def test_a_static_member_is_let_back_in_only_when_its_new_id_is_durable(
+    harness: CoordinatorHarness,
+) -> None:
+    harness.stable(instance_id="i")
+    harness.durable = False
 
-    assert desk.join("back", instance_id="i") is None
-    desk.flush()
+    assert harness.join("back", instance_id="i") is None
+    harness.flush()
 
-    assert desk.inbox["back"].error_code == 0
+    assert harness.inbox["back"].error_code == 0
 
 
-def test_a_static_member_fences_the_one_before_it(desk: Desk) -> None:
-    first = desk.stable(instance_id="i")
-    desk.join("back", instance_id="i")
+def test_a_static_member_fences_the_one_before_it(harness: CoordinatorHarness) -> None:
+    first = harness.stable(instance_id="i")
+    harness.join("back", instance_id="i")
 
     with pytest.raises(FencedInstanceId):
-        desk.heartbeat(first.member_id, first.generation, "i")
+        harness.heartbeat(first.member_id, first.generation, "i")
     with pytest.raises(UnknownMemberId):
-        desk.heartbeat(first.member_id, first.generation)
+        harness.heartbeat(first.member_id, first.generation)
 
 
-def test_a_static_member_that_waits_is_fenced_by_its_successor(desk: Desk) -> None:
-    desk.stable()
-    desk.join("old", instance_id="i")
+def test_a_static_member_that_waits_is_fenced_by_its_successor(harness: CoordinatorHarness) -> None:
+    harness.stable()
+    harness.join("old", instance_id="i")
 
-    desk.join("new", instance_id="i")
+    harness.join("new", instance_id="i")
 
-    assert desk.inbox["old"].error_code == FENCED_INSTANCE_ID
+    assert harness.inbox["old"].error_code == FENCED_INSTANCE_ID
 
 
-def test_a_static_member_with_other_protocols_starts_a_rebalance(desk: Desk) -> None:
-    first = desk.stable(
+def test_a_static_member_with_other_protocols_starts_a_rebalance(
+    harness: CoordinatorHarness,
+) -> None:
+    first = harness.stable(
         instance_id="i", protocols=(MemberProtocol("range", b""), MemberProtocol("sticky", b""))
     )
 
-    back = desk.join("back", instance_id="i", protocols=(MemberProtocol("sticky", b""),))
+    back = harness.join("back", instance_id="i", protocols=(MemberProtocol("sticky", b""),))
 
     assert back.generation == first.generation + 1
     assert back.protocol_name == "sticky"
 
 
 def test_a_static_member_that_comes_back_before_the_assignment_starts_a_rebalance(
-    desk: Desk,
+    harness: CoordinatorHarness,
 ) -> None:
-    first = desk.join("a", instance_id="i")
+    first = harness.join("a", instance_id="i")
 
-    back = desk.join("back", instance_id="i")
+    back = harness.join("back", instance_id="i")
 
     assert back.generation == first.generation + 1
 
 
-def test_a_static_member_is_kept_through_a_rebalance_that_it_misses(desk: Desk) -> None:
-    first = desk.stable(instance_id="i")
-    assert desk.join("b") is None
-    desk.advance(5_000)
+def test_a_static_member_is_kept_through_a_rebalance_that_it_misses(
+    harness: CoordinatorHarness,
+) -> None:
+    first = harness.stable(instance_id="i")
+    assert harness.join("b") is None
+    harness.advance(5_000)
     with pytest.raises(Exception, match="rebalancing"):
-        desk.heartbeat(first.member_id, first.generation, "i")
+        harness.heartbeat(first.member_id, first.generation, "i")
 
-    desk.leave(LeavingMember(first.member_id))
+    harness.leave(LeavingMember(first.member_id))
 
-    assert [m.member_id for m in desk.inbox["b"].members] == [desk.inbox["b"].member_id]
+    assert [m.member_id for m in harness.inbox["b"].members] == [harness.inbox["b"].member_id]

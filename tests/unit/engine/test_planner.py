@@ -1,4 +1,4 @@
-"""Plans as an engine would run them, from topics that are played: no broker, no JVM."""
+"""Plans as an engine would run them, from fake topics: no broker, no JVM."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast

@@ -24,7 +24,7 @@ def plan() -> Any:
     return topology.build()
 
 
-class PlayedHolder:
+class FakeLockHolder:
     """The JVM's side of a claim."""
 
     def __init__(self) -> None:
@@ -43,12 +43,12 @@ class PlayedHolder:
         self.owned.discard(directory)
 
 
-class Played:
+class Environment:
     """An engine's environment; one part of it may fail."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
         self.directory = directory
-        self.holder = PlayedHolder()
+        self.holder = FakeLockHolder()
         self.session = MagicMock(holder=self.holder, java_pid=1, has_ended=False)
         self.open_session = MagicMock(return_value=self.session)
         self.make_ready = MagicMock(return_value=MagicMock())
@@ -70,8 +70,8 @@ class Played:
 
 
 @pytest.fixture
-def played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Played]:
-    one = Played(monkeypatch, tmp_path)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Environment]:
+    one = Environment(monkeypatch, tmp_path)
     yield one
     one.query.has_ended = True
     query_registry.forget_ended()
@@ -79,34 +79,34 @@ def played(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Played]:
     owner.give_back(tmp_path / NAME)
 
 
-def no_jvm(played: Played) -> Any:
-    played.open_session.side_effect = QueryFailed("the JVM did not start")
-    return played.open_session
+def no_jvm(environment: Environment) -> Any:
+    environment.open_session.side_effect = QueryFailed("the JVM did not start")
+    return environment.open_session
 
 
-def given_up(played: Played) -> Any:
-    played.open_session.side_effect = KeyboardInterrupt
-    return played.open_session
+def given_up(environment: Environment) -> Any:
+    environment.open_session.side_effect = KeyboardInterrupt
+    return environment.open_session
 
 
-def not_ready(played: Played) -> Any:
-    played.make_ready.side_effect = BrokerUnreachable("no broker answers")
-    return played.make_ready
+def not_ready(environment: Environment) -> Any:
+    environment.make_ready.side_effect = BrokerUnreachable("no broker answers")
+    return environment.make_ready
 
 
-def no_watch(played: Played) -> Any:
-    played.watch.side_effect = BrokerUnreachable("no broker answers")
-    return played.watch
+def no_watch(environment: Environment) -> Any:
+    environment.watch.side_effect = BrokerUnreachable("no broker answers")
+    return environment.watch
 
 
-def refused_by_spark(played: Played) -> Any:
-    played.query.start.side_effect = QueryFailed("Spark refuses the query")
-    return played.query.start
+def refused_by_spark(environment: Environment) -> Any:
+    environment.query.start.side_effect = QueryFailed("Spark refuses the query")
+    return environment.query.start
 
 
-def interrupted(played: Played) -> Any:
-    played.query.start.side_effect = KeyboardInterrupt
-    return played.query.start
+def interrupted(environment: Environment) -> Any:
+    environment.query.start.side_effect = KeyboardInterrupt
+    return environment.query.start
 
 
 FAILURES = [no_jvm, given_up, not_ready, no_watch, refused_by_spark, interrupted]
@@ -115,69 +115,71 @@ FAILURES = [no_jvm, given_up, not_ready, no_watch, refused_by_spark, interrupted
 @pytest.mark.parametrize("fails", FAILURES)
 @pytest.mark.parametrize("by", ["the same engine", "another engine"])
 def test_a_second_start_works_whatever_the_first_has_failed_of(
-    played: Played, fails: Any, by: str
+    environment: Environment, fails: Any, by: str
 ) -> None:
-    first = played.engine()
-    part = fails(played)
+    first = environment.engine()
+    part = fails(environment)
     with pytest.raises((QueryFailed, BrokerUnreachable, KeyboardInterrupt)):
         first.start(plan(), NAME, "real-time")
     part.side_effect = None
 
-    second = first if by == "the same engine" else played.engine()
+    second = first if by == "the same engine" else environment.engine()
     query = second.start(plan(), NAME, "real-time")
 
-    assert query is played.query
-    assert played.holder.owned == {str(played.directory / NAME)}
+    assert query is environment.query
+    assert environment.holder.owned == {str(environment.directory / NAME)}
 
 
 @pytest.mark.parametrize("fails", FAILURES)
 def test_a_start_that_failed_holds_neither_the_checkpoint_nor_slots(
-    played: Played, fails: Any
+    environment: Environment, fails: Any
 ) -> None:
-    fails(played)
+    fails(environment)
 
     with pytest.raises((QueryFailed, BrokerUnreachable, KeyboardInterrupt)):
-        played.engine().start(plan(), NAME, "real-time")
+        environment.engine().start(plan(), NAME, "real-time")
 
-    assert played.directory / NAME not in owner._locked_here  # noqa: SLF001 - other processes see no less
-    assert played.holder.owned == set()
-    slots.hold_slots(played.directory / "other", "other", 4, 6)
-    slots.release_slots(played.directory / "other")
+    assert environment.directory / NAME not in owner._locked_here  # noqa: SLF001 - other processes see no less
+    assert environment.holder.owned == set()
+    slots.hold_slots(environment.directory / "other", "other", 4, 6)
+    slots.release_slots(environment.directory / "other")
 
 
-def test_a_claim_that_failed_is_made_again(played: Played) -> None:
-    played.holder.refuses = True
+def test_a_claim_that_failed_is_made_again(environment: Environment) -> None:
+    environment.holder.refuses = True
     with pytest.raises(ConnectionRefusedError):
-        played.engine().start(plan(), NAME)
-    played.holder.refuses = False
+        environment.engine().start(plan(), NAME)
+    environment.holder.refuses = False
 
-    assert played.engine().start(plan(), NAME) is played.query
+    assert environment.engine().start(plan(), NAME) is environment.query
 
 
-def test_an_engine_that_closes_does_not_give_back_what_another_one_runs(played: Played) -> None:
-    abandoned = played.engine()
+def test_an_engine_that_closes_does_not_give_back_what_another_one_runs(
+    environment: Environment,
+) -> None:
+    abandoned = environment.engine()
     abandoned.reserve(NAME)
-    played.engine().start(plan(), NAME)
+    environment.engine().start(plan(), NAME)
 
     abandoned.close()
 
-    assert played.directory / NAME in owner._locked_here  # noqa: SLF001 - as above
+    assert environment.directory / NAME in owner._locked_here  # noqa: SLF001 - as above
 
 
-def test_what_was_reserved_before_a_start_failed_stays_reserved(played: Played) -> None:
-    reserving = played.engine()
+def test_what_was_reserved_before_a_start_failed_stays_reserved(environment: Environment) -> None:
+    reserving = environment.engine()
     reserving.reserve(NAME)
-    no_jvm(played)
+    no_jvm(environment)
     with pytest.raises(QueryFailed):
         reserving.start(plan(), NAME)
 
-    assert played.directory / NAME in owner._locked_here  # noqa: SLF001 - as above
+    assert environment.directory / NAME in owner._locked_here  # noqa: SLF001 - as above
     reserving.close()
-    assert played.directory / NAME not in owner._locked_here  # noqa: SLF001
+    assert environment.directory / NAME not in owner._locked_here  # noqa: SLF001
 
 
-def test_a_second_start_of_a_running_application_is_refused(played: Played) -> None:
-    played.engine().start(plan(), NAME)
+def test_a_second_start_of_a_running_application_is_refused(environment: Environment) -> None:
+    environment.engine().start(plan(), NAME)
 
     with pytest.raises(CheckpointInUse, match="is already running"):
-        played.engine().start(plan(), NAME)
+        environment.engine().start(plan(), NAME)

@@ -16,7 +16,7 @@ from duolog.testing.disk import CrashDisk
 SECONDS_MAX: Final = 60
 
 
-class Desk:
+class Harness:
     """A disk, a topic of sixteen partitions and a group commit."""
 
     def __init__(self, *, threaded: bool = False, **settings: Value) -> None:
@@ -41,98 +41,98 @@ class Desk:
 
 
 def test_a_ticket_completes_only_when_its_bytes_would_survive() -> None:
-    desk = Desk()
-    logs = desk.write(2)
+    harness = Harness()
+    logs = harness.write(2)
 
-    ticket = desk.commit.request(logs)
-    before = desk.commit.completed_ticket
-    desk.commit.run_pending()
+    ticket = harness.commit.request(logs)
+    before = harness.commit.completed_ticket
+    harness.commit.run_pending()
 
-    assert before < ticket <= desk.commit.completed_ticket
-    assert desk.woken.is_set()
+    assert before < ticket <= harness.commit.completed_ticket
+    assert harness.woken.is_set()
     for seed in range(10):
-        again = LogManager(desk.disk.crash(seed), "/data", FakeClock(), {})
+        again = LogManager(harness.disk.crash(seed), "/data", FakeClock(), {})
         assert [again.log("t", p).log_end_offset for p in range(2)] == [1, 1]
 
 
 def test_requests_that_wait_share_one_sync() -> None:
-    desk = Desk()
-    desk.commit.request(desk.write(1))
-    desk.commit.run_pending()
-    seen = desk.changes()
+    harness = Harness()
+    harness.commit.request(harness.write(1))
+    harness.commit.run_pending()
+    seen = harness.changes()
 
-    tickets = [desk.commit.request(desk.write(1)) for _ in range(5)]
-    desk.commit.run_pending()
+    tickets = [harness.commit.request(harness.write(1)) for _ in range(5)]
+    harness.commit.run_pending()
 
-    assert desk.commit.completed_ticket == tickets[-1]
+    assert harness.commit.completed_ticket == tickets[-1]
     assert seen.count("sync") == 1
 
 
 def test_few_dirty_partitions_are_synced_one_by_one_and_many_through_the_journal() -> None:
-    desk = Desk()
-    desk.commit.request(desk.write(16))
-    desk.commit.run_pending()
-    desk.manager.group_commit("fsync", lambda: None, threaded=False).close()
-    seen = desk.changes()
+    harness = Harness()
+    harness.commit.request(harness.write(16))
+    harness.commit.run_pending()
+    harness.manager.group_commit("fsync", lambda: None, threaded=False).close()
+    seen = harness.changes()
 
-    desk.commit.request(desk.write(7))
-    desk.commit.run_pending()
+    harness.commit.request(harness.write(7))
+    harness.commit.run_pending()
     few = seen.count("sync")
     seen.clear()
-    desk.commit.request(desk.write(16))
-    desk.commit.run_pending()
+    harness.commit.request(harness.write(16))
+    harness.commit.run_pending()
 
     assert few == 7
     assert seen.count("sync") == 1
-    assert desk.disk.list("/data/journal")
+    assert harness.disk.list("/data/journal")
 
 
 def test_large_writes_are_not_written_twice() -> None:
-    desk = Desk()
-    logs = [desk.manager.log("t", partition) for partition in range(16)]
+    harness = Harness()
+    logs = [harness.manager.log("t", partition) for partition in range(16)]
     for log in logs:
         log.append(memoryview(encode_batch([Record(0, 1, b"k", bytes(70_000))])))
         log.write_staged()
 
-    desk.commit.request(logs)
-    desk.commit.run_pending()
+    harness.commit.request(logs)
+    harness.commit.run_pending()
 
-    assert desk.disk.list("/data/journal") == []
+    assert harness.disk.list("/data/journal") == []
 
 
 def test_an_idle_group_commit_and_a_closed_one_leave_no_journal() -> None:
-    desk = Desk()
-    desk.commit.request(desk.write(16))
-    desk.commit.run_pending()
-    assert desk.disk.list("/data/journal")
+    harness = Harness()
+    harness.commit.request(harness.write(16))
+    harness.commit.run_pending()
+    assert harness.disk.list("/data/journal")
 
-    desk.commit.run_pending()
+    harness.commit.run_pending()
 
-    assert desk.disk.list("/data/journal") == []
-    desk.commit.request(desk.write(16))
-    desk.commit.close()
-    assert desk.disk.list("/data/journal") == []
+    assert harness.disk.list("/data/journal") == []
+    harness.commit.request(harness.write(16))
+    harness.commit.close()
+    assert harness.disk.list("/data/journal") == []
 
 
 def test_the_journal_alone_brings_the_segments_back() -> None:
-    desk = Desk()
-    desk.commit.request(desk.write(16))
-    desk.commit.run_pending()
+    harness = Harness()
+    harness.commit.request(harness.write(16))
+    harness.commit.run_pending()
 
     ends = set()
     for seed in range(20):
-        again = LogManager(desk.disk.crash(seed), "/data", FakeClock(), {})
+        again = LogManager(harness.disk.crash(seed), "/data", FakeClock(), {})
         ends |= {again.log("t", partition).log_end_offset for partition in range(16)}
 
     assert ends == {1}
 
 
 def test_a_journal_that_is_cut_off_gives_its_whole_frames() -> None:
-    desk = Desk()
-    desk.commit.request(desk.write(16))
-    desk.commit.run_pending()
-    (name,) = desk.disk.list("/data/journal")
-    content = read_file(desk.disk, f"/data/journal/{name}") or b""
+    harness = Harness()
+    harness.commit.request(harness.write(16))
+    harness.commit.run_pending()
+    (name,) = harness.disk.list("/data/journal")
+    content = read_file(harness.disk, f"/data/journal/{name}") or b""
 
     whole = list(whole_frames(content))
     counts = [len(list(whole_frames(content[:end]))) for end in range(len(content))]
@@ -144,83 +144,83 @@ def test_a_journal_that_is_cut_off_gives_its_whole_frames() -> None:
 
 @pytest.mark.parametrize("partitions", [1, 16])
 def test_a_failed_sync_completes_no_ticket_ever_again(partitions: int) -> None:
-    desk = Desk()
-    logs = desk.write(partitions)
-    desk.disk.fail("sync", OSError(errno.EIO, "I/O error"))
-    desk.commit.request(logs)
+    harness = Harness()
+    logs = harness.write(partitions)
+    harness.disk.fail("sync", OSError(errno.EIO, "I/O error"))
+    harness.commit.request(logs)
 
-    desk.commit.run_pending()
-    desk.disk.heal()
+    harness.commit.run_pending()
+    harness.disk.heal()
 
-    assert desk.commit.completed_ticket == 0
-    assert desk.woken.is_set()
-    assert desk.commit.failed is not None
-    assert desk.commit.failed.code == 56
+    assert harness.commit.completed_ticket == 0
+    assert harness.woken.is_set()
+    assert harness.commit.failed is not None
+    assert harness.commit.failed.code == 56
     with pytest.raises(LogDirOffline):
-        desk.commit.request(logs)
+        harness.commit.request(logs)
     with pytest.raises(LogDirOffline):
-        desk.manager.close()
-    assert not desk.disk.exists("/data/clean-shutdown")
+        harness.manager.close()
+    assert not harness.disk.exists("/data/clean-shutdown")
 
 
 def test_durability_of_the_system_completes_at_once_and_syncs_nothing() -> None:
-    desk = Desk()
-    commit = desk.manager.group_commit("os", desk.woken.set, threaded=False)
-    logs = desk.write(3)
-    seen = desk.changes()
+    harness = Harness()
+    commit = harness.manager.group_commit("os", harness.woken.set, threaded=False)
+    logs = harness.write(3)
+    seen = harness.changes()
 
     ticket = commit.request(logs)
     commit.run_pending()
 
     assert commit.completed_ticket == ticket
     assert "sync" not in seen
-    assert not desk.woken.is_set()
+    assert not harness.woken.is_set()
 
 
 def test_a_topic_that_is_deleted_before_its_sync_harms_nobody() -> None:
-    desk = Desk(log_recovery_point_bytes=1)
-    ticket = desk.commit.request(desk.write(16))
+    harness = Harness(log_recovery_point_bytes=1)
+    ticket = harness.commit.request(harness.write(16))
 
-    desk.manager.topics.delete("t")
-    desk.commit.run_pending()
-    desk.commit.run_pending()
+    harness.manager.topics.delete("t")
+    harness.commit.run_pending()
+    harness.commit.run_pending()
 
-    assert desk.commit.failed is None
-    assert desk.commit.completed_ticket == ticket
+    assert harness.commit.failed is None
+    assert harness.commit.completed_ticket == ticket
 
 
 def test_who_waits_for_the_recovery_point_of_a_deleted_topic_is_told() -> None:
-    desk = Desk()
-    (log,) = desk.write(1)
+    harness = Harness()
+    (log,) = harness.write(1)
     told: list[bool] = []
-    assert desk.commit.save(log, lambda: told.append(True))
+    assert harness.commit.save(log, lambda: told.append(True))
 
-    desk.manager.topics.delete("t")
-    desk.commit.run_pending()
+    harness.manager.topics.delete("t")
+    harness.commit.run_pending()
 
-    assert desk.commit.failed is None
+    assert harness.commit.failed is None
     assert told == [True]
 
 
 def test_the_thread_serves_requests_and_ends_when_it_is_closed() -> None:
-    desk = Desk(threaded=True)
+    harness = Harness(threaded=True)
 
     for _ in range(20):
-        ticket = desk.commit.request(desk.write(3))
-        while desk.commit.completed_ticket < ticket:
-            assert desk.woken.wait(SECONDS_MAX)
-            desk.woken.clear()
-    desk.commit.close()
+        ticket = harness.commit.request(harness.write(3))
+        while harness.commit.completed_ticket < ticket:
+            assert harness.woken.wait(SECONDS_MAX)
+            harness.woken.clear()
+    harness.commit.close()
 
-    assert desk.commit.failed is None
+    assert harness.commit.failed is None
 
 
 def test_a_group_commit_without_a_journal_syncs_each_file() -> None:
-    desk = Desk()
-    commit = GroupCommit("fsync", desk.woken.set, threaded=False)
+    harness = Harness()
+    commit = GroupCommit("fsync", harness.woken.set, threaded=False)
 
-    ticket = commit.request(desk.write(16))
+    ticket = commit.request(harness.write(16))
     commit.run_pending()
 
     assert commit.completed_ticket == ticket
-    assert desk.disk.list("/data/journal") == []
+    assert harness.disk.list("/data/journal") == []

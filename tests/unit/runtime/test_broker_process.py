@@ -11,7 +11,7 @@ import waiting
 from duolog.runtime.broker_process import BrokerProcess
 from duolog.runtime.errors import BrokerUnavailable
 
-STAND_IN = """
+FAKE_BROKER = """
 import os, signal, sys, threading
 address = sys.argv[sys.argv.index("--listen") + 1].replace(":0", ":4567")
 def watch():
@@ -30,8 +30,8 @@ while True:
 """
 
 
-def stand_in(directory: Path, text: str = STAND_IN) -> tuple[str, ...]:
-    path = directory / "stand_in.py"
+def fake_broker(directory: Path, text: str = FAKE_BROKER) -> tuple[str, ...]:
+    path = directory / "fake_broker.py"
     path.write_text(text)
     return (sys.executable, str(path))
 
@@ -48,7 +48,7 @@ def gone(pid: int) -> bool:
 def test_a_relative_data_directory_survives_a_change_of_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = stand_in(tmp_path)
+    program = fake_broker(tmp_path)
     monkeypatch.chdir(tmp_path)
     with BrokerProcess("data", program=program) as broker:
         (tmp_path / "elsewhere").mkdir()
@@ -60,7 +60,7 @@ def test_a_relative_data_directory_survives_a_change_of_directory(
 
 
 def test_start_returns_when_the_broker_reports_its_address(tmp_path: Path) -> None:
-    program = stand_in(tmp_path)
+    program = fake_broker(tmp_path)
 
     with BrokerProcess(tmp_path / "data", settings={"a": "1"}, program=program) as broker:
         assert not gone(broker.pid)
@@ -72,7 +72,7 @@ def test_start_returns_when_the_broker_reports_its_address(tmp_path: Path) -> No
 
 
 def test_stop_lets_the_broker_shut_down_cleanly(tmp_path: Path) -> None:
-    broker = BrokerProcess(tmp_path / "data", program=stand_in(tmp_path))
+    broker = BrokerProcess(tmp_path / "data", program=fake_broker(tmp_path))
     broker.start()
 
     status = broker.stop()
@@ -82,8 +82,8 @@ def test_stop_lets_the_broker_shut_down_cleanly(tmp_path: Path) -> None:
 
 
 def test_stop_kills_a_broker_that_does_not_end(tmp_path: Path) -> None:
-    deaf = STAND_IN.replace("os._exit(0)", "pass")
-    broker = BrokerProcess(tmp_path / "data", program=stand_in(tmp_path, deaf))
+    deaf = FAKE_BROKER.replace("os._exit(0)", "pass")
+    broker = BrokerProcess(tmp_path / "data", program=fake_broker(tmp_path, deaf))
     broker.start()
 
     status = broker.stop(timeout_s=0.2)
@@ -92,7 +92,7 @@ def test_stop_kills_a_broker_that_does_not_end(tmp_path: Path) -> None:
 
 
 def test_a_killed_broker_comes_back_on_the_same_address(tmp_path: Path) -> None:
-    broker = BrokerProcess(tmp_path / "data", program=stand_in(tmp_path))
+    broker = BrokerProcess(tmp_path / "data", program=fake_broker(tmp_path))
     broker.start()
     first = broker.pid
 
@@ -107,7 +107,7 @@ def test_a_killed_broker_comes_back_on_the_same_address(tmp_path: Path) -> None:
 
 def test_a_broker_that_ends_at_once_is_an_error_with_its_last_output(tmp_path: Path) -> None:
     broken = "import sys; sys.exit('error: the log directory is locked')"
-    broker = BrokerProcess(tmp_path / "data", program=stand_in(tmp_path, broken))
+    broker = BrokerProcess(tmp_path / "data", program=fake_broker(tmp_path, broken))
 
     with pytest.raises(BrokerUnavailable, match="did not start") as caught:
         broker.start()
@@ -119,7 +119,7 @@ def test_a_broker_that_ends_at_once_is_an_error_with_its_last_output(tmp_path: P
 
 def test_a_broker_that_is_not_ready_in_time_is_ended(tmp_path: Path) -> None:
     slow = "import time; time.sleep(60)"
-    broker = BrokerProcess(tmp_path / "data", program=stand_in(tmp_path, slow))
+    broker = BrokerProcess(tmp_path / "data", program=fake_broker(tmp_path, slow))
 
     with pytest.raises(BrokerUnavailable, match="not ready in time"):
         broker.start(timeout_s=0.2)
@@ -134,7 +134,7 @@ def test_the_broker_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
         import time
         from pathlib import Path
         from duolog.runtime.broker_process import BrokerProcess
-        broker = BrokerProcess(Path({str(tmp_path / "data")!r}), program={stand_in(tmp_path)!r})
+        broker = BrokerProcess(Path({str(tmp_path / "data")!r}), program={fake_broker(tmp_path)!r})
         broker.start()
         print(broker.pid, flush=True)
         time.sleep(60)

@@ -7,21 +7,21 @@ import pytest
 
 from duolog.runtime.broker_watch import BrokerWatch, ProbeResult, look_at
 from duolog.testing import EmbeddedCluster
-from unit.runtime.played_broker import PlayedBroker, serving
+from unit.runtime.fake_broker import FakeBroker, serving
 
 
 @pytest.fixture
-def broker() -> Iterator[Callable[[], PlayedBroker]]:
+def broker() -> Iterator[Callable[[], FakeBroker]]:
     with ExitStack() as ends:
 
-        def begin() -> PlayedBroker:
+        def begin() -> FakeBroker:
             return ends.enter_context(serving())
 
         yield begin
 
 
 def test_a_broker_that_takes_connections_and_answers_nothing_is_reported(
-    broker: Callable[[], PlayedBroker],
+    broker: Callable[[], FakeBroker],
 ) -> None:
     """The kernel accepts connections for a process that was stopped."""
     one = broker()
@@ -41,7 +41,7 @@ def test_a_broker_that_takes_connections_and_answers_nothing_is_reported(
 
 
 def test_a_cluster_whose_bootstrap_broker_was_removed_answers(
-    broker: Callable[[], PlayedBroker],
+    broker: Callable[[], FakeBroker],
 ) -> None:
     """It used to be reported as unreachable, because only its bootstrap addresses were asked."""
     removed, other = broker(), broker()
@@ -60,7 +60,7 @@ def test_a_cluster_whose_bootstrap_broker_was_removed_answers(
 
 
 def test_a_cluster_that_authenticates_its_clients_answers(
-    broker: Callable[[], PlayedBroker],
+    broker: Callable[[], FakeBroker],
 ) -> None:
     one = broker()
     one.authenticates = True

@@ -23,7 +23,7 @@ from duolog.runtime.waiting import Waiting
 from unit.engine.query.metrics_samples import whole
 
 
-class PlayedQuery:
+class FakeQuery:
     """A query as `Engine.start` returns it."""
 
     def __init__(self, name: str = "counts") -> None:
@@ -40,13 +40,13 @@ class PlayedQuery:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[PlayedQuery]]:
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[FakeQuery]]:
     """The queries that were started, without a broker and a JVM."""
-    queries: list[PlayedQuery] = []
+    queries: list[FakeQuery] = []
 
-    def start(_plan: object, name: str, _mode: str, *_: object) -> PlayedQuery:
+    def start(_plan: object, name: str, _mode: str, *_: object) -> FakeQuery:
         query_registry.ensure_not_running(tmp_path / name, name)
-        queries.append(PlayedQuery(name))
+        queries.append(FakeQuery(name))
         query_registry.note_running(tmp_path / name, queries[-1])  # type: ignore[arg-type]
         return queries[-1]
 
@@ -74,9 +74,7 @@ def counts(tmp_path: Path, name: str = "counts") -> Application:
     return Application(topology, bootstrap_servers="127.0.0.1:9092", data_dir=tmp_path)
 
 
-def test_an_application_shows_its_name_and_state(
-    started: list[PlayedQuery], tmp_path: Path
-) -> None:
+def test_an_application_shows_its_name_and_state(started: list[FakeQuery], tmp_path: Path) -> None:
     application = counts(tmp_path)
     assert repr(application) == "<Application counts: not started, on 127.0.0.1:9092>"
 
@@ -90,14 +88,14 @@ def test_an_application_shows_its_name_and_state(
 
 
 def test_a_failed_query_shows_its_error() -> None:
-    query = PlayedQuery()
+    query = FakeQuery()
     query.failure = ConfigError("no such thing")
 
     assert query_repr(query) == "<RunningQuery counts: failed, no such thing>"
 
 
 def test_a_cell_that_is_run_again_replaces_its_application(
-    started: list[PlayedQuery], tmp_path: Path
+    started: list[FakeQuery], tmp_path: Path
 ) -> None:
     first = counts(tmp_path)
     first.start(replace=True)
@@ -113,7 +111,7 @@ def test_a_cell_that_is_run_again_replaces_its_application(
 
 
 def test_an_unreferenced_application_is_replaced_too(
-    started: list[PlayedQuery], tmp_path: Path
+    started: list[FakeQuery], tmp_path: Path
 ) -> None:
     counts(tmp_path).start()
 
@@ -122,7 +120,7 @@ def test_an_unreferenced_application_is_replaced_too(
     assert [query.has_ended for query in started] == [True, False]
 
 
-def test_others_are_not_replaced(started: list[PlayedQuery], tmp_path: Path) -> None:
+def test_others_are_not_replaced(started: list[FakeQuery], tmp_path: Path) -> None:
     counts(tmp_path, "totals").start()
 
     counts(tmp_path).start(replace=True)
@@ -131,7 +129,7 @@ def test_others_are_not_replaced(started: list[PlayedQuery], tmp_path: Path) -> 
 
 
 def test_a_failed_start_replaces_nothing(
-    started: list[PlayedQuery], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    started: list[FakeQuery], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts(tmp_path).start()
 
@@ -146,7 +144,7 @@ def test_a_failed_start_replaces_nothing(
 
 
 def test_the_list_has_what_runs_here_and_in_other_processes(
-    monkeypatch: pytest.MonkeyPatch, started: list[PlayedQuery], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, started: list[FakeQuery], tmp_path: Path
 ) -> None:
     here = whole()
     application = counts(tmp_path, here.application_id)

@@ -18,7 +18,7 @@ from property.cleaned_log import CONFIGS
 from property.driven_cleaner import DrivenCleaner
 
 
-class Desk:
+class CleanerHarness:
     """Two compacted logs with much to clean."""
 
     def __init__(self, poison: str = "") -> None:
@@ -67,61 +67,61 @@ def key_of_impossible_length() -> bytearray:
 def test_a_log_that_cannot_be_compacted_is_left_alone_after_two_tries_and_others_go_on(
     poison: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk = Desk(poison)
+    harness = CleanerHarness(poison)
 
-    desk.look()
+    harness.look()
 
     whole = "b" if poison == "a" else "a"
-    assert desk.log(whole).checkpoint.clean_offset > 0
-    assert [str(name) for name in desk.driven.cleaner.uncleanable] == [f"{poison}-0"]
+    assert harness.log(whole).checkpoint.clean_offset > 0
+    assert [str(name) for name in harness.driven.cleaner.uncleanable] == [f"{poison}-0"]
     errors = [row for row in caplog.records if row.levelno == logging.ERROR]
     assert [row.message for row in errors] == [
         "log is not compacted any more, until the broker starts again"
     ]
-    assert desk.commit.failed is None
-    jobs = [job.directory for job in desk.driven.jobs]
-    assert jobs.count(desk.log(poison).directory) == 2
+    assert harness.commit.failed is None
+    jobs = [job.directory for job in harness.driven.jobs]
+    assert jobs.count(harness.log(poison).directory) == 2
 
 
 def test_a_log_whose_compaction_ends_the_process_is_left_alone_too() -> None:
-    desk = Desk()
-    run = desk.driven.cleaner._process.run  # noqa: SLF001
+    harness = CleanerHarness()
+    run = harness.driven.cleaner._process.run  # noqa: SLF001
 
     def dying(job: Any) -> None:
         run(job)
-        if job.directory == desk.log("a").directory:
-            desk.driven.steps.clear()
-            desk.driven.cleaner._on_death()  # noqa: SLF001
+        if job.directory == harness.log("a").directory:
+            harness.driven.steps.clear()
+            harness.driven.cleaner._on_death()  # noqa: SLF001
 
-    desk.driven.cleaner._process.run = dying  # type: ignore[method-assign]  # noqa: SLF001
+    harness.driven.cleaner._process.run = dying  # type: ignore[method-assign]  # noqa: SLF001
 
-    desk.look()
+    harness.look()
 
-    assert [str(name) for name in desk.driven.cleaner.uncleanable] == ["a-0"]
-    assert desk.log("b").checkpoint.clean_offset > 0
+    assert [str(name) for name in harness.driven.cleaner.uncleanable] == ["a-0"]
+    assert harness.log("b").checkpoint.clean_offset > 0
 
 
 @pytest.mark.parametrize("step", ["prepare", "promise", "end", "finish"])
 def test_a_sync_that_fails_in_a_run_is_final(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = Desk()
+    harness = CleanerHarness()
     real = getattr(CompactionRun, step)
 
     def failing(self: CompactionRun, *args: Any) -> Any:
-        desk.disk.fail("sync", OSError(errno.EIO, "the disk is broken"))
-        desk.disk.fail("sync_dir", OSError(errno.EIO, "the disk is broken"))
+        harness.disk.fail("sync", OSError(errno.EIO, "the disk is broken"))
+        harness.disk.fail("sync_dir", OSError(errno.EIO, "the disk is broken"))
         return real(self, *args)
 
     monkeypatch.setattr(CompactionRun, step, failing)
-    desk.look(1)
-    desk.disk.heal()
-    before = desk.disk.operations
-    desk.look()
+    harness.look(1)
+    harness.disk.heal()
+    before = harness.disk.operations
+    harness.look()
 
-    assert desk.commit.failed is not None, "a disk that forgot what it said is used on"
-    assert desk.disk.operations == before
+    assert harness.commit.failed is not None, "a disk that forgot what it said is used on"
+    assert harness.disk.operations == before
     monkeypatch.undo()
     for seed in range(6):
-        again = LogManager(desk.disk.crash(seed), "/data", FakeClock(), {}).log("a", 0)
+        again = LogManager(harness.disk.crash(seed), "/data", FakeClock(), {}).log("a", 0)
         last = again.read_bytes(29, 1000, up_to_offset=30)
         assert int.from_bytes(last[:8], "big") == 29
 
@@ -129,25 +129,25 @@ def test_a_sync_that_fails_in_a_run_is_final(step: str, monkeypatch: pytest.Monk
 def test_a_log_whose_job_cannot_be_made_does_not_stop_the_cleaner(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = Desk()
+    harness = CleanerHarness()
     real = PartitionLog.compaction_job
 
     def failing(self: PartitionLog, *args: Any, **more: Any) -> Any:
-        if self is desk.log("a"):
+        if self is harness.log("a"):
             raise CorruptLog("the index of aborted transactions cannot be read")
         return real(self, *args, **more)
 
     monkeypatch.setattr(PartitionLog, "compaction_job", failing)
-    desk.look()
+    harness.look()
 
-    assert [str(name) for name in desk.driven.cleaner.uncleanable] == ["a-0"]
-    assert desk.log("b").checkpoint.clean_offset > 0
+    assert [str(name) for name in harness.driven.cleaner.uncleanable] == ["a-0"]
+    assert harness.log("b").checkpoint.clean_offset > 0
 
 
 def test_an_error_that_nobody_expected_does_not_stop_the_cleaner(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = Desk()
+    harness = CleanerHarness()
 
     def surprise(*_: Any) -> Any:
         raise AssertionError("nobody expected this")
@@ -156,8 +156,10 @@ def test_an_error_that_nobody_expected_does_not_stop_the_cleaner(
         patch.setattr(CompactionRun, "promise", surprise)
         for _ in range(2):
             with pytest.raises(AssertionError):
-                desk.look(1)
-            desk.driven.steps.clear()
-    desk.look()
+                harness.look(1)
+            harness.driven.steps.clear()
+    harness.look()
 
-    assert desk.log("a").checkpoint.clean_offset > 0 or desk.log("b").checkpoint.clean_offset > 0
+    assert (
+        harness.log("a").checkpoint.clean_offset > 0 or harness.log("b").checkpoint.clean_offset > 0
+    )

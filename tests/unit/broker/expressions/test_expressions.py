@@ -26,7 +26,7 @@ SLOW_TO_COMPILE: Final = "|".join(f"topic{number}.*[a-z]{{1,30}}" for number in 
 """6 s or more, without a pause."""
 
 
-class Desk:
+class Matcher:
     """A loop that is turned until an answer is there."""
 
     def __init__(self, processor_s: float) -> None:
@@ -50,38 +50,38 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    made = Desk(10.0)
+def matcher() -> Iterator[Matcher]:
+    made = Matcher(10.0)
     yield made
     made.close()
 
 
 @pytest.fixture
-def hasty() -> Iterator[Desk]:
-    made = Desk(0.2)
+def hasty() -> Iterator[Matcher]:
+    made = Matcher(0.2)
     yield made
     made.close()
 
 
-def test_whole_texts_match(desk: Desk) -> None:
-    assert desk.match("a.*|é\n", ["ab", "ba", "a", "é\n"]) == ["a", "ab", "é\n"]
-    assert desk.match("a.*", []) == []
+def test_whole_texts_match(matcher: Matcher) -> None:
+    assert matcher.match("a.*|é\n", ["ab", "ba", "a", "é\n"]) == ["a", "ab", "é\n"]
+    assert matcher.match("a.*", []) == []
 
 
-def test_more_texts_than_one_line_holds(desk: Desk) -> None:
+def test_more_texts_than_one_line_holds(matcher: Matcher) -> None:
     names = [f"{number:06d}" + "x" * 200 for number in range(2_000)]
 
-    assert desk.match("0000.*", names) == names[:100]
+    assert matcher.match("0000.*", names) == names[:100]
 
 
 @pytest.mark.parametrize("pattern", ["(", "(?=a)", r"(a)\1", "(" * 20_000])
-def test_an_invalid_expression_is_refused(desk: Desk, pattern: str) -> None:
-    assert isinstance(desk.match(pattern, ["a"]), InvalidExpression)
-    assert desk.match("a", ["a"]) == ["a"]
+def test_an_invalid_expression_is_refused(matcher: Matcher, pattern: str) -> None:
+    assert isinstance(matcher.match(pattern, ["a"]), InvalidExpression)
+    assert matcher.match("a", ["a"]) == ["a"]
 
 
 def test_an_expression_that_takes_too_long_is_refused_and_the_next_one_is_served(
-    hasty: Desk,
+    hasty: Matcher,
 ) -> None:
     error = hasty.match(SLOW_TO_COMPILE, ["a"])
 
@@ -90,7 +90,7 @@ def test_an_expression_that_takes_too_long_is_refused_and_the_next_one_is_served
     assert hasty.match("a", ["a"]) == ["a"]
 
 
-def test_texts_that_take_too_long_are_refused(hasty: Desk) -> None:
+def test_texts_that_take_too_long_are_refused(hasty: Matcher) -> None:
     texts = ["ab" * 100 + str(number) for number in range(200_000)]
 
     assert isinstance(hasty.match("(.*a.{0,200}b.*c){1,4}", texts), InvalidExpression)
@@ -113,53 +113,55 @@ def test_what_is_left_of_one_budget_does_not_end_the_next_job() -> None:
         assert worker.wait(DEADLINE_S) == 0
 
 
-def test_a_process_that_was_killed_at_work_is_an_error_to_try_again(desk: Desk) -> None:
+def test_a_process_that_was_killed_at_work_is_an_error_to_try_again(matcher: Matcher) -> None:
     def killed_at_work() -> Iterator[str]:
         yield "a" * 200_000
-        assert desk.expressions.pid is not None
-        os.kill(desk.expressions.pid, signal.SIGKILL)
+        assert matcher.expressions.pid is not None
+        os.kill(matcher.expressions.pid, signal.SIGKILL)
         yield "a"
 
-    error = desk.match("a*", killed_at_work())
+    error = matcher.match("a*", killed_at_work())
 
     assert isinstance(error, HelperFailed)
     assert error.retriable
-    assert desk.match("a", ["a"]) == ["a"]
+    assert matcher.match("a", ["a"]) == ["a"]
 
 
-def test_a_process_that_was_killed_while_idle_is_replaced(desk: Desk) -> None:
-    desk.match("a", ["a"])
-    before = desk.expressions.pid
+def test_a_process_that_was_killed_while_idle_is_replaced(matcher: Matcher) -> None:
+    matcher.match("a", ["a"])
+    before = matcher.expressions.pid
     assert before is not None
     os.kill(before, signal.SIGKILL)
     os.waitid(os.P_PID, before, os.WEXITED | os.WNOWAIT)
 
-    assert desk.match("a", ["a"]) == ["a"]
-    assert desk.expressions.pid != before
+    assert matcher.match("a", ["a"]) == ["a"]
+    assert matcher.expressions.pid != before
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not say it")
-def test_a_process_that_stands_still_is_killed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_stands_still_is_killed(
+    matcher: Matcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every member with a new expression waited as long as the broker lived."""
-    desk.match("a", ["a"])
-    assert desk.expressions.pid is not None
-    os.kill(desk.expressions.pid, signal.SIGSTOP)
+    matcher.match("a", ["a"])
+    assert matcher.expressions.pid is not None
+    os.kill(matcher.expressions.pid, signal.SIGSTOP)
     with monkeypatch.context() as patch:
         patch.setattr(expressions, "_STILL_S", 0.2)
-        error = desk.match("a", ["a"])
+        error = matcher.match("a", ["a"])
 
     assert isinstance(error, HelperFailed)
-    assert desk.match("a", ["a"]) == ["a"]
+    assert matcher.match("a", ["a"]) == ["a"]
 
 
 def test_a_stop_does_not_wait_for_an_expression() -> None:
-    desk = Desk(DEADLINE_S)
-    desk.match("a", ["a"])
-    pid = desk.expressions.pid
+    matcher = Matcher(DEADLINE_S)
+    matcher.match("a", ["a"])
+    pid = matcher.expressions.pid
     assert pid is not None
-    desk.expressions.match(SLOW_TO_COMPILE * 2, ["a"], lambda *_: None)
+    matcher.expressions.match(SLOW_TO_COMPILE * 2, ["a"], lambda *_: None)
 
-    desk.close()
+    matcher.close()
 
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

@@ -6,7 +6,7 @@ import pytest
 
 from duolog.core.errors import ConfigError
 from duolog.log.errors import LogDirOffline
-from unit.broker.paper_broker import (
+from unit.broker.fake_broker import (
     APIS,
     COMMIT,
     CONSUMER_DESCRIBE,
@@ -20,15 +20,15 @@ from unit.broker.paper_broker import (
     LEAVE,
     LIST,
     SYNC,
-    PaperBroker,
+    FakeBroker,
 )
 
 SESSION_S = 45
 
 
 @pytest.fixture
-def broker() -> PaperBroker:
-    broker = PaperBroker()
+def broker() -> FakeBroker:
+    broker = FakeBroker()
     broker.partitions["t"] = 4
     return broker
 
@@ -45,11 +45,11 @@ def join_fields(member_id: str = "m", **changes: Any) -> dict[str, Any]:
     }
 
 
-def join(broker: PaperBroker, member_id: str = "m", version: int = 1, **changes: Any) -> Any:
+def join(broker: FakeBroker, member_id: str = "m", version: int = 1, **changes: Any) -> Any:
     return broker.ask(CONSUMER_HEARTBEAT, version, **join_fields(member_id, **changes))
 
 
-def beat(broker: PaperBroker, member_id: str, epoch: int, **changes: Any) -> Any:
+def beat(broker: FakeBroker, member_id: str, epoch: int, **changes: Any) -> Any:
     return broker.ask(
         CONSUMER_HEARTBEAT,
         1,
@@ -61,7 +61,7 @@ def partitions(reply: Any) -> list[int]:
     return [index for topic in reply.assignment.topic_partitions for index in topic.partitions]
 
 
-def commit(broker: PaperBroker, version: int = 9, **fields: Any) -> int:
+def commit(broker: FakeBroker, version: int = 9, **fields: Any) -> int:
     partition = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
     answer = broker.ask(
         COMMIT,
@@ -73,12 +73,12 @@ def commit(broker: PaperBroker, version: int = 9, **fields: Any) -> int:
     return int(answer.topics[0].partitions[0].error_code)
 
 
-def describe(broker: PaperBroker, version: int = 1, group_id: str = "g") -> Any:
+def describe(broker: FakeBroker, version: int = 1, group_id: str = "g") -> Any:
     (group,) = broker.ask(CONSUMER_DESCRIBE, version, group_ids=[group_id]).groups
     return group
 
 
-def classic_join(broker: PaperBroker, member_id: str = "", version: int = 3) -> Any:
+def classic_join(broker: FakeBroker, member_id: str = "", version: int = 3) -> Any:
     return broker.ask(
         JOIN,
         version,
@@ -92,7 +92,7 @@ def classic_join(broker: PaperBroker, member_id: str = "", version: int = 3) -> 
 
 
 @pytest.mark.parametrize("version", APIS[CONSUMER_HEARTBEAT].versions)
-def test_consumer_group_heartbeat_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_consumer_group_heartbeat_in_every_version(broker: FakeBroker, version: int) -> None:
     first = join(broker, version=version)
 
     assert (first.error_code, first.error_message, first.member_epoch) == (0, None, 1)
@@ -108,7 +108,7 @@ def test_consumer_group_heartbeat_in_every_version(broker: PaperBroker, version:
 
 @pytest.mark.parametrize("version", APIS[CONSUMER_HEARTBEAT].versions)
 def test_consumer_group_heartbeat_answers_errors_in_every_version(
-    broker: PaperBroker, version: int
+    broker: FakeBroker, version: int
 ) -> None:
     join(broker, instance_id="i")
     fields = {"group_id": "g", "member_id": "m", "instance_id": "i"}
@@ -129,14 +129,14 @@ def test_consumer_group_heartbeat_answers_errors_in_every_version(
     assert codes == [42, 112, 111, 110, 82, 69]
 
 
-def test_a_member_of_version_0_is_given_an_id(broker: PaperBroker) -> None:
+def test_a_member_of_version_0_is_given_an_id(broker: FakeBroker) -> None:
     reply = join(broker, "", version=0)
 
     assert len(reply.member_id) == 36
     assert join(broker, "", version=1).error_code == 42
 
 
-def test_a_subscription_by_expression_comes_with_version_1(broker: PaperBroker) -> None:
+def test_a_subscription_by_expression_comes_with_version_1(broker: FakeBroker) -> None:
     names: dict[str, Any] = {"subscribed_topic_names": None}
     good = join(broker, subscribed_topic_regex="t|u", **names)
     bad = join(broker, "n", subscribed_topic_regex="(", **names)
@@ -146,7 +146,7 @@ def test_a_subscription_by_expression_comes_with_version_1(broker: PaperBroker) 
 
 
 @pytest.mark.parametrize("version", APIS[CONSUMER_DESCRIBE].versions)
-def test_consumer_group_describe_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_consumer_group_describe_in_every_version(broker: FakeBroker, version: int) -> None:
     join(broker, rack_id="r", instance_id="i", subscribed_topic_regex="")
 
     group = describe(broker, version)
@@ -167,7 +167,7 @@ def test_consumer_group_describe_in_every_version(broker: PaperBroker, version: 
         assert member.member_type == 1
 
 
-def test_a_deleted_topic_is_left_out_of_a_description(broker: PaperBroker) -> None:
+def test_a_deleted_topic_is_left_out_of_a_description(broker: FakeBroker) -> None:
     join(broker)
 
     broker.names.discard("t")
@@ -177,7 +177,7 @@ def test_a_deleted_topic_is_left_out_of_a_description(broker: PaperBroker) -> No
 
 @pytest.mark.parametrize("version", APIS[CONSUMER_DESCRIBE].versions)
 def test_a_group_of_the_other_protocol_is_not_found_by_either_description(
-    broker: PaperBroker, version: int
+    broker: FakeBroker, version: int
 ) -> None:
     join(broker)
     broker.ask(JOIN, 3, group_id="classic", session_timeout=10_000, rebalance_timeout=60_000,
@@ -197,7 +197,7 @@ def test_a_group_of_the_other_protocol_is_not_found_by_either_description(
      (4, None, ["g"])],
 )  # fmt: skip
 def test_list_groups_tells_and_filters_the_type(
-    broker: PaperBroker, version: int, types: list[str] | None, found: list[str]
+    broker: FakeBroker, version: int, types: list[str] | None, found: list[str]
 ) -> None:
     join(broker)
 
@@ -210,7 +210,7 @@ def test_list_groups_tells_and_filters_the_type(
         assert groups[0].protocol_type == "consumer"
 
 
-def test_members_commit_and_fetch_at_their_epoch_only(broker: PaperBroker) -> None:
+def test_members_commit_and_fetch_at_their_epoch_only(broker: FakeBroker) -> None:
     join(broker)
 
     codes = {
@@ -234,14 +234,14 @@ def test_members_commit_and_fetch_at_their_epoch_only(broker: PaperBroker) -> No
     assert fetch(member_id="x", member_epoch=1) == (25, 0)
 
 
-def test_anybody_may_commit_to_an_empty_group(broker: PaperBroker) -> None:
+def test_anybody_may_commit_to_an_empty_group(broker: FakeBroker) -> None:
     join(broker)
     beat(broker, "m", -1)
 
     assert commit(broker, generation_id_or_member_epoch=-1, member_id="") == 0
 
 
-def test_a_group_with_members_is_not_deleted_and_an_empty_one_is(broker: PaperBroker) -> None:
+def test_a_group_with_members_is_not_deleted_and_an_empty_one_is(broker: FakeBroker) -> None:
     join(broker)
     commit(broker, generation_id_or_member_epoch=1, member_id="m")
 
@@ -251,11 +251,11 @@ def test_a_group_with_members_is_not_deleted_and_an_empty_one_is(broker: PaperBr
 
     assert (busy.error_code, gone.error_code) == (68, 0)
     assert describe(broker).error_code == 69
-    restarted = PaperBroker(broker.logs)
+    restarted = FakeBroker(broker.logs)
     assert restarted.ask(LIST, 5).groups == ()
 
 
-def test_offsets_of_topics_that_are_read_are_not_deleted(broker: PaperBroker) -> None:
+def test_offsets_of_topics_that_are_read_are_not_deleted(broker: FakeBroker) -> None:
     join(broker)
     commit(broker, generation_id_or_member_epoch=1, member_id="m")
     asked = [{"name": "t", "partitions": [{"partition_index": 0}]}]
@@ -268,7 +268,7 @@ def test_offsets_of_topics_that_are_read_are_not_deleted(broker: PaperBroker) ->
     assert codes == [86, 0]
 
 
-def test_an_answer_waits_until_what_it_tells_is_durable(broker: PaperBroker) -> None:
+def test_an_answer_waits_until_what_it_tells_is_durable(broker: FakeBroker) -> None:
     broker.durable = False
     first = broker.send(CONSUMER_HEARTBEAT, 1, **join_fields())
     second = broker.send(
@@ -282,7 +282,7 @@ def test_an_answer_waits_until_what_it_tells_is_durable(broker: PaperBroker) -> 
     assert partitions(first[0]) == partitions(second[0]) == [0, 1, 2, 3]
 
 
-def test_a_heartbeat_does_not_wait_for_commits(broker: PaperBroker) -> None:
+def test_a_heartbeat_does_not_wait_for_commits(broker: FakeBroker) -> None:
     join(broker)
     broker.durable = False
     partition = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
@@ -298,7 +298,7 @@ def test_a_heartbeat_does_not_wait_for_commits(broker: PaperBroker) -> None:
     assert (commits, beat(broker, "m", 1).error_code) == ([], 0)
 
 
-def test_two_members_of_one_round_do_not_get_the_same_partition(broker: PaperBroker) -> None:
+def test_two_members_of_one_round_do_not_get_the_same_partition(broker: FakeBroker) -> None:
     broker.durable = False
     first = broker.send(CONSUMER_HEARTBEAT, 1, **join_fields("a"))
     second = broker.send(CONSUMER_HEARTBEAT, 1, **join_fields("b"))
@@ -309,7 +309,7 @@ def test_two_members_of_one_round_do_not_get_the_same_partition(broker: PaperBro
     assert partitions(second[0]) == []
 
 
-def test_a_log_that_fails_refuses_all_who_waited(broker: PaperBroker) -> None:
+def test_a_log_that_fails_refuses_all_who_waited(broker: FakeBroker) -> None:
     broker.durable = False
     first = broker.send(CONSUMER_HEARTBEAT, 1, **join_fields())
     second = broker.send(
@@ -321,7 +321,7 @@ def test_a_log_that_fails_refuses_all_who_waited(broker: PaperBroker) -> None:
     assert [answer.error_code for answer in (*first, *second)] == [16, 16]
 
 
-def test_a_record_that_is_too_large_leaves_the_group_as_it_was(broker: PaperBroker) -> None:
+def test_a_record_that_is_too_large_leaves_the_group_as_it_was(broker: FakeBroker) -> None:
     join(broker)
     broker.batch_bytes_max = 10
 
@@ -331,7 +331,7 @@ def test_a_record_that_is_too_large_leaves_the_group_as_it_was(broker: PaperBrok
     assert join(broker, "b").error_code == 0
 
 
-def test_a_silent_member_is_removed_and_the_group_survives_a_restart(broker: PaperBroker) -> None:
+def test_a_silent_member_is_removed_and_the_group_survives_a_restart(broker: FakeBroker) -> None:
     join(broker, "a")
     join(broker, "b")
     broker.pass_time(SESSION_S - 5)
@@ -340,7 +340,7 @@ def test_a_silent_member_is_removed_and_the_group_survives_a_restart(broker: Pap
     broker.pass_time(10)
 
     assert [member.member_id for member in describe(broker).members] == ["a"]
-    restarted = PaperBroker(broker.logs)
+    restarted = FakeBroker(broker.logs)
     restarted.partitions["t"] = 4
     assert [member.member_id for member in describe(restarted).members] == ["a"]
     assert beat(restarted, "a", 1).error_code == 0
@@ -348,7 +348,7 @@ def test_a_silent_member_is_removed_and_the_group_survives_a_restart(broker: Pap
     assert describe(restarted).group_state == "Empty"
 
 
-def test_a_group_may_have_timeouts_of_its_own(broker: PaperBroker) -> None:
+def test_a_group_may_have_timeouts_of_its_own(broker: FakeBroker) -> None:
     broker.group_configs = {
         "consumer.session.timeout.ms": 50_000,
         "consumer.heartbeat.interval.ms": 7_000,
@@ -378,19 +378,19 @@ def test_a_group_may_have_timeouts_of_its_own(broker: PaperBroker) -> None:
 )
 def test_settings_outside_of_their_bounds_are_refused(settings: dict[str, str], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        PaperBroker(settings={f"group.consumer.{name}": text for name, text in settings.items()})
+        FakeBroker(settings={f"group.consumer.{name}": text for name, text in settings.items()})
 
 
-def test_requests_are_refused_while_groups_load(broker: PaperBroker) -> None:
+def test_requests_are_refused_while_groups_load(broker: FakeBroker) -> None:
     join(broker)
 
-    loading = PaperBroker(broker.logs, slow_reads_s=1.0)
+    loading = FakeBroker(broker.logs, slow_reads_s=1.0)
 
     assert join(loading).error_code == 14
     assert describe(loading).error_code == 14
 
 
-def test_an_empty_classic_group_becomes_one_of_the_new_protocol(broker: PaperBroker) -> None:
+def test_an_empty_classic_group_becomes_one_of_the_new_protocol(broker: FakeBroker) -> None:
     member_id = classic_join(broker).member_id
     broker.ask(SYNC, 3, group_id="g", generation_id=1, member_id=member_id, assignments=[])
     commit(broker, generation_id_or_member_epoch=1, member_id=member_id)
@@ -398,14 +398,14 @@ def test_an_empty_classic_group_becomes_one_of_the_new_protocol(broker: PaperBro
 
     assert join(broker).error_code == 0
 
-    for each in (broker, PaperBroker(broker.logs)):
+    for each in (broker, FakeBroker(broker.logs)):
         (listed,) = each.ask(LIST, 5).groups
         assert (listed.group_type, listed.group_state) == ("consumer", "Stable")
         (group,) = each.ask(FETCH, 8, groups=[{"group_id": "g", "topics": None}]).groups
         assert group.topics[0].partitions[0].committed_offset == 7
 
 
-def test_an_empty_group_of_the_new_protocol_becomes_a_classic_one(broker: PaperBroker) -> None:
+def test_an_empty_group_of_the_new_protocol_becomes_a_classic_one(broker: FakeBroker) -> None:
     join(broker)
     commit(broker, generation_id_or_member_epoch=1, member_id="m")
     beat(broker, "m", -1)
@@ -413,7 +413,7 @@ def test_an_empty_group_of_the_new_protocol_becomes_a_classic_one(broker: PaperB
     member_id = classic_join(broker).member_id
     broker.ask(SYNC, 3, group_id="g", generation_id=1, member_id=member_id, assignments=[])
 
-    for each in (broker, PaperBroker(broker.logs)):
+    for each in (broker, FakeBroker(broker.logs)):
         (listed,) = each.ask(LIST, 5).groups
         assert (listed.group_type, listed.group_state) == ("classic", "Stable")
         (group,) = each.ask(FETCH, 8, groups=[{"group_id": "g", "topics": None}]).groups
@@ -425,17 +425,17 @@ def test_an_empty_group_of_the_new_protocol_becomes_a_classic_one(broker: PaperB
 
 
 def test_a_group_that_only_kept_offsets_becomes_one_of_the_new_protocol(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     commit(broker, generation_id_or_member_epoch=-1, member_id="")
 
     assert join(broker).error_code == 0
 
-    for each in (broker, PaperBroker(broker.logs)):
+    for each in (broker, FakeBroker(broker.logs)):
         assert [group.group_type for group in each.ask(LIST, 5).groups] == ["consumer"]
 
 
-def test_offsets_of_an_empty_group_expire_and_the_group_with_them(broker: PaperBroker) -> None:
+def test_offsets_of_an_empty_group_expire_and_the_group_with_them(broker: FakeBroker) -> None:
     join(broker)
     commit(broker, generation_id_or_member_epoch=1, member_id="m")
     week_s = 7 * 24 * 3600
@@ -449,4 +449,4 @@ def test_offsets_of_an_empty_group_expire_and_the_group_with_them(broker: PaperB
     broker.pass_time(1300)
 
     assert broker.ask(LIST, 5).groups == ()
-    assert list(PaperBroker(broker.logs).groups.list_groups()) == []
+    assert list(FakeBroker(broker.logs).groups.list_groups()) == []

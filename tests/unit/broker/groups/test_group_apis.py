@@ -1,4 +1,4 @@
-"""The group APIs in every version, from request bytes to answer bytes, over a broker of paper."""
+"""The group APIs in every version, from request bytes to answer bytes, over a fake broker."""
 
 from contextlib import suppress
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from duolog.broker.groups.offsets_topic import partition_of
 from duolog.coordinator.coordinator import GroupCoordinator
-from unit.broker.paper_broker import (
+from unit.broker.fake_broker import (
     APIS,
     COMMIT,
     DESCRIBE,
@@ -18,13 +18,13 @@ from unit.broker.paper_broker import (
     LEAVE,
     LIST,
     SYNC,
-    PaperBroker,
+    FakeBroker,
 )
 
 
 @pytest.fixture
-def broker() -> PaperBroker:
-    return PaperBroker()
+def broker() -> FakeBroker:
+    return FakeBroker()
 
 
 def join_fields(member_id: str = "", **changes: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def join_fields(member_id: str = "", **changes: Any) -> dict[str, Any]:
     }
 
 
-def stable_member(broker: PaperBroker, version: int = 5) -> str:
+def stable_member(broker: FakeBroker, version: int = 5) -> str:
     """Make a stable group `g` of one member at generation 1; return its id."""
     reply = broker.ask(JOIN, version, **join_fields())
     if reply.error_code == 79:
@@ -77,7 +77,7 @@ def test_the_versions_are_those_of_kafka() -> None:
 
 
 @pytest.mark.parametrize("version", APIS[JOIN].versions)
-def test_join_group_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_join_group_in_every_version(broker: FakeBroker, version: int) -> None:
     first = broker.ask(JOIN, version, **join_fields())
     if version >= 4:
         assert first.error_code == 79
@@ -89,14 +89,14 @@ def test_join_group_in_every_version(broker: PaperBroker, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", APIS[JOIN].versions)
-def test_join_group_answers_an_error_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_join_group_answers_an_error_in_every_version(broker: FakeBroker, version: int) -> None:
     assert broker.ask(JOIN, version, **join_fields("nobody")).error_code == 25
     assert broker.ask(JOIN, version, **join_fields(group_id="")).error_code == 24
     assert broker.ask(JOIN, version, **join_fields(session_timeout=1)).error_code == 26
 
 
 @pytest.mark.parametrize("version", APIS[SYNC].versions)
-def test_sync_group_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_sync_group_in_every_version(broker: FakeBroker, version: int) -> None:
     member_id = stable_member(broker)
 
     fields = {"group_id": "g", "member_id": member_id, "assignments": []}
@@ -108,7 +108,7 @@ def test_sync_group_in_every_version(broker: PaperBroker, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", APIS[HEARTBEAT].versions)
-def test_heartbeat_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_heartbeat_in_every_version(broker: FakeBroker, version: int) -> None:
     member_id = stable_member(broker)
 
     good = broker.ask(HEARTBEAT, version, group_id="g", generation_id=1, member_id=member_id)
@@ -118,7 +118,7 @@ def test_heartbeat_in_every_version(broker: PaperBroker, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", APIS[LEAVE].versions)
-def test_leave_group_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_leave_group_in_every_version(broker: FakeBroker, version: int) -> None:
     member_id = stable_member(broker)
     members = [{"member_id": member_id}]
 
@@ -137,7 +137,7 @@ def test_leave_group_in_every_version(broker: PaperBroker, version: int) -> None
 
 @pytest.mark.parametrize("version", range(3))
 def test_an_unknown_member_leaves_with_an_error_of_its_own(
-    broker: PaperBroker, version: int
+    broker: FakeBroker, version: int
 ) -> None:
     stable_member(broker)
 
@@ -145,7 +145,7 @@ def test_an_unknown_member_leaves_with_an_error_of_its_own(
 
 
 @pytest.mark.parametrize("version", APIS[COMMIT].versions)
-def test_offset_commit_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_offset_commit_in_every_version(broker: FakeBroker, version: int) -> None:
     reply = broker.ask(COMMIT, version, **commit_fields(retention_time=-1))
 
     assert [partition.error_code for partition in reply.topics[0].partitions] == [0]
@@ -155,7 +155,7 @@ def test_offset_commit_in_every_version(broker: PaperBroker, version: int) -> No
 
 
 @pytest.mark.parametrize("version", APIS[COMMIT].versions)
-def test_a_refused_commit_is_refused_for_each_partition(broker: PaperBroker, version: int) -> None:
+def test_a_refused_commit_is_refused_for_each_partition(broker: FakeBroker, version: int) -> None:
     stable_member(broker)
 
     reply = broker.ask(COMMIT, version, **commit_fields(retention_time=-1))
@@ -163,7 +163,7 @@ def test_a_refused_commit_is_refused_for_each_partition(broker: PaperBroker, ver
     assert [partition.error_code for partition in reply.topics[0].partitions] == [25]
 
 
-def test_a_commit_for_an_unknown_topic_is_refused_for_that_topic_only(broker: PaperBroker) -> None:
+def test_a_commit_for_an_unknown_topic_is_refused_for_that_topic_only(broker: FakeBroker) -> None:
     partition = {"partition_index": 0, "committed_offset": 1, "committed_metadata": None}
     topics = [{"name": name, "partitions": [partition]} for name in ("t", "missing")]
 
@@ -174,7 +174,7 @@ def test_a_commit_for_an_unknown_topic_is_refused_for_that_topic_only(broker: Pa
     assert next(iter(broker.groups.offsets("g").values())).metadata == ""
 
 
-def test_a_commit_is_answered_when_it_is_durable(broker: PaperBroker) -> None:
+def test_a_commit_is_answered_when_it_is_durable(broker: FakeBroker) -> None:
     broker.durable = False
 
     answers = broker.send(COMMIT, 8, **commit_fields())
@@ -185,7 +185,7 @@ def test_a_commit_is_answered_when_it_is_durable(broker: PaperBroker) -> None:
 
 
 def test_a_commit_that_cannot_be_stored_sends_the_client_to_look_again(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     broker.durable = False
 
@@ -197,7 +197,7 @@ def test_a_commit_that_cannot_be_stored_sends_the_client_to_look_again(
 
 
 @pytest.mark.parametrize("version", APIS[FETCH].versions)
-def test_offset_fetch_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_offset_fetch_in_every_version(broker: FakeBroker, version: int) -> None:
     broker.ask(COMMIT, 8, **commit_fields())
     topics = [{"name": "t", "partition_indexes": [0, 1]}]
     group = {"group_id": "g", "topics": topics}
@@ -212,7 +212,7 @@ def test_offset_fetch_in_every_version(broker: PaperBroker, version: int) -> Non
 
 
 @pytest.mark.parametrize("version", range(2, 10))
-def test_offset_fetch_without_topics_returns_all(broker: PaperBroker, version: int) -> None:
+def test_offset_fetch_without_topics_returns_all(broker: FakeBroker, version: int) -> None:
     broker.ask(COMMIT, 8, **commit_fields())
     group = {"group_id": "g", "topics": None}
 
@@ -224,9 +224,7 @@ def test_offset_fetch_without_topics_returns_all(broker: PaperBroker, version: i
 
 @pytest.mark.parametrize("version", APIS[FIND].versions)
 @pytest.mark.parametrize("key_type", [0, 1])
-def test_find_coordinator_in_every_version(
-    broker: PaperBroker, version: int, key_type: int
-) -> None:
+def test_find_coordinator_in_every_version(broker: FakeBroker, version: int, key_type: int) -> None:
     reply = broker.ask(FIND, version, key="g", key_type=key_type, coordinator_keys=["g", "h"])
 
     for found in reply.coordinators if version >= 4 else [reply]:
@@ -238,14 +236,14 @@ def test_find_coordinator_in_every_version(
         )
 
 
-def test_there_is_no_coordinator_for_share_groups(broker: PaperBroker) -> None:
+def test_there_is_no_coordinator_for_share_groups(broker: FakeBroker) -> None:
     reply = broker.ask(FIND, 5, key_type=2, coordinator_keys=["g"])
 
     assert reply.coordinators[0].error_code == 42
 
 
 @pytest.mark.parametrize("version", APIS[DESCRIBE].versions)
-def test_describe_groups_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_describe_groups_in_every_version(broker: FakeBroker, version: int) -> None:
     member_id = stable_member(broker)
 
     reply = broker.ask(
@@ -262,7 +260,7 @@ def test_describe_groups_in_every_version(broker: PaperBroker, version: int) -> 
 
 
 @pytest.mark.parametrize("version", APIS[LIST].versions)
-def test_list_groups_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_list_groups_in_every_version(broker: FakeBroker, version: int) -> None:
     stable_member(broker)
     broker.ask(COMMIT, 8, **commit_fields(group_id="simple"))
 
@@ -272,7 +270,7 @@ def test_list_groups_in_every_version(broker: PaperBroker, version: int) -> None
     assert listed == ({"g": "consumer"} if version >= 4 else {"g": "consumer", "simple": ""})
 
 
-def test_a_silent_member_is_removed_when_its_session_ends(broker: PaperBroker) -> None:
+def test_a_silent_member_is_removed_when_its_session_ends(broker: FakeBroker) -> None:
     stable_member(broker)
 
     broker.pass_time(9.9)
@@ -283,7 +281,7 @@ def test_a_silent_member_is_removed_when_its_session_ends(broker: PaperBroker) -
 
 
 def test_a_silent_member_is_removed_also_when_the_first_look_at_it_fails(
-    broker: PaperBroker, monkeypatch: pytest.MonkeyPatch
+    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No further check used to be scheduled: the group kept a lost member forever."""
     stable_member(broker)
@@ -307,7 +305,7 @@ def test_a_silent_member_is_removed_also_when_the_first_look_at_it_fails(
     assert calls[1] - calls[0] == pytest.approx(1.0)
 
 
-def test_heartbeats_keep_a_member_alive(broker: PaperBroker) -> None:
+def test_heartbeats_keep_a_member_alive(broker: FakeBroker) -> None:
     member_id = stable_member(broker)
 
     for _ in range(10):
@@ -318,12 +316,12 @@ def test_heartbeats_keep_a_member_alive(broker: PaperBroker) -> None:
 
 def test_a_restart_brings_groups_and_offsets_back() -> None:
     three = {"offsets.topic.num.partitions": "3"}
-    before = PaperBroker(settings=three)
+    before = FakeBroker(settings=three)
     member_id = stable_member(before)
     commit = commit_fields(member_id=member_id, generation_id_or_member_epoch=1)
     before.ask(COMMIT, 8, **commit)
 
-    after = PaperBroker(before.logs, three)
+    after = FakeBroker(before.logs, three)
 
     assert after.ask(DESCRIBE, 5, groups=["g"]).groups[0].group_state == "Stable"
     assert next(iter(after.groups.offsets("g").values())).offset == 7
@@ -333,7 +331,7 @@ def test_a_restart_brings_groups_and_offsets_back() -> None:
     assert after.ask(DESCRIBE, 5, groups=["g"]).groups[0].group_state == "Empty"
 
 
-def test_expired_offsets_go_with_the_next_look(broker: PaperBroker) -> None:
+def test_expired_offsets_go_with_the_next_look(broker: FakeBroker) -> None:
     broker.ask(COMMIT, 8, **commit_fields())
 
     broker.pass_time(7 * 24 * 3600 - 1)
@@ -344,7 +342,7 @@ def test_expired_offsets_go_with_the_next_look(broker: PaperBroker) -> None:
     assert broker.ask(LIST, 5).groups == ()
 
 
-def test_offsets_of_a_deleted_topic_are_gone(broker: PaperBroker) -> None:
+def test_offsets_of_a_deleted_topic_are_gone(broker: FakeBroker) -> None:
     broker.ask(COMMIT, 8, **commit_fields())
 
     broker.delete_topic("t")
@@ -363,7 +361,7 @@ def test_a_group_lies_where_kafka_would_put_it(group_id: str, java_hash: int) ->
 
 
 def test_offsets_that_were_on_the_way_when_their_topic_was_deleted_are_gone(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     broker.durable = False
     broker.send(COMMIT, 8, **commit_fields())
@@ -376,19 +374,19 @@ def test_offsets_that_were_on_the_way_when_their_topic_was_deleted_are_gone(
 
 
 def test_offsets_of_a_topic_that_a_restart_does_not_find_are_gone() -> None:
-    before = PaperBroker()
+    before = FakeBroker()
     before.ask(COMMIT, 8, **commit_fields())
 
-    after = PaperBroker(before.logs, names=())
+    after = FakeBroker(before.logs, names=())
 
     assert not after.groups.offsets("g")
 
 
 def test_groups_answer_that_they_are_loading_until_a_long_log_is_replayed() -> None:
-    before = PaperBroker()
+    before = FakeBroker()
     for _ in range(3):
         before.ask(COMMIT, 8, **commit_fields())
-    after = PaperBroker(before.logs, slow_reads_s=0.2)
+    after = FakeBroker(before.logs, slow_reads_s=0.2)
 
     loading = after.ask(COMMIT, 8, **commit_fields()).topics[0].partitions[0].error_code
     after.pass_time(5)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from unit.broker.paper_broker import (
+from unit.broker.fake_broker import (
     CONSUMER_DESCRIBE,
     CONSUMER_HEARTBEAT,
     HEARTBEAT,
@@ -13,16 +13,16 @@ from unit.broker.paper_broker import (
     LEAVE,
     LIST,
     SYNC,
-    PaperBroker,
+    FakeBroker,
 )
 
 
 @pytest.fixture
-def broker() -> PaperBroker:
-    return with_topic(PaperBroker())
+def broker() -> FakeBroker:
+    return with_topic(FakeBroker())
 
 
-def with_topic(broker: PaperBroker) -> PaperBroker:
+def with_topic(broker: FakeBroker) -> FakeBroker:
     broker.partitions["t"] = 4
     return broker
 
@@ -49,7 +49,7 @@ def assignment(indexes: list[int]) -> bytes:
 class Classic:
     """A member of the classic protocol that follows its rules."""
 
-    def __init__(self, broker: PaperBroker, instance_id: str | None = None) -> None:
+    def __init__(self, broker: FakeBroker, instance_id: str | None = None) -> None:
         self.broker = broker
         self.instance_id = instance_id
         self.member_id = ""
@@ -130,7 +130,7 @@ def read_indexes(data: bytes) -> list[int]:
 class Modern:
     """A member of the new protocol that owns what the coordinator assigns."""
 
-    def __init__(self, broker: PaperBroker, member_id: str, instance_id: str | None = None) -> None:
+    def __init__(self, broker: FakeBroker, member_id: str, instance_id: str | None = None) -> None:
         self.broker = broker
         self.member_id = member_id
         self.instance_id = instance_id
@@ -162,13 +162,13 @@ class Modern:
         return [{"topic_id": topic_id, "partitions": self.owned}] if self.owned else []
 
 
-def listed(broker: PaperBroker) -> tuple[str, str]:
+def listed(broker: FakeBroker) -> tuple[str, str]:
     (group,) = broker.ask(LIST, 5).groups
     return group.group_type, group.group_state
 
 
 def test_a_member_of_the_new_protocol_upgrades_a_group_and_shares_with_the_others(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     old = Classic(broker).alone()
     new = Modern(broker, "new")
@@ -193,11 +193,11 @@ def test_a_member_of_the_new_protocol_upgrades_a_group_and_shares_with_the_other
     }  # fmt: skip
 
 
-def test_a_restart_in_the_middle_of_an_upgrade_loses_nothing(broker: PaperBroker) -> None:
+def test_a_restart_in_the_middle_of_an_upgrade_loses_nothing(broker: FakeBroker) -> None:
     old = Classic(broker).alone()
     Modern(broker, "new").beat()
 
-    restarted = with_topic(PaperBroker(broker.logs))
+    restarted = with_topic(FakeBroker(broker.logs))
 
     old.broker = restarted
     assert listed(restarted) == ("consumer", "Reconciling")
@@ -205,7 +205,7 @@ def test_a_restart_in_the_middle_of_an_upgrade_loses_nothing(broker: PaperBroker
     assert old.join().error_code == 0
 
 
-def test_the_last_member_of_the_new_protocol_downgrades_a_group(broker: PaperBroker) -> None:
+def test_the_last_member_of_the_new_protocol_downgrades_a_group(broker: FakeBroker) -> None:
     old = Classic(broker).alone()
     new = Modern(broker, "new")
     new.beat()
@@ -220,11 +220,11 @@ def test_the_last_member_of_the_new_protocol_downgrades_a_group(broker: PaperBro
     assert (reply.error_code, reply.leader) == (0, old.member_id)
     old.sync({old.member_id: [0, 1, 2, 3]})
     assert (old.owned, listed(broker)) == ([0, 1, 2, 3], ("classic", "Stable"))
-    assert listed(PaperBroker(broker.logs)) == ("classic", "Stable")
+    assert listed(FakeBroker(broker.logs)) == ("classic", "Stable")
 
 
 def test_a_member_of_the_new_protocol_whose_session_ends_downgrades_as_well(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     old = Classic(broker).alone()
     Modern(broker, "new").beat()
@@ -248,14 +248,14 @@ def test_a_member_of_the_new_protocol_whose_session_ends_downgrades_as_well(
 def test_the_policy_says_whether_a_group_with_members_is_upgraded(
     policy: str, upgraded: int
 ) -> None:
-    broker = with_topic(PaperBroker(settings={"group.consumer.migration.policy": policy}))
+    broker = with_topic(FakeBroker(settings={"group.consumer.migration.policy": policy}))
     Classic(broker).alone()
 
     assert Modern(broker, "new").beat().error_code == upgraded
 
 
-def test_a_group_that_may_only_be_upgraded_stays_of_the_new_protocol(broker: PaperBroker) -> None:
-    broker = with_topic(PaperBroker(settings={"group.consumer.migration.policy": "upgrade"}))
+def test_a_group_that_may_only_be_upgraded_stays_of_the_new_protocol(broker: FakeBroker) -> None:
+    broker = with_topic(FakeBroker(settings={"group.consumer.migration.policy": "upgrade"}))
     old = Classic(broker).alone()
     new = Modern(broker, "new")
     new.beat()
@@ -269,14 +269,14 @@ def test_a_group_that_may_only_be_upgraded_stays_of_the_new_protocol(broker: Pap
     assert old.owned == [0, 1, 2, 3]
 
 
-def test_a_group_of_another_protocol_type_is_not_upgraded(broker: PaperBroker) -> None:
+def test_a_group_of_another_protocol_type_is_not_upgraded(broker: FakeBroker) -> None:
     connector = Classic(broker)
     connector.join(protocol_type="connect")
 
     assert Modern(broker, "new").beat().error_code == 69
 
 
-def test_who_waits_in_a_rebalance_is_told_to_join_again(broker: PaperBroker) -> None:
+def test_who_waits_in_a_rebalance_is_told_to_join_again(broker: FakeBroker) -> None:
     first = Classic(broker).alone()
     waiting = broker.send(
         JOIN, 3, group_id="g", session_timeout=10_000, rebalance_timeout=60_000, member_id="",
@@ -289,7 +289,7 @@ def test_who_waits_in_a_rebalance_is_told_to_join_again(broker: PaperBroker) -> 
     assert [answer.error_code for answer in waiting] == [27]
 
 
-def test_a_classic_member_joins_a_group_of_the_new_protocol(broker: PaperBroker) -> None:
+def test_a_classic_member_joins_a_group_of_the_new_protocol(broker: FakeBroker) -> None:
     new = Modern(broker, "new")
     new.beat()
 
@@ -306,7 +306,7 @@ def test_a_classic_member_joins_a_group_of_the_new_protocol(broker: PaperBroker)
     assert (new.owned, old.owned) == ([0, 1], [2, 3])
 
 
-def test_a_classic_member_is_refused_for_what_it_says(broker: PaperBroker) -> None:
+def test_a_classic_member_is_refused_for_what_it_says(broker: FakeBroker) -> None:
     Modern(broker, "new").beat()
     old = Classic(broker)
     old.join()
@@ -328,7 +328,7 @@ def test_a_classic_member_is_refused_for_what_it_says(broker: PaperBroker) -> No
 
 
 def test_a_classic_member_that_does_not_join_again_in_time_is_removed(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     old = Classic(broker).alone()
     new = Modern(broker, "new")
@@ -345,7 +345,7 @@ def test_a_classic_member_that_does_not_join_again_in_time_is_removed(
     assert old.beat() == 25
 
 
-def test_a_static_member_changes_its_protocol_under_its_instance_id(broker: PaperBroker) -> None:
+def test_a_static_member_changes_its_protocol_under_its_instance_id(broker: FakeBroker) -> None:
     old = Classic(broker, "i").alone()
 
     new = Modern(broker, "new", "i")
@@ -358,7 +358,7 @@ def test_a_static_member_changes_its_protocol_under_its_instance_id(broker: Pape
     assert listed(broker) == ("classic", "PreparingRebalance")
 
 
-def test_an_administrator_removes_a_static_classic_member(broker: PaperBroker) -> None:
+def test_an_administrator_removes_a_static_classic_member(broker: FakeBroker) -> None:
     Modern(broker, "new").beat()
     old = Classic(broker, "i")
     old.join()

@@ -8,18 +8,18 @@ import pytest
 from duolog.broker.event_loop import time_slices
 from duolog.coordinator.group_store import GroupStore
 from duolog.log.errors import LogDirOffline
-from unit.broker.paper_broker import COMMIT, DESCRIBE, FETCH, JOIN, SYNC, PaperBroker
+from unit.broker.fake_broker import COMMIT, DESCRIBE, FETCH, JOIN, SYNC, FakeBroker
 
 NOT_COORDINATOR: Final = 16
 UNKNOWN_SERVER_ERROR: Final = -1
 
 
 @pytest.fixture
-def broker() -> PaperBroker:
-    return PaperBroker()
+def broker() -> FakeBroker:
+    return FakeBroker()
 
 
-def join(broker: PaperBroker, **changes: Any) -> Any:
+def join(broker: FakeBroker, **changes: Any) -> Any:
     return broker.ask(
         JOIN,
         3,
@@ -35,7 +35,7 @@ def join(broker: PaperBroker, **changes: Any) -> Any:
     )
 
 
-def sync(broker: PaperBroker, member_id: str, generation: int = 1) -> Any:
+def sync(broker: FakeBroker, member_id: str, generation: int = 1) -> Any:
     assignments = [{"member_id": member_id, "assignment": b"all"}]
     return broker.ask(
         SYNC,
@@ -48,7 +48,7 @@ def sync(broker: PaperBroker, member_id: str, generation: int = 1) -> Any:
 
 
 def commit(
-    broker: PaperBroker,
+    broker: FakeBroker,
     group_id: str = "g",
     *,
     generation: int = -1,
@@ -81,7 +81,7 @@ def commit(
     }
 
 
-def test_a_commit_for_a_partition_that_does_not_exist_is_refused(broker: PaperBroker) -> None:
+def test_a_commit_for_a_partition_that_does_not_exist_is_refused(broker: FakeBroker) -> None:
     codes = commit(broker, t=[0, 1, -1], x=[0])
 
     assert codes == {("t", 0): 0, ("t", 1): 3, ("t", -1): 3, ("x", 0): 3}
@@ -90,13 +90,13 @@ def test_a_commit_for_a_partition_that_does_not_exist_is_refused(broker: PaperBr
 
 
 def test_what_the_group_refuses_does_not_hide_which_topics_are_unknown(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     assert commit(broker, generation=7, t=[0], x=[0]) == {("t", 0): 22, ("x", 0): 3}
 
 
 def test_a_record_that_is_too_large_is_no_reason_to_look_for_another_coordinator(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     broker.batch_bytes_max = 10
 
@@ -108,7 +108,7 @@ def test_a_record_that_is_too_large_is_no_reason_to_look_for_another_coordinator
 
 @pytest.mark.parametrize("how", ["the topic cannot be made", "the sync fails"])
 def test_a_member_whose_assignment_was_not_stored_is_answered_once_and_joins_again(
-    broker: PaperBroker, how: str
+    broker: FakeBroker, how: str
 ) -> None:
     offline = LogDirOffline("log directory is offline")
     member_id = join(broker).member_id
@@ -132,7 +132,7 @@ def test_a_member_whose_assignment_was_not_stored_is_answered_once_and_joins_aga
     assert sync(broker, member_id, 2).assignment == b"all"
 
 
-def test_members_that_do_not_come_back_after_a_failure_are_removed(broker: PaperBroker) -> None:
+def test_members_that_do_not_come_back_after_a_failure_are_removed(broker: FakeBroker) -> None:
     member_id = join(broker).member_id
     broker.durable = False
     broker.send(SYNC, 3, group_id="g", generation_id=1, member_id=member_id, assignments=[])
@@ -146,12 +146,12 @@ def test_members_that_do_not_come_back_after_a_failure_are_removed(broker: Paper
 
 
 def test_offsets_of_a_deleted_topic_go_in_as_many_batches_as_they_need(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     long_id = "g" * 30_000
     groups = [f"{long_id}{number}" for number in range(60)]
     settings = {"offsets.topic.num.partitions": "1"}
-    broker = PaperBroker(settings=settings)
+    broker = FakeBroker(settings=settings)
     for group_id in groups:
         assert commit(broker, group_id, t=[0]) == {("t", 0): 0}
 
@@ -160,11 +160,11 @@ def test_offsets_of_a_deleted_topic_go_in_as_many_batches_as_they_need(
     assert max(broker.batch_sizes) <= broker.batch_bytes_max
     for group_id in groups:
         assert broker.ask(FETCH, 7, group_id=group_id, topics=None).topics == ()
-    restarted = PaperBroker(broker.logs, settings)
+    restarted = FakeBroker(broker.logs, settings)
     assert list(restarted.groups.list_groups()) == []
 
 
-def fetched(broker: PaperBroker, group_id: str = "g") -> int:
+def fetched(broker: FakeBroker, group_id: str = "g") -> int:
     """Return the offset of partition 0 of `t`."""
     topics = [{"name": "t", "partition_indexes": [0]}]
     answer = broker.ask(FETCH, 7, group_id=group_id, topics=topics)
@@ -173,7 +173,7 @@ def fetched(broker: PaperBroker, group_id: str = "g") -> int:
 
 
 def test_a_topic_made_anew_inherits_no_offset_although_no_tombstone_was_written(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     commit(broker, "g", t=[0])
     commit(broker, "h", t=[0])
@@ -183,32 +183,32 @@ def test_a_topic_made_anew_inherits_no_offset_although_no_tombstone_was_written(
     broker.make_anew("t")
     seen = fetched(broker)
     all_of_it = broker.ask(FETCH, 7, group_id="g", topics=None).topics
-    after = PaperBroker(broker.logs, lives=broker.lives)
+    after = FakeBroker(broker.logs, lives=broker.lives)
 
     assert (seen, all_of_it) == (-1, ())
     assert (fetched(after), fetched(after, "h")) == (-1, -1)
     assert list(after.groups.list_groups()) == []
-    again = PaperBroker(after.logs, lives=broker.lives)
+    again = FakeBroker(after.logs, lives=broker.lives)
     assert list(again.groups.list_groups()) == []
 
 
-def test_offsets_of_a_topic_that_was_made_anew_stay(broker: PaperBroker) -> None:
+def test_offsets_of_a_topic_that_was_made_anew_stay(broker: FakeBroker) -> None:
     commit(broker, "g", t=[0])
     broker.delete_topic("t")
     broker.make_anew("t")
     commit(broker, "g", t=[0])
 
-    after = PaperBroker(broker.logs, lives=broker.lives)
+    after = FakeBroker(broker.logs, lives=broker.lives)
 
     assert (fetched(broker), fetched(after)) == (1, 1)
 
 
 def test_an_offset_from_before_ids_were_kept_counts_until_its_topic_is_deleted(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     # An offset with a retention of its own is still written without an id.
     commit(broker, "g", retention=timedelta(days=1), t=[0])
-    broker = PaperBroker(broker.logs)
+    broker = FakeBroker(broker.logs)
     assert fetched(broker) == 1
 
     broker.delete_topic("t")
@@ -219,7 +219,7 @@ def test_an_offset_from_before_ids_were_kept_counts_until_its_topic_is_deleted(
 
 
 def test_a_topic_that_is_deleted_while_offsets_of_another_are_swept_is_swept_too(
-    broker: PaperBroker, monkeypatch: pytest.MonkeyPatch
+    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker.names.add("u")
     groups = [f"g{number}" for number in range(5)]
@@ -240,7 +240,7 @@ def test_a_topic_that_is_deleted_while_offsets_of_another_are_swept_is_swept_too
 
 
 def test_who_waits_for_records_that_cannot_be_replayed_is_told_and_the_next_one_served(
-    broker: PaperBroker, monkeypatch: pytest.MonkeyPatch
+    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client waited for its own timeout: the failure was the loop's alone."""
     member_id = join(broker).member_id

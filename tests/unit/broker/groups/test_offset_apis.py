@@ -7,7 +7,7 @@ import pytest
 from duolog.broker.errors import UnknownTopic
 from duolog.core.errors import KafkaError
 from duolog.testing.clock import FakeClock
-from unit.broker.paper_broker import (
+from unit.broker.fake_broker import (
     APIS,
     COMMIT,
     DELETE,
@@ -20,7 +20,7 @@ from unit.broker.paper_broker import (
     LIST,
     SYNC,
     TXN_COMMIT,
-    PaperBroker,
+    FakeBroker,
 )
 
 P: Final = 7
@@ -28,8 +28,8 @@ UNSTABLE: Final = 88
 
 
 @pytest.fixture
-def broker() -> PaperBroker:
-    return PaperBroker(names=("t", "u"))
+def broker() -> FakeBroker:
+    return FakeBroker(names=("t", "u"))
 
 
 def txn_fields(offset: int = 5, **changes: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def txn_fields(offset: int = 5, **changes: Any) -> dict[str, Any]:
     }
 
 
-def commit(broker: PaperBroker, group_id: str = "g", *topics: str, **changes: Any) -> None:
+def commit(broker: FakeBroker, group_id: str = "g", *topics: str, **changes: Any) -> None:
     partition = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
     fields = {
         "group_id": group_id,
@@ -72,7 +72,7 @@ def codes(answer: Any) -> dict[tuple[str, int], int]:
     }
 
 
-def fetched(broker: PaperBroker, version: int = 7, *, stable: bool = True) -> tuple[int, int]:
+def fetched(broker: FakeBroker, version: int = 7, *, stable: bool = True) -> tuple[int, int]:
     """Return the offset of group `g` in partition 0 of `t`, and the error code."""
     topics = [{"name": "t", "partition_indexes": [0]}]
     group = {"group_id": "g", "topics": topics}
@@ -81,7 +81,7 @@ def fetched(broker: PaperBroker, version: int = 7, *, stable: bool = True) -> tu
     return found.committed_offset, int(found.error_code)
 
 
-def join(broker: PaperBroker, **changes: Any) -> str:
+def join(broker: FakeBroker, **changes: Any) -> str:
     """Make a stable group `g` of one member; return its id."""
     fields = {
         "group_id": "g",
@@ -105,7 +105,7 @@ def join(broker: PaperBroker, **changes: Any) -> str:
 
 
 @pytest.mark.parametrize("version", APIS[TXN_COMMIT].versions)
-def test_an_offset_in_a_transaction_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_an_offset_in_a_transaction_in_every_version(broker: FakeBroker, version: int) -> None:
     answer = broker.ask(TXN_COMMIT, version, **txn_fields())
     before = fetched(broker)
     broker.end_transaction(P, commit=True)
@@ -120,7 +120,7 @@ def test_an_offset_in_a_transaction_in_every_version(broker: PaperBroker, versio
 
 
 @pytest.mark.parametrize("version", range(7, 10))
-def test_who_wants_stable_offsets_waits_for_the_marker(broker: PaperBroker, version: int) -> None:
+def test_who_wants_stable_offsets_waits_for_the_marker(broker: FakeBroker, version: int) -> None:
     commit(broker)
     broker.ask(TXN_COMMIT, 3, **txn_fields())
 
@@ -136,7 +136,7 @@ def test_who_wants_stable_offsets_waits_for_the_marker(broker: PaperBroker, vers
 
 @pytest.mark.parametrize("version", APIS[TXN_COMMIT].versions)
 def test_what_the_transaction_refuses_is_refused_for_each_partition(
-    broker: PaperBroker, version: int
+    broker: FakeBroker, version: int
 ) -> None:
     broker.verify_error = KafkaError("fenced", code=47)
     topics = [*txn_fields()["topics"], {"name": "x", "partitions": []}]
@@ -149,7 +149,7 @@ def test_what_the_transaction_refuses_is_refused_for_each_partition(
 
 
 @pytest.mark.parametrize("version", range(3, 6))
-def test_a_member_of_another_generation_commits_nothing(broker: PaperBroker, version: int) -> None:
+def test_a_member_of_another_generation_commits_nothing(broker: FakeBroker, version: int) -> None:
     member_id = join(broker)
 
     stale = broker.ask(TXN_COMMIT, version, **txn_fields(member_id=member_id, generation_id=9))
@@ -161,7 +161,7 @@ def test_a_member_of_another_generation_commits_nothing(broker: PaperBroker, ver
 
 @pytest.mark.parametrize("version", APIS[TXN_COMMIT].versions)
 def test_a_transaction_needs_a_group_and_topics_that_exist(
-    broker: PaperBroker, version: int
+    broker: FakeBroker, version: int
 ) -> None:
     partition = txn_fields()["topics"][0]["partitions"][0]
     missing = [{"name": "x", "partitions": [partition]}]
@@ -175,24 +175,24 @@ def test_a_transaction_needs_a_group_and_topics_that_exist(
 
 @pytest.mark.parametrize(("version", "code"), [(0, 15), (1, 15), (2, 14), (5, 14)])
 def test_an_old_producer_is_not_told_that_groups_are_loaded(version: int, code: int) -> None:
-    before = PaperBroker()
+    before = FakeBroker()
     for _ in range(3):
         commit(before)
-    after = PaperBroker(before.logs, slow_reads_s=0.2)
+    after = FakeBroker(before.logs, slow_reads_s=0.2)
 
     assert codes(after.ask(TXN_COMMIT, version, **txn_fields())) == {("t", 0): code}
 
 
 @pytest.mark.parametrize("marker", [True, False, None])
 def test_a_restart_finds_transactions_as_the_log_has_them(
-    broker: PaperBroker,
+    broker: FakeBroker,
     marker: bool | None,  # noqa: FBT001
 ) -> None:
     broker.ask(TXN_COMMIT, 3, **txn_fields())
     if marker is not None:
         broker.end_transaction(P, commit=marker)
 
-    after = PaperBroker(broker.logs)
+    after = FakeBroker(broker.logs)
 
     assert fetched(after) == {True: (5, 0), False: (-1, 0), None: (-1, UNSTABLE)}[marker]
     after.end_transaction(P, commit=True)
@@ -200,11 +200,11 @@ def test_a_restart_finds_transactions_as_the_log_has_them(
 
 
 def test_a_marker_that_comes_while_groups_are_loaded_counts() -> None:
-    before = PaperBroker()
+    before = FakeBroker()
     before.ask(TXN_COMMIT, 3, **txn_fields())
     for _ in range(3):
         commit(before, "other")
-    after = PaperBroker(before.logs, slow_reads_s=0.2)
+    after = FakeBroker(before.logs, slow_reads_s=0.2)
 
     after.groups.complete_transaction(
         after.groups.partition_of("g"), P, 0, commit=True, done=lambda: None
@@ -214,7 +214,7 @@ def test_a_marker_that_comes_while_groups_are_loaded_counts() -> None:
     assert fetched(after) == (5, 0)
 
 
-def test_a_marker_waits_until_the_commit_before_it_is_durable(broker: PaperBroker) -> None:
+def test_a_marker_waits_until_the_commit_before_it_is_durable(broker: FakeBroker) -> None:
     broker.durable = False
     answers = broker.send(TXN_COMMIT, 3, **txn_fields())
     assert answers == []
@@ -227,7 +227,7 @@ def test_a_marker_waits_until_the_commit_before_it_is_durable(broker: PaperBroke
 
 
 @pytest.mark.parametrize("version", APIS[DELETE].versions)
-def test_delete_groups_in_every_version(broker: PaperBroker, version: int) -> None:
+def test_delete_groups_in_every_version(broker: FakeBroker, version: int) -> None:
     join(broker)
     commit(broker, "empty", "t", "u")
     commit(broker, "")
@@ -237,16 +237,16 @@ def test_delete_groups_in_every_version(broker: PaperBroker, version: int) -> No
     found = [(row.group_id, int(row.error_code)) for row in answer.results]
     assert found == [("empty", 0), ("g", 68), ("x", 69), ("", 0)]
     assert [group.group_id for group in broker.ask(LIST, 5).groups] == ["g"]
-    after = PaperBroker(broker.logs)
+    after = FakeBroker(broker.logs)
     assert [group.group_id for group in after.ask(LIST, 5).groups] == ["g"]
 
 
 @pytest.mark.parametrize("version", APIS[DELETE].versions)
-def test_no_group_to_delete_is_answered_at_once(broker: PaperBroker, version: int) -> None:
+def test_no_group_to_delete_is_answered_at_once(broker: FakeBroker, version: int) -> None:
     assert broker.ask(DELETE, version, groups_names=[]).results == ()
 
 
-def test_a_deletion_is_answered_when_all_of_it_is_durable(broker: PaperBroker) -> None:
+def test_a_deletion_is_answered_when_all_of_it_is_durable(broker: FakeBroker) -> None:
     commit(broker, "a")
     commit(broker, "b")
     broker.durable = False
@@ -258,7 +258,7 @@ def test_a_deletion_is_answered_when_all_of_it_is_durable(broker: PaperBroker) -
     assert [int(row.error_code) for row in answers[0].results] == [0, 69, 0]
 
 
-def test_a_deletion_that_cannot_be_stored_is_refused(broker: PaperBroker) -> None:
+def test_a_deletion_that_cannot_be_stored_is_refused(broker: FakeBroker) -> None:
     commit(broker, "a")
     broker.durable = False
 
@@ -272,7 +272,7 @@ def test_a_deletion_that_cannot_be_stored_is_refused(broker: PaperBroker) -> Non
 def test_a_group_of_many_long_offsets_is_deleted_in_as_many_batches_as_it_needs() -> None:
     group_id = "g" * 30_000
     names = [f"t{number}" for number in range(60)]
-    broker = PaperBroker(names=names)
+    broker = FakeBroker(names=names)
     for name in names:
         commit(broker, group_id, name)
 
@@ -280,10 +280,10 @@ def test_a_group_of_many_long_offsets_is_deleted_in_as_many_batches_as_it_needs(
 
     assert row.error_code == 0
     assert max(broker.batch_sizes) <= broker.batch_bytes_max
-    assert list(PaperBroker(broker.logs, names=names).groups.list_groups()) == []
+    assert list(FakeBroker(broker.logs, names=names).groups.list_groups()) == []
 
 
-def offset_delete(broker: PaperBroker, group_id: str = "g", **topics: list[int]) -> Any:
+def offset_delete(broker: FakeBroker, group_id: str = "g", **topics: list[int]) -> Any:
     rows = [
         {"name": name, "partitions": [{"partition_index": index} for index in indexes]}
         for name, indexes in topics.items()
@@ -291,7 +291,7 @@ def offset_delete(broker: PaperBroker, group_id: str = "g", **topics: list[int])
     return broker.ask(DELETE_OFFSETS, 0, group_id=group_id, topics=rows)
 
 
-def test_offset_delete_leaves_what_is_read_and_says_what_is_unknown(broker: PaperBroker) -> None:
+def test_offset_delete_leaves_what_is_read_and_says_what_is_unknown(broker: FakeBroker) -> None:
     member_id = join(broker)
     commit(broker, "g", "t", "u", member_id=member_id, generation_id_or_member_epoch=1)
 
@@ -302,7 +302,7 @@ def test_offset_delete_leaves_what_is_read_and_says_what_is_unknown(broker: Pape
     assert [key.topic for key in broker.groups.offsets("g")] == ["t"]
 
 
-def test_offset_delete_refuses_a_group_as_a_whole(broker: PaperBroker) -> None:
+def test_offset_delete_refuses_a_group_as_a_whole(broker: FakeBroker) -> None:
     join(broker, protocol_type="connect")
 
     connect, missing, nameless = (offset_delete(broker, name, t=[0]) for name in ("g", "x", ""))
@@ -312,7 +312,7 @@ def test_offset_delete_refuses_a_group_as_a_whole(broker: PaperBroker) -> None:
     assert [answer.topics for answer in (connect, missing, nameless)] == [(), (), ()]
 
 
-def test_groups_are_listed_by_state_and_type(broker: PaperBroker) -> None:
+def test_groups_are_listed_by_state_and_type(broker: FakeBroker) -> None:
     join(broker)
     commit(broker, "simple")
 
@@ -328,7 +328,7 @@ def test_groups_are_listed_by_state_and_type(broker: PaperBroker) -> None:
 
 
 @pytest.mark.parametrize("version", range(3, 7))
-def test_operations_are_shown_of_groups_that_are_there(broker: PaperBroker, version: int) -> None:
+def test_operations_are_shown_of_groups_that_are_there(broker: FakeBroker, version: int) -> None:
     commit(broker, "")
 
     answer = broker.ask(
@@ -342,7 +342,7 @@ def test_operations_are_shown_of_groups_that_are_there(broker: PaperBroker, vers
 
 
 @pytest.mark.parametrize("version", range(4, 6))
-def test_each_key_has_a_coordinator_of_its_own(broker: PaperBroker, version: int) -> None:
+def test_each_key_has_a_coordinator_of_its_own(broker: FakeBroker, version: int) -> None:
     keys = ["g", "", "g"]
 
     found = broker.ask(FIND, version, key_type=0, coordinator_keys=keys).coordinators
@@ -359,11 +359,11 @@ def test_each_key_has_a_coordinator_of_its_own(broker: PaperBroker, version: int
 
 
 def test_a_heartbeat_is_taken_while_groups_are_loaded() -> None:
-    before = PaperBroker()
+    before = FakeBroker()
     member_id = join(before)
     for _ in range(3):
         commit(before, "other")
-    after = PaperBroker(before.logs, slow_reads_s=0.2)
+    after = FakeBroker(before.logs, slow_reads_s=0.2)
     beat = {"group_id": "g", "generation_id": 1, "member_id": member_id}
 
     assert after.ask(HEARTBEAT, 4, **beat).error_code == 0
@@ -374,10 +374,10 @@ def test_a_heartbeat_is_taken_while_groups_are_loaded() -> None:
 
 @pytest.mark.parametrize("version", APIS[FETCH].versions)
 def test_while_groups_are_loaded_a_fetch_of_offsets_is_refused(version: int) -> None:
-    before = PaperBroker()
+    before = FakeBroker()
     for _ in range(3):
         commit(before)
-    after = PaperBroker(before.logs, slow_reads_s=0.2)
+    after = FakeBroker(before.logs, slow_reads_s=0.2)
     group = {"group_id": "g", "topics": [{"name": "t", "partition_indexes": [0]}]}
 
     answer = after.ask(FETCH, version, **group, groups=[group])
@@ -390,7 +390,7 @@ def test_while_groups_are_loaded_a_fetch_of_offsets_is_refused(version: int) -> 
 
 
 def test_the_offsets_topic_that_cannot_be_made_refuses_the_transaction(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     broker.create_error = UnknownTopic("no room")
 
@@ -406,7 +406,7 @@ class RunningClock(FakeClock):
 
 
 @pytest.mark.parametrize("key", [LIST, DESCRIBE])
-def test_very_many_groups_are_shown_in_turns(broker: PaperBroker, key: int) -> None:
+def test_very_many_groups_are_shown_in_turns(broker: FakeBroker, key: int) -> None:
     names = [f"g{number:03}" for number in range(50)]
     for name in names:
         commit(broker, name)

@@ -7,25 +7,25 @@ import pytest
 from duolog.broker.groups import topic_matches
 from duolog.broker.groups.offsets_topic import OFFSETS_TOPIC
 from duolog.protocol.error_codes import ErrorCode
+from unit.broker.fake_broker import CONSUMER_HEARTBEAT, FakeBroker
 from unit.broker.groups.test_consumer_group_apis import SESSION_S, join
-from unit.broker.paper_broker import CONSUMER_HEARTBEAT, PaperBroker
 
 NAMES: dict[str, Any] = {"subscribed_topic_names": None}
 
 
 @pytest.fixture
-def broker() -> PaperBroker:
-    return PaperBroker(names=("orders", "orders_eu", "other"))
+def broker() -> FakeBroker:
+    return FakeBroker(names=("orders", "orders_eu", "other"))
 
 
-def topics(broker: PaperBroker, reply: Any) -> list[str]:
+def topics(broker: FakeBroker, reply: Any) -> list[str]:
     if reply.assignment is None:
         return []
     names = {topic.id: topic.name for topic in broker}
     return sorted(names[row.topic_id] for row in reply.assignment.topic_partitions)
 
 
-def send_join(broker: PaperBroker, member_id: str) -> list[Any]:
+def send_join(broker: FakeBroker, member_id: str) -> list[Any]:
     return broker.send(
         CONSUMER_HEARTBEAT, 1, group_id="g", member_id=member_id, member_epoch=0,
         rebalance_timeout=60_000, subscribed_topic_names=(), topic_partitions=[],
@@ -33,12 +33,12 @@ def send_join(broker: PaperBroker, member_id: str) -> list[Any]:
     )  # fmt: skip
 
 
-def create(broker: PaperBroker, name: str) -> None:
+def create(broker: FakeBroker, name: str) -> None:
     broker.names.add(name)
     broker.version += 1
 
 
-def beat(broker: PaperBroker, reply: Any) -> Any:
+def beat(broker: FakeBroker, reply: Any) -> Any:
     """Send everything again, as a client does after an error: the answer has the assignment."""
     return broker.ask(
         CONSUMER_HEARTBEAT, 1, group_id="g", member_id=reply.member_id,
@@ -47,7 +47,7 @@ def beat(broker: PaperBroker, reply: Any) -> Any:
     )  # fmt: skip
 
 
-def test_the_first_answer_waits_for_the_topics(broker: PaperBroker) -> None:
+def test_the_first_answer_waits_for_the_topics(broker: FakeBroker) -> None:
     broker.expressions.held = []
     replies = send_join(broker, "a")
     assert replies == []
@@ -57,7 +57,7 @@ def test_the_first_answer_waits_for_the_topics(broker: PaperBroker) -> None:
     assert topics(broker, replies[0]) == ["orders", "orders_eu"]
 
 
-def test_two_members_wait_for_one_result(broker: PaperBroker) -> None:
+def test_two_members_wait_for_one_result(broker: FakeBroker) -> None:
     broker.expressions.held = []
     replies = [send_join(broker, member_id) for member_id in ("a", "b")]
     asked = len(broker.expressions.asked)
@@ -68,7 +68,7 @@ def test_two_members_wait_for_one_result(broker: PaperBroker) -> None:
     assert asked == 1
 
 
-def test_a_heartbeat_that_waits_keeps_its_session(broker: PaperBroker) -> None:
+def test_a_heartbeat_that_waits_keeps_its_session(broker: FakeBroker) -> None:
     """A member that changed its expression while others were matched lost its partitions to the group."""
     reply = join(broker, subscribed_topic_regex="orders.*", **NAMES)
     broker.expressions.held = []
@@ -87,7 +87,7 @@ def test_a_heartbeat_that_waits_keeps_its_session(broker: PaperBroker) -> None:
     assert topics(broker, changed[0]) == ["orders", "orders_eu"]
 
 
-def test_a_heartbeat_that_waits_with_a_wrong_epoch_keeps_nothing(broker: PaperBroker) -> None:
+def test_a_heartbeat_that_waits_with_a_wrong_epoch_keeps_nothing(broker: FakeBroker) -> None:
     reply = join(broker, subscribed_topic_regex="orders.*", **NAMES)
     broker.expressions.held = []
     broker.pass_time(SESSION_S - 5)
@@ -103,7 +103,7 @@ def test_a_heartbeat_that_waits_with_a_wrong_epoch_keeps_nothing(broker: PaperBr
     assert refused[0].error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_each_new_name_is_compared_once(broker: PaperBroker) -> None:
+def test_each_new_name_is_compared_once(broker: FakeBroker) -> None:
     reply = join(broker, subscribed_topic_regex="orders.*", **NAMES)
     compared = [set(broker.expressions.asked[0][1])]
     for name in ("orders_us", "orders_ca"):
@@ -119,7 +119,7 @@ def test_each_new_name_is_compared_once(broker: PaperBroker) -> None:
     assert len(broker.expressions.asked) == 3
 
 
-def test_groups_share_a_result(broker: PaperBroker) -> None:
+def test_groups_share_a_result(broker: FakeBroker) -> None:
     join(broker, subscribed_topic_regex="orders.*", **NAMES)
     asked = len(broker.expressions.asked)
 
@@ -130,7 +130,7 @@ def test_groups_share_a_result(broker: PaperBroker) -> None:
     assert all(names == [OFFSETS_TOPIC] for _, names in broker.expressions.asked[asked:])
 
 
-def test_an_invalid_expression_is_refused_each_time(broker: PaperBroker) -> None:
+def test_an_invalid_expression_is_refused_each_time(broker: FakeBroker) -> None:
     first = join(broker, subscribed_topic_regex="(", **NAMES)
     second = join(broker, subscribed_topic_regex="(", **NAMES)
 
@@ -138,7 +138,7 @@ def test_an_invalid_expression_is_refused_each_time(broker: PaperBroker) -> None
     assert len(broker.expressions.asked) == 1
 
 
-def test_a_helper_that_fails_is_tried_again(broker: PaperBroker) -> None:
+def test_a_helper_that_fails_is_tried_again(broker: FakeBroker) -> None:
     broker.expressions.failures = 1
 
     failed = join(broker, subscribed_topic_regex="orders.*", **NAMES)
@@ -148,7 +148,7 @@ def test_a_helper_that_fails_is_tried_again(broker: PaperBroker) -> None:
     assert topics(broker, reply) == ["orders", "orders_eu"]
 
 
-def test_a_helper_that_fails_for_new_topics_is_tried_again(broker: PaperBroker) -> None:
+def test_a_helper_that_fails_for_new_topics_is_tried_again(broker: FakeBroker) -> None:
     """Without the second try a topic was not read until yet another one was created."""
     reply = join(broker, subscribed_topic_regex="orders.*", **NAMES)
     create(broker, "orders_us")
@@ -165,9 +165,9 @@ def test_a_helper_that_fails_for_new_topics_is_tried_again(broker: PaperBroker) 
 
 
 def test_a_helper_that_fails_after_a_restart_of_the_broker_is_tried_again() -> None:
-    first = PaperBroker(names=("orders",))
+    first = FakeBroker(names=("orders",))
     reply = join(first, subscribed_topic_regex="orders.*", **NAMES)
-    broker = PaperBroker(first.logs, names=("orders", "orders_us"))
+    broker = FakeBroker(first.logs, names=("orders", "orders_us"))
     broker.expressions.failures = 1
     for _ in range(3):
         broker.clock.advance(11)
@@ -180,7 +180,7 @@ def test_a_helper_that_fails_after_a_restart_of_the_broker_is_tried_again() -> N
     assert topics(broker, reply) == ["orders", "orders_us"]
 
 
-def test_a_topic_that_was_deleted_and_made_again_is_found(broker: PaperBroker) -> None:
+def test_a_topic_that_was_deleted_and_made_again_is_found(broker: FakeBroker) -> None:
     reply = join(broker, subscribed_topic_regex="orders.*", **NAMES)
     for change in (broker.names.discard, broker.names.add):
         change("orders_eu")
@@ -193,7 +193,7 @@ def test_a_topic_that_was_deleted_and_made_again_is_found(broker: PaperBroker) -
 
 
 def test_many_expressions_that_are_valid_one_by_one_are_valid_together(
-    broker: PaperBroker,
+    broker: FakeBroker,
 ) -> None:
     """The 20th member got UNKNOWN_SERVER_ERROR: together they exceeded the memory of RE2."""
     expressions = [f"o.{{0,900}}rders.{{0,900}}{number}?" for number in range(40)]
@@ -207,7 +207,7 @@ def test_many_expressions_that_are_valid_one_by_one_are_valid_together(
 
 
 def test_more_expressions_in_use_than_are_kept_all_follow_new_topics(
-    broker: PaperBroker, monkeypatch: pytest.MonkeyPatch
+    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each one's new result had been forgotten when its group sent the next heartbeat."""
     monkeypatch.setattr(topic_matches, "KEPT_MAX", 3)
@@ -229,7 +229,7 @@ def test_more_expressions_in_use_than_are_kept_all_follow_new_topics(
 
 
 def test_expressions_that_nobody_uses_any_more_are_forgotten(
-    broker: PaperBroker, monkeypatch: pytest.MonkeyPatch
+    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topic_matches, "KEPT_MAX", 3)
     matches = broker.groups.topic_matches

@@ -22,7 +22,7 @@ class HeldCommit:
         return self.tickets
 
 
-class PaperLog:
+class FakeLog:
     """A log with real offsets only."""
 
     def __init__(self) -> None:
@@ -37,10 +37,10 @@ class PaperLog:
         self.written = self.log_end_offset
 
 
-class PaperPartition:
+class FakePartition:
     """A partition that has only a log."""
 
-    def __init__(self, log: PaperLog) -> None:
+    def __init__(self, log: FakeLog) -> None:
         self.log = log
 
 
@@ -51,8 +51,8 @@ class Bench:
         self.commit = HeldCommit()
         self.heard: list[tuple[str, str | None]] = []
         self.grown: list[int] = []
-        self.log = PaperLog()
-        self.partition: Any = PaperPartition(self.log)
+        self.log = FakeLog()
+        self.partition: Any = FakePartition(self.log)
         commit: Any = self.commit
         self.rounds = Rounds(
             commit, lambda partition: self.grown.append(partition.log.high_watermark)

@@ -85,7 +85,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "end_in_order_on_signals", lambda: None)
 
 
-class Desk:
+class Editor:
     """Writes the next text whenever the runner waits for it."""
 
     def __init__(self, path: Path, *texts: str) -> None:
@@ -139,24 +139,24 @@ def offer(error: DuologError) -> None:
 
 
 def test_the_next_one_has_started_before_the_last_one_lets_go_of_the_jvm(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
+    editor = Editor(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
 
     with pytest.raises(Done):
-        desk.run()
+        editor.run()
 
-    assert desk.log == ["start one", "stop one", "start two", "close one", "close two"]
+    assert editor.log == ["start one", "stop one", "start two", "close one", "close two"]
 
 
 def test_the_running_version_continues_while_the_file_is_invalid(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = (TEXT.format(name="one"), "x = (", "x = 1", TEXT.format(name="two"))
-    desk = Desk(tmp_path / "app.py", *texts)
+    editor = Editor(tmp_path / "app.py", *texts)
 
     with pytest.raises(Done):
-        desk.run()
+        editor.run()
 
-    assert desk.log == ["start one", "stop one", "start two", "close one", "close two"]
+    assert editor.log == ["start one", "stop one", "start two", "close one", "close two"]
     told = capsys.readouterr().err
     assert "line 1 cannot be run: SyntaxError" in told
     assert "defines no topology" in told
@@ -167,22 +167,22 @@ def test_a_start_that_is_refused_waits_for_the_next_change_and_keeps_the_jvm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = [TEXT.format(name=name) for name in ("one", "two", "three")]
-    desk = Desk(tmp_path / "app.py", *texts)
-    monkeypatch.setattr(following, "time", SimpleNamespace(sleep=lambda _: desk.write_next()))
+    editor = Editor(tmp_path / "app.py", *texts)
+    monkeypatch.setattr(following, "time", SimpleNamespace(sleep=lambda _: editor.write_next()))
     monkeypatch.setattr(TopologyFile, "wait_until_still", lambda _: None)
-    waits = desk.wait
+    waits = editor.wait
 
     def wait_and_refuse(seconds: float) -> bool:
-        if not desk.fails and "start three" not in desk.log:
-            desk.fails.append(QueryError("the topology has changed"))
+        if not editor.fails and "start three" not in editor.log:
+            editor.fails.append(QueryError("the topology has changed"))
         return waits(seconds)
 
-    monkeypatch.setattr(desk, "wait", wait_and_refuse)
+    monkeypatch.setattr(editor, "wait", wait_and_refuse)
 
     with pytest.raises(Done):
-        desk.run()
+        editor.run()
 
-    assert desk.log == [
+    assert editor.log == [
         "start one", "stop one", "close two", "stop one", "start three", "close one", "close three",
     ]  # fmt: skip
     told = capsys.readouterr().err
@@ -192,26 +192,26 @@ def test_a_start_that_is_refused_waits_for_the_next_change_and_keeps_the_jvm(
 def test_a_failed_query_is_reported_and_restarted_at_the_next_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    desk = Desk(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
-    desk.query_fails.append(QueryError("cannot process the record"))
-    monkeypatch.setattr(following, "time", SimpleNamespace(sleep=lambda _: desk.write_next()))
+    editor = Editor(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
+    editor.query_fails.append(QueryError("cannot process the record"))
+    monkeypatch.setattr(following, "time", SimpleNamespace(sleep=lambda _: editor.write_next()))
     monkeypatch.setattr(TopologyFile, "wait_until_still", lambda _: None)
 
     with pytest.raises(Done):
-        desk.run()
+        editor.run()
 
-    assert desk.log[:3] == ["start one", "stop one", "start two"]
+    assert editor.log[:3] == ["start one", "stop one", "start two"]
     assert "error: cannot process the record\nwaiting for" in capsys.readouterr().err
 
 
 def test_an_error_that_no_change_of_the_file_fixes_ends_it(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "app.py", TEXT.format(name="one"))
-    desk.fails.append(ConfigError("there is no Java"))
+    editor = Editor(tmp_path / "app.py", TEXT.format(name="one"))
+    editor.fails.append(ConfigError("there is no Java"))
 
     with pytest.raises(ConfigError):
-        desk.run()
+        editor.run()
 
-    assert desk.log == ["close one"]
+    assert editor.log == ["close one"]
 
 
 def test_a_file_that_is_wrong_at_first_is_waited_for(
@@ -346,28 +346,28 @@ def test_a_dead_broker_is_reported_within_five_seconds_with_an_unknown_lag(
 def test_a_change_that_the_state_does_not_fit_is_refused_with_the_commands_that_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    desk = Desk(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
-    desk.fails = [TopologyChanged("it has changed")]
-    monkeypatch.setattr(following, "time", SimpleNamespace(sleep=lambda _: desk.write_next()))
+    editor = Editor(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
+    editor.fails = [TopologyChanged("it has changed")]
+    monkeypatch.setattr(following, "time", SimpleNamespace(sleep=lambda _: editor.write_next()))
     monkeypatch.setattr(TopologyFile, "wait_until_still", lambda _: None)
 
     with pytest.raises(Done):
-        desk.run()
+        editor.run()
 
-    assert desk.log == ["close one", "start two", "close two"]
+    assert editor.log == ["close one", "start two", "close two"]
     assert "hint: Run: `duolog run app.py --watch --fresh`." in capsys.readouterr().err
 
 
 def test_a_fresh_start_clears_state_and_results_and_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    desk = Desk(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
-    desk.fails = [TopologyChanged("the topology has changed")]
+    editor = Editor(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))
+    editor.fails = [TopologyChanged("the topology has changed")]
 
     with pytest.raises(Done):
-        desk.run(fresh=True)
+        editor.run(fresh=True)
 
-    assert desk.log[:2] == ["clear one", "start one"]
+    assert editor.log[:2] == ["clear one", "start one"]
     said = capsys.readouterr().err
     assert "the topology has changed; deleting its state and starting from scratch" in said
     assert 'deleted topic "copy"' in said

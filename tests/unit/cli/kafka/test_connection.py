@@ -10,7 +10,7 @@ from duolog.cli.kafka.cluster import Cluster
 from duolog.cli.kafka.connection import LOST_S, Connection, ensure_reachable
 from duolog.core.addresses import split_address
 from duolog.core.errors import ConfigError, KafkaError
-from unit.runtime.played_broker import serving
+from unit.runtime.fake_broker import serving
 
 
 class ClientError:

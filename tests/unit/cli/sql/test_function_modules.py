@@ -56,7 +56,7 @@ def test_functions_are_named_by_module_or_by_file(directory: Path) -> None:
 
 
 def test_a_package_s_module_keeps_its_name() -> None:
-    names = modules_named(["unit.ksql.udf.given"])
+    names = modules_named(["unit.ksql.udf.sample_functions"])
 
-    assert names == ["unit.ksql.udf.given"]
+    assert names == ["unit.ksql.udf.sample_functions"]
     assert "SCORE" in catalog_of(names).functions

@@ -2,9 +2,9 @@
 
 import pytest
 
-from unit.coordinator.consumer_groups.desk import ConsumerDesk
+from unit.coordinator.consumer_groups.harness import ConsumerGroupHarness
 
 
 @pytest.fixture
-def consumers() -> ConsumerDesk:
-    return ConsumerDesk()
+def consumers() -> ConsumerGroupHarness:
+    return ConsumerGroupHarness()

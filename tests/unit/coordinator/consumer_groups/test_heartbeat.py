@@ -20,14 +20,16 @@ from duolog.coordinator.errors import (
 from duolog.coordinator.messages import CommitRequest, CommittedOffset, Producer
 from duolog.coordinator.settings import ConsumerGroupSettings
 from duolog.core.ids import TopicPartition
-from unit.coordinator.consumer_groups.desk import ConsumerDesk
+from unit.coordinator.consumer_groups.harness import ConsumerGroupHarness
 
 
-def state(desk: ConsumerDesk) -> str:
-    return desk.front.describe("g").state
+def state(harness: ConsumerGroupHarness) -> str:
+    return harness.front.describe("g").state
 
 
-def test_the_first_member_is_assigned_everything_at_epoch_1(consumers: ConsumerDesk) -> None:
+def test_the_first_member_is_assigned_everything_at_epoch_1(
+    consumers: ConsumerGroupHarness,
+) -> None:
     member = consumers.member("a")
 
     reply = member.beat()
@@ -39,7 +41,7 @@ def test_the_first_member_is_assigned_everything_at_epoch_1(consumers: ConsumerD
 
 
 def test_an_assignment_is_told_when_it_changed_or_when_all_was_said(
-    consumers: ConsumerDesk,
+    consumers: ConsumerGroupHarness,
 ) -> None:
     member = consumers.joined("a")
 
@@ -52,7 +54,7 @@ def test_an_assignment_is_told_when_it_changed_or_when_all_was_said(
     assert full.assignment == member.owned
 
 
-def test_a_heartbeat_that_changes_nothing_writes_nothing(consumers: ConsumerDesk) -> None:
+def test_a_heartbeat_that_changes_nothing_writes_nothing(consumers: ConsumerGroupHarness) -> None:
     member = consumers.joined("a")
     written = len(consumers.log)
 
@@ -61,7 +63,7 @@ def test_a_heartbeat_that_changes_nothing_writes_nothing(consumers: ConsumerDesk
     assert len(consumers.log) == written
 
 
-def test_a_partition_is_taken_only_after_it_was_given_up(consumers: ConsumerDesk) -> None:
+def test_a_partition_is_taken_only_after_it_was_given_up(consumers: ConsumerGroupHarness) -> None:
     a = consumers.joined("a")
 
     b = consumers.joined("b")
@@ -84,7 +86,7 @@ def test_a_partition_is_taken_only_after_it_was_given_up(consumers: ConsumerDesk
     assert state(consumers) == "Stable"
 
 
-def test_who_is_asked_to_give_up_stays_at_its_epoch(consumers: ConsumerDesk) -> None:
+def test_who_is_asked_to_give_up_stays_at_its_epoch(consumers: ConsumerGroupHarness) -> None:
     a = consumers.joined("a")
     consumers.joined("b")
 
@@ -94,7 +96,7 @@ def test_who_is_asked_to_give_up_stays_at_its_epoch(consumers: ConsumerDesk) -> 
     assert consumers.topics.plain(reply.assignment) == {"t": [0, 1]}
 
 
-def test_what_a_member_leaves_behind_goes_to_the_others(consumers: ConsumerDesk) -> None:
+def test_what_a_member_leaves_behind_goes_to_the_others(consumers: ConsumerGroupHarness) -> None:
     a, b = consumers.joined("a"), consumers.joined("b")
     consumers.settle(a, b)
 
@@ -108,7 +110,7 @@ def test_what_a_member_leaves_behind_goes_to_the_others(consumers: ConsumerDesk)
 
 
 def test_a_group_that_everybody_left_is_empty_and_begins_again_later(
-    consumers: ConsumerDesk,
+    consumers: ConsumerGroupHarness,
 ) -> None:
     consumers.joined("a").leave()
     assert state(consumers) == "Empty"
@@ -119,7 +121,7 @@ def test_a_group_that_everybody_left_is_empty_and_begins_again_later(
     assert again.epoch == 3
 
 
-def test_a_member_at_an_epoch_of_the_future_is_fenced(consumers: ConsumerDesk) -> None:
+def test_a_member_at_an_epoch_of_the_future_is_fenced(consumers: ConsumerGroupHarness) -> None:
     consumers.joined("a")
 
     with pytest.raises(FencedMemberEpoch, match="greater"):
@@ -127,7 +129,7 @@ def test_a_member_at_an_epoch_of_the_future_is_fenced(consumers: ConsumerDesk) -
 
 
 def test_the_epoch_before_is_accepted_when_the_answer_may_have_been_lost(
-    consumers: ConsumerDesk,
+    consumers: ConsumerGroupHarness,
 ) -> None:
     a = consumers.joined("a")
     b = consumers.joined("b")
@@ -139,7 +141,7 @@ def test_the_epoch_before_is_accepted_when_the_answer_may_have_been_lost(
 
 
 def test_the_epoch_before_is_fenced_unless_all_that_is_owned_is_said(
-    consumers: ConsumerDesk,
+    consumers: ConsumerGroupHarness,
 ) -> None:
     a, b = consumers.joined("a"), consumers.joined("b")
     consumers.settle(a, b)
@@ -149,7 +151,9 @@ def test_the_epoch_before_is_fenced_unless_all_that_is_owned_is_said(
             consumers.ask(member_id="a", member_epoch=1, owned=owned)
 
 
-def test_a_member_that_lost_its_first_answer_may_join_again(consumers: ConsumerDesk) -> None:
+def test_a_member_that_lost_its_first_answer_may_join_again(
+    consumers: ConsumerGroupHarness,
+) -> None:
     consumers.joined("a")
 
     again = consumers.joined("a")
@@ -157,7 +161,7 @@ def test_a_member_that_lost_its_first_answer_may_join_again(consumers: ConsumerD
     assert (again.epoch, again.has) == (1, {"t": [0, 1, 2, 3]})
 
 
-def test_a_member_that_nobody_knows_is_told_so(consumers: ConsumerDesk) -> None:
+def test_a_member_that_nobody_knows_is_told_so(consumers: ConsumerGroupHarness) -> None:
     with pytest.raises(GroupIdNotFound):
         consumers.ask(member_id="a", member_epoch=1)
     consumers.joined("a")
@@ -184,7 +188,7 @@ def test_a_member_that_nobody_knows_is_told_so(consumers: ConsumerDesk) -> None:
     ],
 )
 def test_requests_that_make_no_sense_are_refused(
-    consumers: ConsumerDesk, wrong: dict[str, Any], error: type[GroupError]
+    consumers: ConsumerGroupHarness, wrong: dict[str, Any], error: type[GroupError]
 ) -> None:
     right = {
         "member_id": "a",
@@ -200,7 +204,7 @@ def test_requests_that_make_no_sense_are_refused(
     assert consumers.log == []
 
 
-def test_a_member_of_version_0_gets_its_id_from_the_broker(consumers: ConsumerDesk) -> None:
+def test_a_member_of_version_0_gets_its_id_from_the_broker(consumers: ConsumerGroupHarness) -> None:
     member = consumers.member("")
 
     reply = member.beat(member_id_required=False, fresh_id="fresh")
@@ -210,16 +214,16 @@ def test_a_member_of_version_0_gets_its_id_from_the_broker(consumers: ConsumerDe
 
 
 def test_a_full_group_takes_no_more_members_but_keeps_those_it_has() -> None:
-    desk = ConsumerDesk(ConsumerGroupSettings(members_max=1))
-    a = desk.joined("a")
+    harness = ConsumerGroupHarness(ConsumerGroupSettings(members_max=1))
+    a = harness.joined("a")
 
     with pytest.raises(GroupMaxSizeReached):
-        desk.joined("b")
+        harness.joined("b")
 
     assert a.beat().error_code == 0
 
 
-def test_a_changed_subscription_moves_the_group(consumers: ConsumerDesk) -> None:
+def test_a_changed_subscription_moves_the_group(consumers: ConsumerGroupHarness) -> None:
     consumers.topics.create("u", 2)
     a, b = consumers.joined("a"), consumers.joined("b")
     consumers.settle(a, b)
@@ -231,7 +235,9 @@ def test_a_changed_subscription_moves_the_group(consumers: ConsumerDesk) -> None
     assert b.has == {"t": [0, 1, 2, 3]}
 
 
-def test_the_same_subscription_in_another_order_moves_nothing(consumers: ConsumerDesk) -> None:
+def test_the_same_subscription_in_another_order_moves_nothing(
+    consumers: ConsumerGroupHarness,
+) -> None:
     consumers.topics.create("u", 2)
     a = consumers.joined("a", topics=("t", "u"))
 
@@ -240,7 +246,7 @@ def test_the_same_subscription_in_another_order_moves_nothing(consumers: Consume
     assert reply.member_epoch == 1
 
 
-def test_topics_that_come_grow_and_go_move_the_group(consumers: ConsumerDesk) -> None:
+def test_topics_that_come_grow_and_go_move_the_group(consumers: ConsumerGroupHarness) -> None:
     a = consumers.joined("a", topics=("t", "later"))
     assert a.has == {"t": [0, 1, 2, 3]}
 
@@ -258,7 +264,7 @@ def test_topics_that_come_grow_and_go_move_the_group(consumers: ConsumerDesk) ->
     assert a.epoch == 4
 
 
-def test_a_topic_that_nobody_reads_moves_nothing(consumers: ConsumerDesk) -> None:
+def test_a_topic_that_nobody_reads_moves_nothing(consumers: ConsumerGroupHarness) -> None:
     a = consumers.joined("a")
 
     consumers.topics.create("other", 1)
@@ -266,7 +272,7 @@ def test_a_topic_that_nobody_reads_moves_nothing(consumers: ConsumerDesk) -> Non
     assert a.beat().member_epoch == 1
 
 
-def test_a_topic_that_was_made_anew_is_another_topic(consumers: ConsumerDesk) -> None:
+def test_a_topic_that_was_made_anew_is_another_topic(consumers: ConsumerGroupHarness) -> None:
     a = consumers.joined("a")
     old = a.owned
 
@@ -278,7 +284,7 @@ def test_a_topic_that_was_made_anew_is_another_topic(consumers: ConsumerDesk) ->
     assert not old.keys() & a.owned.keys()
 
 
-def test_the_assignor_that_most_members_want_is_used(consumers: ConsumerDesk) -> None:
+def test_the_assignor_that_most_members_want_is_used(consumers: ConsumerGroupHarness) -> None:
     consumers.joined("a", assignor="range")
     consumers.joined("b")
     assert consumers.front.describe("g").assignor == "range"
@@ -289,7 +295,9 @@ def test_the_assignor_that_most_members_want_is_used(consumers: ConsumerDesk) ->
     assert consumers.front.describe("g").assignor == "uniform"
 
 
-def test_a_description_tells_what_members_have_and_shall_have(consumers: ConsumerDesk) -> None:
+def test_a_description_tells_what_members_have_and_shall_have(
+    consumers: ConsumerGroupHarness,
+) -> None:
     a = consumers.joined("a")
     consumers.joined("b")
 
@@ -306,7 +314,7 @@ def test_a_description_tells_what_members_have_and_shall_have(consumers: Consume
         consumers.front.describe("other")
 
 
-def commit_as(consumers: ConsumerDesk, **fields: Any) -> int:
+def commit_as(consumers: ConsumerGroupHarness, **fields: Any) -> int:
     """Return the code that the group answers to a commit; 0 if it lets it through."""
     offsets = {TopicPartition("t", 0): CommittedOffset(1)}
     request = replace(CommitRequest(group_id="g", offsets=offsets, version=9), **fields)
@@ -318,7 +326,7 @@ def commit_as(consumers: ConsumerDesk, **fields: Any) -> int:
 
 
 def test_a_transaction_may_commit_without_a_member_and_else_at_its_epoch_only(
-    consumers: ConsumerDesk,
+    consumers: ConsumerGroupHarness,
 ) -> None:
     consumers.joined("a")
 

@@ -13,27 +13,27 @@ from duolog.coordinator.consumer_groups.messages import MemberHeartbeat
 from duolog.coordinator.consumer_groups.records import CurrentChange, MemberState
 from duolog.coordinator.errors import InconsistentGroupProtocol
 from duolog.coordinator.messages import MemberProtocol, Outcome
-from unit.coordinator.consumer_groups.desk import ConsumerDesk, Member
-from unit.coordinator.desk import Desk
+from unit.coordinator.consumer_groups.harness import ConsumerGroupHarness, Member
+from unit.coordinator.harness import CoordinatorHarness
 
 
-def refuse(desk: ConsumerDesk, outcome: Outcome) -> None:
+def refuse(harness: ConsumerGroupHarness, outcome: Outcome) -> None:
     """Do what a broker does whose log does not take the records."""
     assert outcome.records
     for record in outcome.records:
-        desk.front.held.sent(record.group_id)
-        desk.front.held.landed(record.group_id)
-    desk.front.abandoned(outcome.records, desk.now)
+        harness.front.held.sent(record.group_id)
+        harness.front.held.landed(record.group_id)
+    harness.front.abandoned(outcome.records, harness.now)
 
 
-def heartbeat(desk: ConsumerDesk, member: Member, **changes: object) -> Outcome:
+def heartbeat(harness: ConsumerGroupHarness, member: Member, **changes: object) -> Outcome:
     fields = {"member_id": member.member_id, "member_epoch": member.epoch, "owned": member.owned}
     request = MemberHeartbeat(group_id="g", client_id="c", **(fields | changes))  # type: ignore[arg-type]
-    return desk.front.heartbeat(request, "member", desk.now)
+    return harness.front.heartbeat(request, "member", harness.now)
 
 
 def test_a_static_member_goes_with_its_session_when_its_successor_was_rejected(
-    consumers: ConsumerDesk,
+    consumers: ConsumerGroupHarness,
 ) -> None:
     a, b = consumers.joined("a"), consumers.joined("b", instance_id="i")
     consumers.settle(a, b)
@@ -50,7 +50,7 @@ def test_a_static_member_goes_with_its_session_when_its_successor_was_rejected(
 
 
 def test_a_static_member_goes_with_its_session_when_the_log_refused_its_successor(
-    consumers: ConsumerDesk,
+    consumers: ConsumerGroupHarness,
 ) -> None:
     a, b = consumers.joined("a"), consumers.joined("b", instance_id="i")
     consumers.settle(a, b)
@@ -68,7 +68,7 @@ def test_a_static_member_goes_with_its_session_when_the_log_refused_its_successo
 
 
 def test_a_topic_that_grew_is_noticed_after_a_step_that_was_rejected(
-    consumers: ConsumerDesk,
+    consumers: ConsumerGroupHarness,
 ) -> None:
     a = consumers.joined("a")
     newer = replace(consumers.group.members["a"].current, state=MemberState.UNKNOWN)
@@ -83,7 +83,7 @@ def test_a_topic_that_grew_is_noticed_after_a_step_that_was_rejected(
 
 
 def test_topics_of_an_expression_are_looked_for_again_after_a_step_that_was_refused(
-    consumers: ConsumerDesk,
+    consumers: ConsumerGroupHarness,
 ) -> None:
     a = consumers.joined("a", topics=(), regex="t.*")
     consumers.topics.create("t2", 1)
@@ -96,7 +96,7 @@ def test_topics_of_an_expression_are_looked_for_again_after_a_step_that_was_refu
 
 
 def test_who_must_give_up_partitions_is_removed_although_a_step_was_refused(
-    consumers: ConsumerDesk,
+    consumers: ConsumerGroupHarness,
 ) -> None:
     a = consumers.joined("a")
     consumers.joined("b")
@@ -114,13 +114,15 @@ def test_who_must_give_up_partitions_is_removed_although_a_step_was_refused(
     assert "a" not in consumers.group.members
 
 
-def heartbeats_of_both(consumers: ConsumerDesk) -> None:
+def heartbeats_of_both(consumers: ConsumerGroupHarness) -> None:
     """Send heartbeats for both members; `a` does not revoke what it must."""
     for member_id in ("a", "b"):
         consumers.group.soft.live(member_id, consumers.now.monotonic_ms + 45_000)
 
 
-def test_what_is_due_is_tried_again_when_the_log_refused_it(consumers: ConsumerDesk) -> None:
+def test_what_is_due_is_tried_again_when_the_log_refused_it(
+    consumers: ConsumerGroupHarness,
+) -> None:
     consumers.joined("a")
     consumers.advance(45_000)
     refuse(consumers, consumers.front.expire(consumers.group, consumers.now))
@@ -131,7 +133,7 @@ def test_what_is_due_is_tried_again_when_the_log_refused_it(consumers: ConsumerD
     assert consumers.group.members == {}
 
 
-def test_rejected_joins_leave_no_group(consumers: ConsumerDesk) -> None:
+def test_rejected_joins_leave_no_group(consumers: ConsumerGroupHarness) -> None:
     with pytest.raises(InvalidRegularExpression):
         consumers.joined("a", regex="(")
 
@@ -139,20 +141,20 @@ def test_rejected_joins_leave_no_group(consumers: ConsumerDesk) -> None:
 
 
 def test_an_empty_group_stays_of_its_protocol_when_a_classic_join_is_rejected() -> None:
-    desk = Desk()
+    harness = CoordinatorHarness()
     request = MemberHeartbeat(
         group_id="g", member_id="a", member_epoch=0, topics=("t",), owned={},
         rebalance_timeout_ms=60_000,
     )  # fmt: skip
-    desk.take(desk.coordinator.consumer_heartbeat(request, "a", desk.now))
+    harness.take(harness.coordinator.consumer_heartbeat(request, "a", harness.now))
     left = MemberHeartbeat(group_id="g", member_id="a", member_epoch=-1)
-    desk.take(desk.coordinator.consumer_heartbeat(left, "a", desk.now))
+    harness.take(harness.coordinator.consumer_heartbeat(left, "a", harness.now))
 
     with pytest.raises(InconsistentGroupProtocol):
-        desk.join("b", protocols=())
+        harness.join("b", protocols=())
 
-    assert desk.coordinator.describe_consumer("g").state == "Empty"
-    assert desk.join("b", protocols=(MemberProtocol("range", b""),)).error_code == 0
+    assert harness.coordinator.describe_consumer("g").state == "Empty"
+    assert harness.join("b", protocols=(MemberProtocol("range", b""),)).error_code == 0
 
 
 def test_soft_state_is_put_off_only_where_it_is_due() -> None:

@@ -4,10 +4,10 @@ import pytest
 
 from duolog.coordinator.consumer_groups.errors import FencedMemberEpoch, UnreleasedInstanceId
 from duolog.coordinator.errors import FencedInstanceId, UnknownMemberId
-from unit.coordinator.consumer_groups.desk import ConsumerDesk
+from unit.coordinator.consumer_groups.harness import ConsumerGroupHarness
 
 
-def test_a_static_member_that_comes_back_has_what_it_had(consumers: ConsumerDesk) -> None:
+def test_a_static_member_that_comes_back_has_what_it_had(consumers: ConsumerGroupHarness) -> None:
     a, b = consumers.joined("a", instance_id="i"), consumers.joined("b", instance_id="j")
     consumers.settle(a, b)
 
@@ -22,7 +22,9 @@ def test_a_static_member_that_comes_back_has_what_it_had(consumers: ConsumerDesk
     assert consumers.group.epoch == 2
 
 
-def test_a_static_member_that_does_not_come_back_is_removed(consumers: ConsumerDesk) -> None:
+def test_a_static_member_that_does_not_come_back_is_removed(
+    consumers: ConsumerGroupHarness,
+) -> None:
     a, b = consumers.joined("a", instance_id="i"), consumers.joined("b", instance_id="j")
     consumers.settle(a, b)
     b.leave(epoch=-2)
@@ -35,14 +37,14 @@ def test_a_static_member_that_does_not_come_back_is_removed(consumers: ConsumerD
     assert a.has == {"t": [0, 1, 2, 3]}
 
 
-def test_an_instance_that_is_in_use_is_not_given_away(consumers: ConsumerDesk) -> None:
+def test_an_instance_that_is_in_use_is_not_given_away(consumers: ConsumerGroupHarness) -> None:
     consumers.joined("a", instance_id="i")
 
     with pytest.raises(UnreleasedInstanceId):
         consumers.joined("b", instance_id="i")
 
 
-def test_the_old_member_of_an_instance_is_fenced(consumers: ConsumerDesk) -> None:
+def test_the_old_member_of_an_instance_is_fenced(consumers: ConsumerGroupHarness) -> None:
     a = consumers.joined("a", instance_id="i")
     a.leave(epoch=-2)
     with pytest.raises(FencedMemberEpoch):
@@ -55,7 +57,7 @@ def test_the_old_member_of_an_instance_is_fenced(consumers: ConsumerDesk) -> Non
         a.leave()
 
 
-def test_an_instance_that_nobody_has_is_unknown(consumers: ConsumerDesk) -> None:
+def test_an_instance_that_nobody_has_is_unknown(consumers: ConsumerGroupHarness) -> None:
     consumers.joined("a")
 
     with pytest.raises(UnknownMemberId):
@@ -64,7 +66,9 @@ def test_an_instance_that_nobody_has_is_unknown(consumers: ConsumerDesk) -> None
         consumers.member("b", instance_id="i").leave(epoch=-2)
 
 
-def test_a_static_member_that_leaves_for_good_gives_up_its_work(consumers: ConsumerDesk) -> None:
+def test_a_static_member_that_leaves_for_good_gives_up_its_work(
+    consumers: ConsumerGroupHarness,
+) -> None:
     a, b = consumers.joined("a", instance_id="i"), consumers.joined("b", instance_id="j")
     consumers.settle(a, b)
 
@@ -75,7 +79,7 @@ def test_a_static_member_that_leaves_for_good_gives_up_its_work(consumers: Consu
     assert consumers.group.static_ids == {"i": "a"}
 
 
-def test_another_subscription_of_who_comes_back_is_taken(consumers: ConsumerDesk) -> None:
+def test_another_subscription_of_who_comes_back_is_taken(consumers: ConsumerGroupHarness) -> None:
     consumers.topics.create("u", 1)
     consumers.joined("a", instance_id="i").leave(epoch=-2)
 

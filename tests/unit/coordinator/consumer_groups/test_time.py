@@ -3,10 +3,10 @@
 import pytest
 
 from duolog.coordinator.errors import UnknownMemberId
-from unit.coordinator.consumer_groups.desk import ConsumerDesk
+from unit.coordinator.consumer_groups.harness import ConsumerGroupHarness
 
 
-def test_a_member_that_is_silent_for_a_session_is_removed(consumers: ConsumerDesk) -> None:
+def test_a_member_that_is_silent_for_a_session_is_removed(consumers: ConsumerGroupHarness) -> None:
     a, b = consumers.joined("a"), consumers.joined("b")
     consumers.settle(a, b)
 
@@ -22,7 +22,9 @@ def test_a_member_that_is_silent_for_a_session_is_removed(consumers: ConsumerDes
         b.beat()
 
 
-def test_who_does_not_give_up_partitions_in_time_is_removed(consumers: ConsumerDesk) -> None:
+def test_who_does_not_give_up_partitions_in_time_is_removed(
+    consumers: ConsumerGroupHarness,
+) -> None:
     a, b = consumers.joined("a"), consumers.joined("b")
     held = a.owned
     a.beat()
@@ -40,7 +42,7 @@ def test_who_does_not_give_up_partitions_in_time_is_removed(consumers: ConsumerD
         consumers.ask(member_id="a", member_epoch=1, owned=held)
 
 
-def test_who_gave_up_in_time_stays(consumers: ConsumerDesk) -> None:
+def test_who_gave_up_in_time_stays(consumers: ConsumerGroupHarness) -> None:
     a, b = consumers.joined("a"), consumers.joined("b")
     consumers.settle(a, b)
 
@@ -52,7 +54,7 @@ def test_who_gave_up_in_time_stays(consumers: ConsumerDesk) -> None:
     assert sorted(consumers.group.members) == ["a", "b"]
 
 
-def test_a_restart_keeps_members_epochs_and_owners(consumers: ConsumerDesk) -> None:
+def test_a_restart_keeps_members_epochs_and_owners(consumers: ConsumerGroupHarness) -> None:
     a, b = consumers.joined("a"), consumers.joined("b", instance_id="i")
     consumers.settle(a, b)
     before = consumers.group
@@ -70,7 +72,9 @@ def test_a_restart_keeps_members_epochs_and_owners(consumers: ConsumerDesk) -> N
     assert len(consumers.log) == written
 
 
-def test_sessions_and_revocations_begin_anew_after_a_restart(consumers: ConsumerDesk) -> None:
+def test_sessions_and_revocations_begin_anew_after_a_restart(
+    consumers: ConsumerGroupHarness,
+) -> None:
     a = consumers.joined("a")
     consumers.joined("b")
     a.beat()
@@ -83,7 +87,7 @@ def test_sessions_and_revocations_begin_anew_after_a_restart(consumers: Consumer
 
 
 def test_topics_that_changed_while_the_broker_was_away_are_noticed(
-    consumers: ConsumerDesk,
+    consumers: ConsumerGroupHarness,
 ) -> None:
     a = consumers.joined("a")
     consumers.topics.grow("t", 5)
@@ -94,7 +98,7 @@ def test_topics_that_changed_while_the_broker_was_away_are_noticed(
     assert a.has == {"t": [0, 1, 2, 3, 4]}
 
 
-def test_a_deleted_group_leaves_nothing(consumers: ConsumerDesk) -> None:
+def test_a_deleted_group_leaves_nothing(consumers: ConsumerGroupHarness) -> None:
     consumers.joined("a", regex="t.*").leave()
 
     for record in consumers.group.tombstones():

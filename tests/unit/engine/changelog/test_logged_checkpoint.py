@@ -1,4 +1,4 @@
-"""Generations of a checkpoint, and how it comes back; Spark's files are played."""
+"""Generations of a checkpoint, and how it comes back; the test writes Spark's files."""
 
 import json
 from dataclasses import replace

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from duolog.engine.checkpoint.durable import write_durably
-from unit.engine.checkpoint.test_owner import PlayedHolder, start
+from unit.engine.checkpoint.test_owner import FakeLockHolder, start
 
 
 def test_threads_that_write_one_file_leave_one_of_their_texts(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_start_removes_what_a_killed_process_left_and_not_what_is_being_writte
     arriving.write_text("{")
     hours_ago = left.stat().st_mtime - 7200
     os.utime(left, (hours_ago, hours_ago))
-    holder = PlayedHolder()
+    holder = FakeLockHolder()
 
     start(tmp_path, holder)
     holder.release(str(tmp_path))

@@ -1,4 +1,4 @@
-"""Who may start on a checkpoint. The JVM's side is played by `fcntl`, whose locks Java uses too."""
+"""Who may start on a checkpoint. The JVM's side is simulated with `fcntl`, whose locks Java uses too."""
 
 import errno
 import fcntl
@@ -42,7 +42,7 @@ NEVER_S = 3600
 """Waiting for it would take longer than the test's time limit."""
 
 
-class PlayedHolder:
+class FakeLockHolder:
     """Holds locks, and sends heartbeats until the test pauses it."""
 
     def __init__(self, *, supported: bool = True) -> None:
@@ -82,7 +82,7 @@ def on_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(owner, "_machine", lambda: "another machine")
 
 
-def start(directory: Path, holder: PlayedHolder, **more: Any) -> None:
+def start(directory: Path, holder: FakeLockHolder, **more: Any) -> None:
     waits = {"wait_s": 0.2, "lease_s": 0.5} | more
     claim(directory, holder, "flights", pid=os.getpid(), **waits)
 
@@ -111,7 +111,7 @@ def test_a_live_owner_of_this_machine_is_refused_by_name(
     (tmp_path / "owner.json").write_text(json.dumps(asdict(held)))
 
     with pytest.raises(CheckpointInUse, match="runs in another process") as caught:
-        start(tmp_path, PlayedHolder())
+        start(tmp_path, FakeLockHolder())
 
     assert caught.value.detail.endswith(f"is held by process {other.pid} on host north, its JVM.")
 
@@ -127,7 +127,7 @@ def test_a_refusal_names_the_process_to_stop_and_not_its_jvm(
         fcntl.flock(process, fcntl.LOCK_EX)
 
         with pytest.raises(CheckpointInUse) as started:
-            start(tmp_path, PlayedHolder())
+            start(tmp_path, FakeLockHolder())
         with pytest.raises(CheckpointInUse) as looked:
             ensure_no_live_owner(tmp_path, "flights")
 
@@ -136,7 +136,7 @@ def test_a_refusal_names_the_process_to_stop_and_not_its_jvm(
 
 
 def test_a_claim_records_the_process_to_stop_and_the_jvm(tmp_path: Path) -> None:
-    holder = PlayedHolder()
+    holder = FakeLockHolder()
     claim(tmp_path, holder, "flights", pid=4711)
     told = str(owner.taken_over_by(tmp_path, 4712))
     release(tmp_path, holder, 4711)
@@ -154,7 +154,7 @@ def test_an_owner_whose_python_lives_is_not_waited_for(
         fcntl.flock(process, fcntl.LOCK_EX)
 
         with pytest.raises(CheckpointInUse):
-            start(tmp_path, PlayedHolder(), wait_s=NEVER_S)
+            start(tmp_path, FakeLockHolder(), wait_s=NEVER_S)
 
 
 def test_an_owner_that_still_starts_its_jvm_keeps_others_out(
@@ -187,7 +187,7 @@ def test_what_was_reserved_is_held_until_it_is_given_back(tmp_path: Path) -> Non
 
 
 def test_an_owner_may_claim_again_with_another_jvm(tmp_path: Path) -> None:
-    first, second = PlayedHolder(), PlayedHolder()
+    first, second = FakeLockHolder(), FakeLockHolder()
     start(tmp_path, first)
     threading.Timer(0.3, first.release, [str(tmp_path)]).start()
 
@@ -203,7 +203,7 @@ def test_an_owner_that_is_paused_is_still_the_owner(
     other.send_signal(signal.SIGSTOP)
 
     with pytest.raises(CheckpointInUse):
-        start(tmp_path, PlayedHolder())
+        start(tmp_path, FakeLockHolder())
 
 
 def test_a_killed_owner_of_this_machine_is_replaced_at_once(
@@ -212,7 +212,7 @@ def test_a_killed_owner_of_this_machine_is_replaced_at_once(
     held = Owner(7, "x", owner._machine(), "here", other.pid)  # noqa: SLF001
     (tmp_path / "owner.json").write_text(json.dumps(asdict(held)))
     other.send_signal(signal.SIGKILL)
-    holder = PlayedHolder()
+    holder = FakeLockHolder()
 
     start(tmp_path, holder, wait_s=NEVER_S, lease_s=NEVER_S)
     holder.release(str(tmp_path))
@@ -224,7 +224,7 @@ def test_an_owner_that_is_ending_is_waited_for(
     tmp_path: Path, other: "subprocess.Popen[str]"
 ) -> None:
     threading.Timer(0.3, other.kill).start()
-    holder = PlayedHolder()
+    holder = FakeLockHolder()
 
     start(tmp_path, holder, wait_s=30)
     holder.release(str(tmp_path))
@@ -234,12 +234,12 @@ def test_an_owner_that_is_ending_is_waited_for(
 def test_a_live_owner_on_another_host_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, supported: bool
 ) -> None:
-    there = PlayedHolder(supported=False)
+    there = FakeLockHolder(supported=False)
     start(tmp_path, there)
     on_another_host(monkeypatch)
 
     with pytest.raises(CheckpointInUse):
-        start(tmp_path, PlayedHolder(supported=supported))
+        start(tmp_path, FakeLockHolder(supported=supported))
     there.release(str(tmp_path))
 
     assert there.owned[str(tmp_path)] == (tmp_path / "owner.json").read_text()
@@ -248,7 +248,7 @@ def test_a_live_owner_on_another_host_is_refused(
 def test_an_owner_on_another_host_that_beats_no_more_is_replaced_and_sees_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there, here = PlayedHolder(supported=False), PlayedHolder()
+    there, here = FakeLockHolder(supported=False), FakeLockHolder()
     start(tmp_path, there)
     there.release(str(tmp_path))
     on_another_host(monkeypatch)
@@ -270,13 +270,13 @@ def test_of_two_that_claim_at_once_without_locks_one_is_refused(
     monkeypatch.setattr(time, "sleep", settle)
 
     with pytest.raises(CheckpointInUse):
-        start(tmp_path, PlayedHolder(supported=False))
+        start(tmp_path, FakeLockHolder(supported=False))
 
 
 def test_a_checkpoint_that_was_given_up_is_free_for_every_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = PlayedHolder(supported=False), PlayedHolder(supported=False)
+    first, second = FakeLockHolder(supported=False), FakeLockHolder(supported=False)
     start(tmp_path, first)
     release(tmp_path, first, os.getpid())
     on_another_host(monkeypatch)
@@ -291,7 +291,7 @@ def test_a_checkpoint_that_was_given_up_is_free_for_every_host(
 
 def test_a_truncated_owner_file_does_not_count_as_an_owner(tmp_path: Path) -> None:
     (tmp_path / "owner.json").write_text('{"number": 1')
-    holder = PlayedHolder()
+    holder = FakeLockHolder()
 
     start(tmp_path, holder)
     holder.release(str(tmp_path))
@@ -301,7 +301,7 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_with_its_path(tmp_path: 
     (tmp_path / "file").write_text("")
 
     with pytest.raises(CheckpointNotWritable) as caught:
-        start(tmp_path / "file" / "flights", PlayedHolder())
+        start(tmp_path / "file" / "flights", FakeLockHolder())
 
     assert str(tmp_path / "file") in caught.value.message
 
@@ -312,7 +312,7 @@ def test_a_claim_on_a_full_disk_is_refused_with_a_reason_and_holds_no_lock(
     """An empty file can still be made where nothing can be written."""
     full = MagicMock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     monkeypatch.setattr(owner, "write_durably", full)
-    holder = PlayedHolder()
+    holder = FakeLockHolder()
 
     with pytest.raises(CheckpointNotWritable) as caught:
         start(tmp_path, holder)
@@ -325,7 +325,7 @@ def test_a_checkpoint_is_free_again_though_nothing_can_be_written_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a full disk the next start of the same process waited, and was refused."""
-    holder = PlayedHolder()
+    holder = FakeLockHolder()
     start(tmp_path, holder)
     full = MagicMock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     monkeypatch.setattr(owner, "write_durably", full)

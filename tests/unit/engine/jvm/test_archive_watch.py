@@ -1,4 +1,4 @@
-"""The process that bounds how long a JVM writes its archive; here other processes play the JVM."""
+"""The process that bounds how long a JVM writes its archive; here other processes take the place of the JVM."""
 
 import signal
 import subprocess

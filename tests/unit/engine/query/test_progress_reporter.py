@@ -1,4 +1,4 @@
-"""The progress of a query whose JVM, topics and reports are played: no JVM, no broker, no thread."""
+"""The progress of a query with a fake JVM, topics and reports: no JVM, no broker, no thread."""
 
 from unittest.mock import MagicMock
 
@@ -6,10 +6,10 @@ from py4j.protocol import Py4JNetworkError
 
 from duolog.engine.query.positions import Positions
 from duolog.engine.query.progress_reporter import ProgressReporter
-from unit.engine.query.played import PlayedLauncher, PlayedTopics, run_of, sources_of
+from unit.engine.query.fake_spark import FakeLauncher, FakeTopics, run_of, sources_of
 
 
-def reporter_of(launcher: PlayedLauncher, topics: PlayedTopics | None = None) -> ProgressReporter:
+def reporter_of(launcher: FakeLauncher, topics: FakeTopics | None = None) -> ProgressReporter:
     run = run_of(launcher)
     run.start("micro-batch", {}, None)
     run.lifecycle.state = "running"
@@ -17,7 +17,7 @@ def reporter_of(launcher: PlayedLauncher, topics: PlayedTopics | None = None) ->
 
 
 def test_the_rate_is_that_of_the_last_micro_batch_that_read_records() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
     reporter = reporter_of(launcher)
     launcher.queries[-1].report(epoch_id=3, records=500, per_second=250.0)
     reporter.progress()
@@ -29,7 +29,7 @@ def test_the_rate_is_that_of_the_last_micro_batch_that_read_records() -> None:
 
 
 def test_the_last_progress_is_reported_while_the_jvm_is_away() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
     reporter = reporter_of(launcher)
     launcher.position = 149_000
     reporter.progress()
@@ -45,7 +45,7 @@ def test_the_last_progress_is_reported_while_the_jvm_is_away() -> None:
 
 
 def test_the_final_progress_asks_neither_broker_nor_jvm() -> None:
-    launcher, topics = PlayedLauncher(), PlayedTopics()
+    launcher, topics = FakeLauncher(), FakeTopics()
     reporter = reporter_of(launcher, topics)
     launcher.position = 150_000
     reporter.progress()

@@ -1,4 +1,4 @@
-"""The life of a query, with a Spark that is played: no JVM, no broker."""
+"""The life of a query, with a fake Spark: no JVM, no broker."""
 
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ from duolog.engine.query.supervision.trigger_chooser import TriggerChooser
 from duolog.engine.settings import EngineConfig
 from duolog.engine.topics.batch_bounds import UNKNOWN_RECORD_BYTES
 from duolog.engine.upgrades.rebuild import BESIDE
-from unit.engine.query.played import PlayedLauncher, PlayedTopics, run_of, sources_of, start
+from unit.engine.query.fake_spark import FakeLauncher, FakeTopics, run_of, sources_of, start
 from waiting import wait_until
 
 WAIT_S = 60
@@ -30,7 +30,7 @@ def _pauses_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_auto_catches_up_until_the_lag_is_small_and_then_goes_live() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
 
     query = start(launcher, "auto")
     assert launcher.live.wait(WAIT_S)
@@ -41,7 +41,7 @@ def test_auto_catches_up_until_the_lag_is_small_and_then_goes_live() -> None:
 
 
 def test_a_query_stops_for_another_process_that_takes_its_place() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
     query = start(launcher, "micro-batch")
     assert launcher.live.wait(WAIT_S)
 
@@ -52,7 +52,7 @@ def test_a_query_stops_for_another_process_that_takes_its_place() -> None:
 
 
 def test_a_bounded_query_reads_in_passes_until_it_is_done() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
     passes = iter([False, False, True])
     triggers = TriggerChooser(BESIDE, is_done=lambda: next(passes))
     query = RunningQuery(run_of(launcher), sources_of(), triggers)
@@ -79,9 +79,9 @@ def test_real_time_reads_in_passes_while_they_get_closer_in_event_time(
     What has come during the pass was then read unevenly, and windows closed before all of it was
     there.
     """
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
 
-    query = start(launcher, "real-time", PlayedTopics(10**6, left_ms=left_ms))
+    query = start(launcher, "real-time", FakeTopics(10**6, left_ms=left_ms))
     assert launcher.live.wait(WAIT_S)
     query.stop()
 
@@ -90,9 +90,9 @@ def test_real_time_reads_in_passes_while_they_get_closer_in_event_time(
 
 def test_few_records_of_many_minutes_are_not_read_in_real_time() -> None:
     """At 30 records a second 10,000 of them are five minutes: windows of these were missing or too small."""
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
 
-    query = start(launcher, "auto", PlayedTopics(60_000 + 9_000, left_ms=[300_000, 200]))
+    query = start(launcher, "auto", FakeTopics(60_000 + 9_000, left_ms=[300_000, 200]))
     assert launcher.live.wait(WAIT_S)
     query.stop()
 
@@ -100,12 +100,12 @@ def test_few_records_of_many_minutes_are_not_read_in_real_time() -> None:
 
 
 def test_auto_does_not_go_live_on_an_unknown_lag() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
 
     query = start(
         launcher,
         "auto",
-        PlayedTopics(60_000, [None, BrokerUnreachable("away"), None, BrokerUnreachable("away")]),
+        FakeTopics(60_000, [None, BrokerUnreachable("away"), None, BrokerUnreachable("away")]),
     )
     assert launcher.live.wait(WAIT_S)
     query.stop()
@@ -114,9 +114,9 @@ def test_auto_does_not_go_live_on_an_unknown_lag() -> None:
 
 
 def test_a_defect_while_modes_change_fails_the_query_and_is_not_swallowed() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
 
-    query = start(launcher, "auto", PlayedTopics(in_the_way=[None, ZeroDivisionError("oops")]))
+    query = start(launcher, "auto", FakeTopics(in_the_way=[None, ZeroDivisionError("oops")]))
 
     with pytest.raises(QueryFailed, match="ZeroDivisionError: oops"):
         query.wait(WAIT_S)
@@ -125,7 +125,7 @@ def test_a_defect_while_modes_change_fails_the_query_and_is_not_swallowed() -> N
 
 def test_records_read_by_an_earlier_run_do_not_count_as_lag() -> None:
     """Real time reports nothing of an epoch until it ends: all records looked unread till then."""
-    launcher = PlayedLauncher(committed={"flights": {0: 149_990}})
+    launcher = FakeLauncher(committed={"flights": {0: 149_990}})
     query = start(launcher, "real-time")
     assert launcher.live.wait(WAIT_S)
     launcher.position = 0
@@ -137,8 +137,8 @@ def test_records_read_by_an_earlier_run_do_not_count_as_lag() -> None:
 
 
 def test_the_records_of_a_partition_that_was_added_are_lag() -> None:
-    topics = PlayedTopics()
-    query = start(PlayedLauncher(committed={"flights": {0: 149_990}}), "micro-batch", topics)
+    topics = FakeTopics()
+    query = start(FakeLauncher(committed={"flights": {0: 149_990}}), "micro-batch", topics)
     topics.partitions = 3
 
     lag = query.progress().lag_records
@@ -148,7 +148,7 @@ def test_the_records_of_a_partition_that_was_added_are_lag() -> None:
 
 
 def test_progress_reports_lag_and_what_was_read() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
     query = start(launcher, "micro-batch")
     launcher.position = 149_000
 
@@ -161,7 +161,7 @@ def test_progress_reports_lag_and_what_was_read() -> None:
 
 
 def test_a_failure_of_spark_is_kept_and_raised_to_those_who_wait() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
     query = start(launcher, "real-time")
     assert launcher.live.wait(WAIT_S)
     launcher.queries[-1].failure = PySparkException("boom")
@@ -175,7 +175,7 @@ def test_a_failure_of_spark_is_kept_and_raised_to_those_who_wait() -> None:
 
 
 def test_the_end_of_the_jvm_is_reported_as_a_failure() -> None:
-    launcher = PlayedLauncher(config=EngineConfig("", Path(), task_timeout_ms=0))
+    launcher = FakeLauncher(config=EngineConfig("", Path(), task_timeout_ms=0))
     query = start(launcher, "real-time")
     assert launcher.live.wait(WAIT_S)
     launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
@@ -193,7 +193,7 @@ AWAY: Final = type("TimeoutException", (ConnectionError,), {})("a batch has expi
 
 
 def test_a_query_whose_records_grow_restarts_with_smaller_micro_batches() -> None:
-    launcher, topics = PlayedLauncher(), PlayedTopics(end=10**6)
+    launcher, topics = FakeLauncher(), FakeTopics(end=10**6)
     query = start(launcher, "micro-batch", topics)
     launcher.live.clear()
     topics.mean_bytes = 4000.0
@@ -213,7 +213,7 @@ def test_records_of_unknown_size_are_assumed_to_be_large() -> None:
     And a stream that began empty stayed with hundreds of records for each micro-batch: the bound
     of several partitions is rounded down, so that none was ever as large as the guess.
     """
-    launcher, topics = PlayedLauncher(), PlayedTopics(end=10**6, mean_bytes=0)
+    launcher, topics = FakeLauncher(), FakeTopics(end=10**6, mean_bytes=0)
     query = start(launcher, "micro-batch", topics)
     launcher.live.clear()
     [guess] = (bounds["flights"] for bounds in launcher.bounds)
@@ -229,8 +229,8 @@ def test_records_of_unknown_size_are_assumed_to_be_large() -> None:
 
 
 def test_a_topic_below_its_guessed_bound_causes_no_restart() -> None:
-    launcher = PlayedLauncher()
-    query = start(launcher, "micro-batch", PlayedTopics(end=0, mean_bytes=0))
+    launcher = FakeLauncher()
+    query = start(launcher, "micro-batch", FakeTopics(end=0, mean_bytes=0))
     launcher.position, launcher.bytes_in = 1000, 100_000
     launcher.queries[-1].report(epoch_id=1, records=1000)
 
@@ -242,7 +242,7 @@ def test_a_topic_below_its_guessed_bound_causes_no_restart() -> None:
 
 
 def test_what_is_written_is_batched_as_its_topics_take_it() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
 
     start(launcher, "real-time").stop()
 
@@ -250,8 +250,8 @@ def test_what_is_written_is_batched_as_its_topics_take_it() -> None:
 
 
 def test_progress_waits_only_seconds_for_an_unreachable_broker() -> None:
-    topics = PlayedTopics()
-    query = start(PlayedLauncher(), "micro-batch", topics)
+    topics = FakeTopics()
+    query = start(FakeLauncher(), "micro-batch", topics)
     topics.away = 1
     topics.waited_s.clear()
 
@@ -266,8 +266,8 @@ def test_progress_waits_only_seconds_for_an_unreachable_broker() -> None:
 
 def test_waiting_callers_get_the_name_of_a_deleted_topic() -> None:
     """The caller used to get the error that no broker answers."""
-    topics = PlayedTopics()
-    query = start(PlayedLauncher(), "micro-batch", topics)
+    topics = FakeTopics()
+    query = start(FakeLauncher(), "micro-batch", topics)
     topics.in_the_way = [SourceTopicMissing('source topic "flights" does not exist')] * 3
 
     assert query.progress().lag_records == {}
@@ -277,8 +277,8 @@ def test_waiting_callers_get_the_name_of_a_deleted_topic() -> None:
 
 
 def test_many_small_micro_batches_between_two_checks_do_not_count_as_one_large_one() -> None:
-    launcher = PlayedLauncher()
-    query = start(launcher, "micro-batch", PlayedTopics(end=10**6))
+    launcher = FakeLauncher()
+    query = start(launcher, "micro-batch", FakeTopics(end=10**6))
     launcher.position, launcher.bytes_in = 10**6, 10**9
     launcher.queries[-1].report(epoch_id=7, records=1000)
 
@@ -292,7 +292,7 @@ def test_many_small_micro_batches_between_two_checks_do_not_count_as_one_large_o
 def test_what_is_printed_is_written_while_it_runs_and_to_the_last_record(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    launcher = PlayedLauncher(spec={"nodes": {"1": {"kind": "print"}}})
+    launcher = FakeLauncher(spec={"nodes": {"1": {"kind": "print"}}})
     launcher.printed = [{"label": "a", "ts": 0, "key": "1", "value": None}]
     query = start(launcher, "micro-batch")
     while_running = wait_until(lambda: capsys.readouterr().out, "something is printed")
@@ -306,7 +306,7 @@ def test_what_is_printed_is_written_while_it_runs_and_to_the_last_record(
 
 def test_a_failed_query_has_released_its_name_when_its_end_is_reported() -> None:
     """Started again on a slow machine: a query with that name is already active in this SparkSession."""
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
     query = start(launcher, "micro-batch")
     launcher.queries[-1].failure = ValueError("broken")
     launcher.queries[-1].ended.set()
@@ -318,7 +318,7 @@ def test_a_failed_query_has_released_its_name_when_its_end_is_reported() -> None
 
 
 def test_stopping_twice_is_stopping_once() -> None:
-    query = start(PlayedLauncher(), "micro-batch")
+    query = start(FakeLauncher(), "micro-batch")
 
     query.stop()
     query.stop()
@@ -339,7 +339,7 @@ def test_an_idle_query_is_checked_less_and_less_often() -> None:
 
 def test_a_failed_start_leaves_no_producers_open() -> None:
     """Producers of transactions and commits used to stay open, with their threads, until the JVM ended."""
-    launcher = PlayedLauncher(refuses=QueryFailed("refused", query_id="flights"))
+    launcher = FakeLauncher(refuses=QueryFailed("refused", query_id="flights"))
 
     with pytest.raises(QueryFailed, match="refused"):
         start(launcher, "micro-batch")
@@ -349,7 +349,7 @@ def test_a_failed_start_leaves_no_producers_open() -> None:
 
 def test_a_stop_does_not_wait_for_a_start_that_writes_for_minutes() -> None:
     """The start held the lock that the stop needed even to say that it wants one."""
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
     query = start(launcher, "micro-batch")
     launcher.held.clear()
     launcher.queries[-1].failure = AWAY

@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Played:
+class FakeQuery:
     application_id: str
     has_ended: bool = False
 
 
 @pytest.fixture
-def sums(tmp_path: Path) -> Iterator[Played]:
+def sums(tmp_path: Path) -> Iterator[FakeQuery]:
     """An application `sums` that runs on the checkpoint `one`."""
-    played = Played("sums")
-    query_registry.note_running(tmp_path / "one", cast("RunningQuery", cast("Any", played)))
-    yield played
-    played.has_ended = True
+    query = FakeQuery("sums")
+    query_registry.note_running(tmp_path / "one", cast("RunningQuery", cast("Any", query)))
+    yield query
+    query.has_ended = True
     query_registry.forget_ended()
 
 
-def test_a_second_one_on_a_checkpoint_is_refused(sums: Played, tmp_path: Path) -> None:
+def test_a_second_one_on_a_checkpoint_is_refused(sums: FakeQuery, tmp_path: Path) -> None:
     with pytest.raises(CheckpointInUse, match='application "sums" is already running'):
         query_registry.ensure_not_running(tmp_path / "one", sums.application_id)
 
 
 def test_a_second_one_of_a_name_is_refused_with_both_checkpoints(
-    sums: Played, tmp_path: Path
+    sums: FakeQuery, tmp_path: Path
 ) -> None:
     with pytest.raises(
         CheckpointInUse, match='"sums" is already running in this process'
@@ -49,7 +49,7 @@ def test_a_second_one_of_a_name_is_refused_with_both_checkpoints(
     assert "SQL service" in (refused.value.hint or "")
 
 
-def test_other_applications_and_later_starts_run(sums: Played, tmp_path: Path) -> None:
+def test_other_applications_and_later_starts_run(sums: FakeQuery, tmp_path: Path) -> None:
     query_registry.ensure_not_running(tmp_path / "two", "counts")
     sums.has_ended = True
 

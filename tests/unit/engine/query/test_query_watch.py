@@ -1,11 +1,11 @@
-"""When a query has its topics compared, with a Spark that is played: no JVM, no broker."""
+"""When a query has its topics compared, with a fake Spark: no JVM, no broker."""
 
 from unittest.mock import MagicMock
 
 import pytest
 
 from duolog.engine.errors import LogTruncated
-from unit.engine.query.played import PlayedLauncher, PlayedTopics, start
+from unit.engine.query.fake_spark import FakeLauncher, FakeTopics, start
 from waiting import wait_until
 
 LOST = LogTruncated("records are lost", query_id="flights")
@@ -14,10 +14,10 @@ WAIT_S = 60
 
 def test_a_query_compares_what_it_has_planned_before_each_start() -> None:
     """Spark has read the topics by then, and skips what has come below its position."""
-    launcher, watch = PlayedLauncher(planned={"flights": {0: 7}}), MagicMock()
+    launcher, watch = FakeLauncher(planned={"flights": {0: 7}}), MagicMock()
     watch.ensure_whole.side_effect = [None, LOST]
 
-    query = start(launcher, "auto", PlayedTopics(end=0), watch=watch)
+    query = start(launcher, "auto", FakeTopics(end=0), watch=watch)
 
     with pytest.raises(LogTruncated):
         query.wait(WAIT_S)
@@ -26,7 +26,7 @@ def test_a_query_compares_what_it_has_planned_before_each_start() -> None:
 
 
 def test_a_look_that_finds_records_lost_ends_the_query() -> None:
-    launcher, watch = PlayedLauncher(), MagicMock()
+    launcher, watch = FakeLauncher(), MagicMock()
     watch.look.side_effect = LOST
     query = start(launcher, "micro-batch", watch=watch)
 
@@ -38,7 +38,7 @@ def test_a_look_that_finds_records_lost_ends_the_query() -> None:
 
 
 def test_a_query_that_is_stopped_notes_its_positions() -> None:
-    launcher, watch = PlayedLauncher(), MagicMock()
+    launcher, watch = FakeLauncher(), MagicMock()
     query = start(launcher, "micro-batch", watch=watch)
     assert launcher.live.wait(WAIT_S)
 

@@ -1,14 +1,14 @@
-"""The Spark queries of an application, one at a time, with a Spark that is played."""
+"""The Spark queries of an application, one at a time, with a fake Spark."""
 
 from unittest.mock import MagicMock
 
 from py4j.protocol import Py4JNetworkError
 
-from unit.engine.query.played import PlayedLauncher, run_of
+from unit.engine.query.fake_spark import FakeLauncher, run_of
 
 
 def test_no_spark_query_starts_once_the_application_is_to_stop() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
     run = run_of(launcher)
     run.lifecycle.stopping.set()
 
@@ -18,7 +18,7 @@ def test_no_spark_query_starts_once_the_application_is_to_stop() -> None:
 
 
 def test_a_spark_query_whose_jvm_has_ended_counts_as_stopped() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
     run = run_of(launcher)
     run.start("micro-batch", {}, None)
     launcher.queries[-1].stop = MagicMock(side_effect=Py4JNetworkError("no JVM"))  # type: ignore[method-assign]
@@ -29,7 +29,7 @@ def test_a_spark_query_whose_jvm_has_ended_counts_as_stopped() -> None:
 
 
 def test_a_jvm_is_replaced_only_after_it_has_ended() -> None:
-    first, second = PlayedLauncher(), PlayedLauncher()
+    first, second = FakeLauncher(), FakeLauncher()
     run = run_of(first, lambda: second)
 
     run.renew()
@@ -42,7 +42,7 @@ def test_a_jvm_is_replaced_only_after_it_has_ended() -> None:
 
 
 def test_counts_of_ended_jvms_are_kept_though_they_answer_no_more() -> None:
-    first, second = PlayedLauncher(position=1000), PlayedLauncher(position=500)
+    first, second = FakeLauncher(position=1000), FakeLauncher(position=500)
     run = run_of(first, lambda: second)
     run.count()
     first.jvm_has_ended = True

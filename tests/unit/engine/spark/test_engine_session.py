@@ -1,4 +1,4 @@
-"""The session of one engine, with sessions that are played."""
+"""The session of one engine, with fake sessions."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

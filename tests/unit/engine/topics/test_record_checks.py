@@ -1,4 +1,4 @@
-"""Looks at records by their offsets, with a consumer that is played: no broker."""
+"""Looks at records by their offsets, with a fake consumer, without a broker."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -13,7 +13,7 @@ AT = ("orders", 0)
 END = KafkaError._PARTITION_EOF  # noqa: SLF001 - librdkafka's own codes have such names
 
 
-class PlayedConsumer:
+class FakeConsumer:
     """Reads one partition: at each offset a value and a leader epoch, or the code of an error."""
 
     def __init__(self, records: Mapping[int, tuple[bytes, int] | int]) -> None:
@@ -57,10 +57,10 @@ def _message(offset: int, value: bytes | int, epoch: int = -1) -> MagicMock:
     return message
 
 
-def looks_at(records: Mapping[int, tuple[bytes, int] | int]) -> tuple[RecordChecks, PlayedConsumer]:
-    played = PlayedConsumer(records)
-    consumer = cast("Consumer", cast("Any", played))
-    return RecordChecks("", {}, _opened={"error": consumer, "earliest": consumer}), played
+def looks_at(records: Mapping[int, tuple[bytes, int] | int]) -> tuple[RecordChecks, FakeConsumer]:
+    fake = FakeConsumer(records)
+    consumer = cast("Consumer", cast("Any", fake))
+    return RecordChecks("", {}, _opened={"error": consumer, "earliest": consumer}), fake
 
 
 def seen(value: bytes, epoch: int = 3) -> SeenRecord:

@@ -1,4 +1,4 @@
-"""Records that a query has not read yet, with samples that are played: no broker."""
+"""Records that a query has not read yet, with fake samples, without a broker."""
 
 from unittest.mock import MagicMock
 

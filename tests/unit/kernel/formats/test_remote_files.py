@@ -27,7 +27,7 @@ MODIFIED_MS: Final = 1767225600000
 SETTINGS: Final = {"fs.AbstractFileSystem.viewfs.impl": "org.apache.hadoop.fs.viewfs.ViewFs"}
 
 
-class PlayedServer:
+class FakeServer:
     """Takes the part of the JVM: gives the golden answers in order."""
 
     def __init__(self) -> None:
@@ -49,20 +49,20 @@ def lines(writer: str) -> bytes:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlayedServer]:
-    played = PlayedServer()
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
+    fake = FakeServer()
     monkeypatch.setattr(doors, "ensure_java", lambda: Path("java"))
-    monkeypatch.setattr(subprocess, "Popen", lambda *_args, **_more: played)
+    monkeypatch.setattr(subprocess, "Popen", lambda *_args, **_more: fake)
     door = Door({f"spark.hadoop.{name}": value for name, value in SETTINGS.items()})
     monkeypatch.setitem(paths._doors, ROOT.system, door)  # noqa: SLF001 - as `use` does
-    yield played
-    # Closed by hand: the pipes of the played process keep what was written.
+    yield fake
+    # Closed by hand: the pipes of the fake process keep what was written.
     door._process = None  # noqa: SLF001
     door.close()
 
 
 def test_python_sends_the_golden_requests_and_reads_the_golden_answers(
-    server: PlayedServer,
+    server: FakeServer,
 ) -> None:
     assert not ROOT.exists()
     with pytest.raises(FileNotFoundError):

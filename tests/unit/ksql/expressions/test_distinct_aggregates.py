@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from duolog.ksql.errors import SqlError
-from unit.ksql.joined import STRICT, Given, in_kernel, planned, run, table
+from unit.ksql.join_queries import STRICT, Given, in_kernel, planned, run, table
 
 CALLS = (
     "COUNT(DISTINCT km) AS n, SUM(DISTINCT km) AS s, AVG(DISTINCT km) AS a, MAX(DISTINCT km) AS m"

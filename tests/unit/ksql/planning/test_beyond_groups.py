@@ -3,7 +3,7 @@
 import pytest
 
 from duolog.ksql.errors import SqlError
-from unit.ksql.joined import STRICT, planned, run, table
+from unit.ksql.join_queries import STRICT, planned, run, table
 
 
 def test_aggregates_without_group_by_form_one_group() -> None:

@@ -11,7 +11,7 @@ from duolog.ksql.statements.state import Done
 from duolog.plan.nodes import AggregateNode
 from duolog.plan.windows import TimeWindows
 from duolog.plan.windows.calendar_windows import CalendarWindows
-from unit.ksql.joined import STRICT, Given, in_kernel, planned, run
+from unit.ksql.join_queries import STRICT, Given, in_kernel, planned, run
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

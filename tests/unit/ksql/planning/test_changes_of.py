@@ -3,7 +3,7 @@
 import pytest
 
 from duolog.ksql.errors import SqlError
-from unit.ksql.joined import STRICT, planned, run, stream
+from unit.ksql.join_queries import STRICT, planned, run, stream
 
 
 def test_the_changes_of_a_table_are_a_stream_with_its_columns_and_key() -> None:

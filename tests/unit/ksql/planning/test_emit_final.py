@@ -3,7 +3,7 @@
 import pytest
 
 from duolog.plan.nodes import AggregateNode
-from unit.ksql.joined import STRICT, Given, planned, run
+from unit.ksql.join_queries import STRICT, Given, planned, run
 from unit.ksql.planning.test_calendar_windows import counted
 
 DAY_MS = 86_400_000

@@ -8,7 +8,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
 from duolog.plan.nodes import GlobalTableSource
 from duolog.testing.reference import ReferenceEvaluator, SourceRecord
-from unit.ksql import joined
+from unit.ksql import join_queries
 
 GLOBAL = """
     CREATE GLOBAL TABLE towns (town STRING PRIMARY KEY, people INT) WITH (kafka_topic='towns', format='JSON', partitions=5);
@@ -30,7 +30,7 @@ RIDES = [
 def run(
     statement: str, *given: tuple[str, str | None, object, int]
 ) -> list[tuple[bytes | None, object]]:
-    *_, done = SqlSession().run(f"{joined.BEGIN}{GLOBAL}{statement};")
+    *_, done = SqlSession().run(f"{join_queries.BEGIN}{GLOBAL}{statement};")
     assert done.query is not None
     evaluator = ReferenceEvaluator(done.query.planned.plan, tasks=3)
     records = [
@@ -44,7 +44,7 @@ def run(
 
 
 def columns(select: str) -> str:
-    *_, done = SqlSession().run(f"{joined.BEGIN}{GLOBAL}CREATE STREAM made AS {select};")
+    *_, done = SqlSession().run(f"{join_queries.BEGIN}{GLOBAL}CREATE STREAM made AS {select};")
     assert done.query is not None
     return ", ".join(map(str, done.query.planned.columns))
 
@@ -103,7 +103,7 @@ def test_joined_with_tables_or_alone_it_is_an_ordinary_table() -> None:
     )
 
     assert run(alone, TOWNS[0]) == [(b'"BONN"', {"PEOPLE": 5})]
-    *_, done = SqlSession().run(f"{joined.BEGIN}{GLOBAL}{tables};")
+    *_, done = SqlSession().run(f"{join_queries.BEGIN}{GLOBAL}{tables};")
     assert done.query is not None
     assert not [one for one in done.query.planned.plan.nodes if isinstance(one, GlobalTableSource)]
 
@@ -138,11 +138,11 @@ def test_describe_shows_that_it_is_global() -> None:
 )  # fmt: skip
 def test_invalid_uses_are_refused(statement: str, told: str) -> None:
     with pytest.raises(SqlError) as caught:
-        list(SqlSession().run(f"{joined.BEGIN}{GLOBAL}{statement};"))
+        list(SqlSession().run(f"{join_queries.BEGIN}{GLOBAL}{statement};"))
 
     assert told in caught.value.message
 
 
 def test_strict_mode_cannot_parse_it() -> None:
     with pytest.raises(SqlError, match="found 'GLOBAL'"):
-        list(SqlSession(given=joined.STRICT).run(GLOBAL))
+        list(SqlSession(given=join_queries.STRICT).run(GLOBAL))

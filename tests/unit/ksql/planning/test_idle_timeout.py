@@ -4,7 +4,7 @@ import pytest
 
 from duolog.ksql.errors import SqlError
 from duolog.plan.nodes import AggregateNode
-from unit.ksql.joined import STRICT, planned
+from unit.ksql.join_queries import STRICT, planned
 from unit.ksql.planning.test_calendar_windows import counted
 
 FINAL = " EMIT FINAL"

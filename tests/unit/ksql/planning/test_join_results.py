@@ -1,7 +1,7 @@
 """Results of joins, record by record."""
 
 from duolog.plan.nodes import ForeignJoin, TableJoin
-from unit.ksql.joined import Given, planned, run
+from unit.ksql.join_queries import Given, planned, run
 
 
 def test_columns_of_a_missing_side_are_null_including_its_key() -> None:

@@ -7,7 +7,7 @@ from duolog.ksql.errors import SqlError
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.nodes import Plan, SelectKey, StreamJoin
 from duolog.plan.windows.join_window import JoinWindow
-from unit.ksql.joined import STRICT, planned, run, stream, table
+from unit.ksql.join_queries import STRICT, planned, run, stream, table
 
 
 @pytest.mark.parametrize(

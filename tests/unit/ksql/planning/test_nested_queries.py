@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from duolog.ksql.errors import SqlError
-from unit.ksql.joined import STRICT, in_kernel, planned, run, stream, table
+from unit.ksql.join_queries import STRICT, in_kernel, planned, run, stream, table
 
 Run = Callable[..., list[tuple[Any, Any, int]]]
 

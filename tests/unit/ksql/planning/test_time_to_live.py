@@ -6,7 +6,7 @@ from duolog.ksql.catalog.declarations import declaration
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
 from duolog.plan.nodes import AggregateNode, TableSource, ToTable
-from unit.ksql.joined import BEGIN, STRICT, Given, in_kernel, planned, run
+from unit.ksql.join_queries import BEGIN, STRICT, Given, in_kernel, planned, run
 
 BRIEF = """CREATE TABLE brief (id INT PRIMARY KEY, a INT, h BYTES HEADER('h'))
     WITH (kafka_topic='brief', format='JSON', ttl='10 MILLISECONDS');"""

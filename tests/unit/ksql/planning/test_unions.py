@@ -3,7 +3,7 @@
 import pytest
 
 from duolog.ksql.errors import SqlError
-from unit.ksql.joined import STRICT, planned, run, stream, table
+from unit.ksql.join_queries import STRICT, planned, run, stream, table
 
 
 def test_records_of_all_queries_have_the_columns_of_the_first() -> None:

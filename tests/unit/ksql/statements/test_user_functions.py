@@ -9,7 +9,7 @@ from duolog.ksql.session import SqlSession
 from duolog.ksql.statements.state import Done
 from duolog.ksql.syntax.types import sql_name
 
-MODULE: Final = "unit.ksql.udf.given"
+MODULE: Final = "unit.ksql.udf.sample_functions"
 MADE: Final = (
     "".join(
         f"CREATE FUNCTION {name} FROM '{MODULE}:{of}';"
@@ -136,6 +136,6 @@ def test_explain_shows_which_user_functions_are_called_and_how() -> None:
 
     assert calls.columns == ("Function", "Step", "Kind", "Modes", "Called")
     ((function, _step, kind, modes, how),) = calls.rows
-    assert str(function).startswith("SCORE (given.py:"), function
+    assert str(function).startswith("SCORE (sample_functions.py:"), function
     assert (kind, modes) == ("scalar", "both modes")
     assert str(how).startswith("in a process beside each task; up to 1000 records")

@@ -14,9 +14,9 @@ from duolog.ksql.udf.decorators import define
 from duolog.ksql.udf.modules import as_kept, functions_of, load, of_kept
 from duolog.plan.sql.user_functions import FunctionFailed, Routine, UserFunction
 from duolog.plan.types import parse_type
-from unit.ksql.udf import given
+from unit.ksql.udf import sample_functions
 
-MODULE = "unit.ksql.udf.given"
+MODULE = "unit.ksql.udf.sample_functions"
 FUNCTIONS = {one.name: one for one in functions_of(MODULE)}
 U = TypeVar("U")
 Long = TypeVar("Long")
@@ -64,8 +64,8 @@ def test_the_first_paragraph_of_a_docstring_is_the_description() -> None:
 
 
 def test_a_decorated_function_can_still_be_called() -> None:
-    assert given.score("abc") == 9
-    assert list(given.words("a b", "c")) == ["a", "b", "c"]
+    assert sample_functions.score("abc") == 9
+    assert list(sample_functions.words("a b", "c")) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,16 @@ def test_a_call_converts_arguments_and_results(
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("INVERSE", 0, r"^INVERSE \(given.py:\d+\): ZeroDivisionError: division by zero$"),
-        ("WRONG", 1, r"^WRONG \(given.py:\d+\): TypeError: it returned 1 \(int\), not STRING$"),
+        (
+            "INVERSE",
+            0,
+            r"^INVERSE \(sample_functions.py:\d+\): ZeroDivisionError: division by zero$",
+        ),
+        (
+            "WRONG",
+            1,
+            r"^WRONG \(sample_functions.py:\d+\): TypeError: it returned 1 \(int\), not STRING$",
+        ),
     ],
 )
 def test_a_call_that_fails_names_the_function_and_its_line(
@@ -249,4 +257,4 @@ def test_an_invalid_function_is_refused_with_its_line(
 
 
 def test_an_explicit_name_is_converted_to_capitals() -> None:
-    assert define(given.undecorated).name == "UNDECORATED"
+    assert define(sample_functions.undecorated).name == "UNDECORATED"

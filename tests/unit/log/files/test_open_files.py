@@ -14,7 +14,7 @@ from duolog.record.records import Record, encode_batch
 from duolog.testing.disk import CrashDisk
 
 
-class Holder:
+class FakeFileOwner:
     def __init__(self) -> None:
         self.let_go_count = 0
 
@@ -38,7 +38,7 @@ def one_record(value: bytes) -> memoryview:
 
 def test_the_file_that_was_opened_first_is_let_go_of() -> None:
     files = OpenFiles(2)
-    first, second, third = holders = [Holder() for _ in range(3)]
+    first, second, third = holders = [FakeFileOwner() for _ in range(3)]
 
     for holder in holders:
         files.opened(holder)
@@ -49,12 +49,12 @@ def test_the_file_that_was_opened_first_is_let_go_of() -> None:
 
 def test_a_holder_that_opens_again_is_the_youngest() -> None:
     files = OpenFiles(2)
-    first, second = Holder(), Holder()
+    first, second = FakeFileOwner(), FakeFileOwner()
     files.opened(first)
     files.opened(second)
 
     files.opened(first)
-    files.opened(Holder())
+    files.opened(FakeFileOwner())
 
     assert [first.let_go_count, second.let_go_count] == [0, 1]
 

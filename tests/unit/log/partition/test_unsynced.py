@@ -15,7 +15,7 @@ NO_DESCRIPTOR = OSError(errno.EMFILE, "too many open files")
 SEEDS = range(24)
 
 
-class Desk:
+class TwoLogs:
     """Two logs of small segments, whose files are closed and opened again all the time."""
 
     def __init__(self, durability: str = "fsync") -> None:
@@ -51,48 +51,48 @@ class Desk:
             assert {n: again.log(n, 0).log_end_offset for n in ends} == ends, seed
 
 
-def by_the_timer(desk: Desk) -> None:
-    desk.commit.request_points([desk.log("b"), desk.log("a")])
+def by_the_timer(logs: TwoLogs) -> None:
+    logs.commit.request_points([logs.log("b"), logs.log("a")])
 
 
-def by_a_commit(desk: Desk) -> None:
-    desk.commit.request([desk.log("b"), desk.log("a")])
+def by_a_commit(logs: TwoLogs) -> None:
+    logs.commit.request([logs.log("b"), logs.log("a")])
 
 
-def by_the_cleaner(desk: Desk) -> None:
-    desk.commit.save(desk.log("a"), lambda: None)
+def by_the_cleaner(logs: TwoLogs) -> None:
+    logs.commit.save(logs.log("a"), lambda: None)
 
 
 @pytest.mark.parametrize("take", [by_the_timer, by_a_commit, by_the_cleaner])
 def test_a_file_that_cannot_be_opened_costs_no_acknowledged_record(
-    take: Callable[[Desk], None],
+    take: Callable[[TwoLogs], None],
 ) -> None:
-    desk = Desk()
-    desk.write("a")
-    desk.write("b")
-    desk.acknowledge("a", "b")
-    desk.write("a", batches=5)  # Rolls: the names of new segments are not durable yet.
-    desk.write("b")
-    desk.log("a").roll()
-    desk.close_files()
+    logs = TwoLogs()
+    logs.write("a")
+    logs.write("b")
+    logs.acknowledge("a", "b")
+    logs.write("a", batches=5)  # Rolls: the names of new segments are not durable yet.
+    logs.write("b")
+    logs.log("a").roll()
+    logs.close_files()
 
-    desk.disk.fail("open", NO_DESCRIPTOR)
+    logs.disk.fail("open", NO_DESCRIPTOR)
     with pytest.raises(OSError, match="too many") if take is not by_the_timer else nullcontext():
-        take(desk)
-    desk.disk.heal()
-    desk.write("a")
-    desk.acknowledge("a", "b")
+        take(logs)
+    logs.disk.heal()
+    logs.write("a")
+    logs.acknowledge("a", "b")
 
-    desk.ensure_kept()
+    logs.ensure_kept()
 
 
 def test_what_was_taken_before_an_error_is_made_durable() -> None:
-    desk = Desk()
-    desk.write("a")
-    desk.write("b")
-    b = desk.log("b")
+    logs = TwoLogs()
+    logs.write("a")
+    logs.write("b")
+    b = logs.log("b")
     b._active.let_go()  # noqa: SLF001
-    opened = desk.disk.open
+    opened = logs.disk.open
 
     def refuse_b(path: str, *, create: bool = False) -> object:
         if path.startswith(b.directory):
@@ -100,48 +100,48 @@ def test_what_was_taken_before_an_error_is_made_durable() -> None:
         return opened(path, create=create)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(desk.disk, "open", refuse_b)
+        patch.setattr(logs.disk, "open", refuse_b)
         with pytest.raises(OSError, match="too many"):
-            desk.commit.request([desk.log("a"), b])
-    desk.commit.run_pending()
-    desk.acknowledge("b")
+            logs.commit.request([logs.log("a"), b])
+    logs.commit.run_pending()
+    logs.acknowledge("b")
 
-    desk.ensure_kept()
+    logs.ensure_kept()
 
 
 def test_a_recovery_point_that_cannot_be_taken_stops_no_commit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = Desk()
-    desk.manager.topics.alter("a", {"segment.bytes": "1024"})
-    desk.write("a")
-    desk.write("b")
+    logs = TwoLogs()
+    logs.manager.topics.alter("a", {"segment.bytes": "1024"})
+    logs.write("a")
+    logs.write("b")
 
     def refuse(_self: PartitionLog, *, bytes_min: int | None = None) -> None:
         raise NO_DESCRIPTOR
 
     with monkeypatch.context() as patch:
         patch.setattr(PartitionLog, "take_recovery_point", refuse)
-        desk.acknowledge("a", "b")
+        logs.acknowledge("a", "b")
 
-    assert desk.commit.failed is None
-    desk.ensure_kept()
+    assert logs.commit.failed is None
+    logs.ensure_kept()
 
 
 def test_a_new_segment_is_durable_before_what_is_in_it_is_acknowledged() -> None:
     # Retention rolls, and the timer takes a recovery point before anything is in the new segment.
     for cut in range(12):
-        desk = Desk()
-        desk.write("a")
-        desk.acknowledge("a")
-        desk.log("a").roll()
-        desk.commit.request_points([desk.log("a")])
-        desk.write("a")
-        ticket = desk.commit.request([desk.log("a")])
-        desk.disk.power_off_after(operations=cut)
-        desk.commit.run_pending()
+        logs = TwoLogs()
+        logs.write("a")
+        logs.acknowledge("a")
+        logs.log("a").roll()
+        logs.commit.request_points([logs.log("a")])
+        logs.write("a")
+        ticket = logs.commit.request([logs.log("a")])
+        logs.disk.power_off_after(operations=cut)
+        logs.commit.run_pending()
 
-        durable = 2 if desk.commit.completed_ticket >= ticket else 1
+        durable = 2 if logs.commit.completed_ticket >= ticket else 1
         for seed in SEEDS:
-            again = LogManager(desk.disk.crash(seed), "/data", FakeClock(), {})
+            again = LogManager(logs.disk.crash(seed), "/data", FakeClock(), {})
             assert again.log("a", 0).log_end_offset >= durable, (cut, seed)

@@ -15,7 +15,7 @@ from duolog.engine.query.metrics import Epoch
 from duolog.runtime.metrics import collector as collectors
 from duolog.runtime.metrics import spans
 from duolog.runtime.metrics.collector import Collector
-from unit.runtime.metrics.test_spans import MS, PHASES, PlayedQuery
+from unit.runtime.metrics.test_spans import MS, PHASES, FakeQuery
 
 if TYPE_CHECKING:
     from duolog.engine.query.query import RunningQuery
@@ -72,7 +72,7 @@ def collector() -> Iterator[FakeCollector]:
 
 
 def running(looks: list[list[int]]) -> "RunningQuery":
-    return cast("RunningQuery", cast("Any", PlayedQuery(looks)))
+    return cast("RunningQuery", cast("Any", FakeQuery(looks)))
 
 
 def value(span: dict[str, Any], name: str) -> object:

@@ -19,13 +19,13 @@ PHASES = {"addBatch": 70, "walCommit": 5, "latestOffset": 2, "triggerExecution":
 
 
 @dataclass
-class PlayedQuery:
+class FakeQuery:
     """Ends after its last poll; each poll finds the epochs completed by then."""
 
     looks: list[list[int]]
     application_id: str = "sales"
-    launcher: "PlayedQuery" = field(init=False)
-    exchange: "PlayedQuery" = field(init=False)
+    launcher: "FakeQuery" = field(init=False)
+    exchange: "FakeQuery" = field(init=False)
 
     has_ended = True
 
@@ -77,7 +77,7 @@ def test_each_epoch_is_exported_once_also_after_a_restart_of_the_jvm(
     exported: tuple[Any, InMemorySpanExporter],
 ) -> None:
     tracer, exporter = exported
-    query = PlayedQuery([[1, 2], [1, 2, 3], [1]])
+    query = FakeQuery([[1, 2], [1, 2, 3], [1]])
 
     spans._follow(cast("RunningQuery", cast("Any", query)), spans.ProviderOfProgram(tracer))  # noqa: SLF001 - the thread's work
 
@@ -86,4 +86,4 @@ def test_each_epoch_is_exported_once_also_after_a_restart_of_the_jvm(
 
 
 def test_no_spans_are_created_without_an_exporter() -> None:
-    assert spans.trace(cast("RunningQuery", cast("Any", PlayedQuery([[1]])))) is None
+    assert spans.trace(cast("RunningQuery", cast("Any", FakeQuery([[1]])))) is None

@@ -9,7 +9,7 @@ from duolog.ksql.errors import SqlError
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.testing import EmbeddedCluster
 from duolog.testing.client import Client
-from unit.runtime.sql.living import FakeStarter, said
+from unit.runtime.sql.fake_queries import FakeStarter, said
 
 Opened = Callable[[], SqlEngine]
 

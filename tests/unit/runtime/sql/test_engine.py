@@ -17,7 +17,7 @@ from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 from duolog.runtime.sql.persistent.ownership import SESSION_TIMEOUT_S
 from duolog.testing import EmbeddedCluster
 from duolog.testing.client import Client
-from unit.runtime.sql.living import FakeStarter, said
+from unit.runtime.sql.fake_queries import FakeStarter, said
 
 Opened = Callable[..., SqlEngine]
 WAIT_S = 60.0

@@ -11,7 +11,7 @@ from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.headless import Reporter, apply_script, run_script
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 from duolog.testing import EmbeddedCluster
-from unit.runtime.sql.living import FakeStarter, said
+from unit.runtime.sql.fake_queries import FakeStarter, said
 
 WAIT_S = 60.0
 

@@ -20,9 +20,9 @@ from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.function_modules import define_functions
 from duolog.runtime.sql.headless import apply_script
 from duolog.testing import EmbeddedCluster
-from unit.runtime.sql.living import FakeStarter, said
+from unit.runtime.sql.fake_queries import FakeStarter, said
 
-GIVEN = "unit.ksql.udf.given"
+GIVEN = "unit.ksql.udf.sample_functions"
 WAIT_S = 60.0
 _numbers = count()
 

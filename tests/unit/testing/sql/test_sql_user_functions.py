@@ -13,7 +13,7 @@ from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import SourceRecord
 from duolog.testing.sql import read_tests, run_test
 
-MODULE: Final = "unit.ksql.udf.given"
+MODULE: Final = "unit.ksql.udf.sample_functions"
 STREAM: Final = (
     "CREATE STREAM s (k STRING KEY, a STRING, n INT) "
     "WITH (kafka_topic='s', value_format='JSON', partitions=1);"
@@ -126,6 +126,6 @@ def test_a_failing_call_is_in_the_processing_log(spark: SparkSession) -> None:
             'a call returned null for the record of topic "s", partition 0, offset 0'
             in one["errorMessage"]
         )
-        assert "INVERSE (given.py:" in one["errorMessage"]
+        assert "INVERSE (sample_functions.py:" in one["errorMessage"]
         assert "ZeroDivisionError: division by zero" in one["cause"][0]
         assert json.loads(one["record"]) == {"A": "a", "N": 0}

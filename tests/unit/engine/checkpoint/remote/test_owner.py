@@ -11,7 +11,7 @@ from duolog.engine.checkpoint import owner
 from duolog.engine.checkpoint.owner import Locked, claim, ensure_no_live_owner, release
 from duolog.engine.checkpoint.remote import RemotePath
 from duolog.engine.errors import CheckpointInUse
-from unit.engine.checkpoint.remote.played_door import PlayedDoor, played
+from unit.engine.checkpoint.remote.fake_file_system import FakeFileSystem, opened
 
 DIRECTORY = RemotePath("hdfs://host/checkpoints/totals")
 LEASE_S = 0.6
@@ -20,10 +20,10 @@ NEVER_S = 3600
 BEAT_S = 0.05
 
 
-_beating: "list[Holder]" = []
+_beating: "list[FakeLockHolder]" = []
 
 
-class Holder:
+class FakeLockHolder:
     """Simulates the kernel's `Checkpoint` for a URL: no locks, and a heartbeat."""
 
     def __init__(self) -> None:
@@ -61,15 +61,15 @@ class Holder:
 
 
 @pytest.fixture
-def door(monkeypatch: pytest.MonkeyPatch) -> Iterator[PlayedDoor]:
+def door(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeFileSystem]:
     monkeypatch.setattr(owner, "_SETTLE_S", 0.05)
-    with played() as door:
+    with opened() as door:
         yield door
         while _beating:
             _beating.pop().die()
 
 
-def start(holder: Holder, pid: int = 1, lease_s: float = LEASE_S) -> None:
+def start(holder: FakeLockHolder, pid: int = 1, lease_s: float = LEASE_S) -> None:
     claim(DIRECTORY, holder, "totals", pid=pid, wait_s=0.2, lease_s=lease_s)
 
 
@@ -80,12 +80,12 @@ def forget_this_process() -> None:
 
 @pytest.mark.usefixtures("door")
 def test_a_second_driver_is_refused_while_the_first_one_beats() -> None:
-    first = Holder()
+    first = FakeLockHolder()
     start(first)
     forget_this_process()
     try:
         with pytest.raises(CheckpointInUse, match='"totals" runs in another process'):
-            start(Holder(), pid=2)
+            start(FakeLockHolder(), pid=2)
         with pytest.raises(CheckpointInUse):
             ensure_no_live_owner(DIRECTORY, "totals", watch_s=LEASE_S)
     finally:
@@ -94,7 +94,7 @@ def test_a_second_driver_is_refused_while_the_first_one_beats() -> None:
 
 @pytest.mark.usefixtures("door")
 def test_a_killed_owner_is_replaced_after_its_lease_and_not_before() -> None:
-    first, second = Holder(), Holder()
+    first, second = FakeLockHolder(), FakeLockHolder()
     start(first)
     first.die()
     forget_this_process()
@@ -115,7 +115,7 @@ def test_a_killed_owner_is_replaced_after_its_lease_and_not_before() -> None:
 
 @pytest.mark.usefixtures("door")
 def test_one_that_gave_it_up_and_a_jvm_of_this_process_are_followed_at_once() -> None:
-    first, second, third = Holder(), Holder(), Holder()
+    first, second, third = FakeLockHolder(), FakeLockHolder(), FakeLockHolder()
     start(first)
     release(DIRECTORY, first, 1)
     forget_this_process()
@@ -130,11 +130,11 @@ def test_one_that_gave_it_up_and_a_jvm_of_this_process_are_followed_at_once() ->
 
 @pytest.mark.usefixtures("door")
 def test_of_those_that_claim_at_once_one_becomes_the_owner() -> None:
-    holders = [Holder() for _ in range(8)]
+    holders = [FakeLockHolder() for _ in range(8)]
     told: list[Exception] = []
     at_once = threading.Barrier(len(holders))
 
-    def begin(holder: Holder) -> None:
+    def begin(holder: FakeLockHolder) -> None:
         at_once.wait()
         try:
             start(holder)
@@ -152,13 +152,13 @@ def test_of_those_that_claim_at_once_one_becomes_the_owner() -> None:
 
 
 def test_a_claim_that_never_became_an_owner_holds_up_the_next_one_for_a_lease(
-    door: PlayedDoor,
+    door: FakeFileSystem,
 ) -> None:
     DIRECTORY.mkdir(parents=True)
     (DIRECTORY / "owner.1.claim").create()  # Of a start that was killed just then.
 
     begun = time.monotonic()
-    holder = Holder()
+    holder = FakeLockHolder()
     start(holder)
     holder.die()
 
@@ -169,7 +169,7 @@ def test_a_claim_that_never_became_an_owner_holds_up_the_next_one_for_a_lease(
 
 @pytest.mark.usefixtures("door")
 def test_a_claimant_paused_before_owner_json_and_replaced_does_not_become_the_owner() -> None:
-    first = Holder()
+    first = FakeLockHolder()
     start(first)
     first.die()
     found = owner._read(DIRECTORY)  # noqa: SLF001

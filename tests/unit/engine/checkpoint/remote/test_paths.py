@@ -13,14 +13,14 @@ from duolog.engine.checkpoint.durable import make_durable_dir, remove_tree, writ
 from duolog.engine.checkpoint.pending_upgrade import Upgraded
 from duolog.engine.checkpoint.remote import RemotePath, data_dir_at, directory_at, local_dir_of
 from duolog.engine.errors import CheckpointNotWritable, FileSystemFailed
-from unit.engine.checkpoint.remote.played_door import PlayedDoor, played
+from unit.engine.checkpoint.remote.fake_file_system import FakeFileSystem, opened
 
 ROOT = RemotePath("hdfs://host/data")
 
 
 @pytest.fixture
-def door() -> Iterator[PlayedDoor]:
-    with played() as door:
+def door() -> Iterator[FakeFileSystem]:
+    with opened() as door:
         yield door
 
 
@@ -41,7 +41,7 @@ def test_the_system_never_opens_it_as_a_file_of_this_machine(tmp_path: Path) -> 
             door()
 
 
-def test_written_files_are_found_listed_and_removed(door: PlayedDoor) -> None:
+def test_written_files_are_found_listed_and_removed(door: FakeFileSystem) -> None:
     make_durable_dir(ROOT / "a" / "b")
     write_durably(ROOT / "a" / "b" / "7", "sieben")
     write_durably(ROOT / "a" / "b" / "7", "7")
@@ -95,7 +95,7 @@ def write_durably_all(directory: Path, *names: str) -> None:
 
 @pytest.mark.parametrize("number", [errno.EHOSTUNREACH, errno.EACCES, errno.ENOSPC, errno.EROFS])
 def test_a_file_system_that_refuses_is_named_and_what_was_there_stays(
-    number: int, door: PlayedDoor
+    number: int, door: FakeFileSystem
 ) -> None:
     checkpoint = Checkpoint(ROOT / "checkpoints" / "totals")
     checkpoint.pin("totals", StartFacts({"tasks": 2, "stores": {}}, {}, {}))

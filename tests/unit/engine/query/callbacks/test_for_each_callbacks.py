@@ -16,7 +16,7 @@ from duolog.serde.called_record import CalledRecord
 WAIT_S = 10
 
 
-class PlayedTasks:
+class FakeTasks:
     """Returns the batches that a test adds, and records the results it is given."""
 
     def __init__(self, *batches: list[Any] | Exception) -> None:
@@ -47,7 +47,7 @@ def row(number: int, n: int | None, headers: Any = ()) -> list[Any]:
     return [number, "for-each-2", 100 + number, '{"id":"a"}', value, "orders", 0, number, headers]
 
 
-def run(tasks: PlayedTasks, function: Any, *, passes_over: bool = False) -> CallbackRunner:
+def run(tasks: FakeTasks, function: Any, *, passes_over: bool = False) -> CallbackRunner:
     topology = Topology("t")
     topology.stream("orders", key="id STRING", value="n BIGINT").for_each(function)
     (node,) = topology.build().calls
@@ -64,7 +64,7 @@ def run(tasks: PlayedTasks, function: Any, *, passes_over: bool = False) -> Call
 
 def test_callbacks_run_in_order_and_are_confirmed() -> None:
     called: list[CalledRecord] = []
-    tasks = PlayedTasks([row(0, 1, [["h", "eA=="], ["none", None]])], [row(1, 2), row(2, None)])
+    tasks = FakeTasks([row(0, 1, [["h", "eA=="], ["none", None]])], [row(1, 2), row(2, None)])
 
     run(tasks, called.append)
 
@@ -81,7 +81,7 @@ def fails_at_two(record: CalledRecord) -> None:
 
 
 def test_the_query_ends_with_the_record_before_another_is_called() -> None:
-    tasks = PlayedTasks([row(0, 1), row(1, 2), row(2, 3)], [row(3, 4)])
+    tasks = FakeTasks([row(0, 1), row(1, 2), row(2, 3)], [row(3, 4)])
 
     caller = run(tasks, fails_at_two)
 
@@ -96,7 +96,7 @@ def test_the_query_ends_with_the_record_before_another_is_called() -> None:
 
 
 def test_a_record_is_skipped_if_the_handler_allows_it() -> None:
-    tasks = PlayedTasks([row(0, 1), row(1, 2), row(2, 3)])
+    tasks = FakeTasks([row(0, 1), row(1, 2), row(2, 3)])
 
     caller = run(tasks, fails_at_two, passes_over=True)
 
@@ -106,7 +106,7 @@ def test_a_record_is_skipped_if_the_handler_allows_it() -> None:
 
 
 def test_an_unreachable_jvm_is_called_again() -> None:
-    tasks = PlayedTasks(ConnectionError("gone"), [row(0, 1)])
+    tasks = FakeTasks(ConnectionError("gone"), [row(0, 1)])
 
     run(tasks, lambda record: None)
 

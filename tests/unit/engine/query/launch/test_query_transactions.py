@@ -1,4 +1,4 @@
-"""The transactions of a query, with a kernel that is played."""
+"""The transactions of a query, with a fake kernel."""
 
 from pathlib import Path
 from unittest.mock import MagicMock

@@ -1,4 +1,4 @@
-"""The options of Spark's sources, with a Spark that is played."""
+"""The options of Spark's sources, with a fake Spark."""
 
 import json
 from pathlib import Path

@@ -1,16 +1,16 @@
-"""The sizes of micro-batches, from topics and counts that are played: no JVM, no broker, no thread."""
+"""The sizes of micro-batches, from fake topics and counts: no JVM, no broker, no thread."""
 
 import pytest
 
 from duolog.engine.errors import FailureKind, QueryFailed
 from duolog.engine.query.positions import Positions
 from duolog.engine.query.supervision.batch_sizer import BatchSizer
-from unit.engine.query.played import PlayedLauncher, PlayedTopics, run_of, sources_of
+from unit.engine.query.fake_spark import FakeLauncher, FakeTopics, run_of, sources_of
 
 OUT_OF_MEMORY = QueryFailed("no memory", kind=FailureKind(out_of_memory=True))
 
 
-def sizer_of(launcher: PlayedLauncher, topics: PlayedTopics) -> BatchSizer:
+def sizer_of(launcher: FakeLauncher, topics: FakeTopics) -> BatchSizer:
     run = run_of(launcher)
     sizer = BatchSizer(run, Positions(run, sources_of(topics)))
     sizer.start()
@@ -18,8 +18,8 @@ def sizer_of(launcher: PlayedLauncher, topics: PlayedTopics) -> BatchSizer:
 
 
 def test_a_micro_batch_has_as_many_records_as_fit_its_bytes() -> None:
-    launcher = PlayedLauncher()
-    sizer = sizer_of(launcher, PlayedTopics(end=10**7, mean_bytes=4000.0))
+    launcher = FakeLauncher()
+    sizer = sizer_of(launcher, FakeTopics(end=10**7, mean_bytes=4000.0))
 
     bounds = sizer.plan()
 
@@ -28,12 +28,12 @@ def test_a_micro_batch_has_as_many_records_as_fit_its_bytes() -> None:
 
 def test_each_task_holds_a_copy_of_a_global_table() -> None:
     one, four = (
-        PlayedLauncher(global_topics=frozenset({"flights"}), spec={"tasks": tasks, "nodes": {}})
+        FakeLauncher(global_topics=frozenset({"flights"}), spec={"tasks": tasks, "nodes": {}})
         for tasks in (1, 4)
     )
 
     bounds = [
-        sizer_of(launcher, PlayedTopics(end=10**7, mean_bytes=4000.0)).plan()["flights"]
+        sizer_of(launcher, FakeTopics(end=10**7, mean_bytes=4000.0)).plan()["flights"]
         for launcher in (one, four)
     ]
 
@@ -41,8 +41,8 @@ def test_each_task_holds_a_copy_of_a_global_table() -> None:
 
 
 def test_a_start_after_an_out_of_memory_failure_reads_half_as_much() -> None:
-    launcher = PlayedLauncher()
-    sizer = sizer_of(launcher, PlayedTopics(end=10**7, mean_bytes=4096.0))
+    launcher = FakeLauncher()
+    sizer = sizer_of(launcher, FakeTopics(end=10**7, mean_bytes=4096.0))
     before = sizer.plan()
     sizer.note(OUT_OF_MEMORY)
 
@@ -55,8 +55,8 @@ def test_a_start_after_an_out_of_memory_failure_reads_half_as_much() -> None:
 
 def test_an_ended_jvm_is_replaced_before_its_planned_micro_batch_is_dropped() -> None:
     """Another process may have taken the checkpoint over meanwhile."""
-    launcher = PlayedLauncher(jvm_has_ended=True)
-    sizer = sizer_of(launcher, PlayedTopics())
+    launcher = FakeLauncher(jvm_has_ended=True)
+    sizer = sizer_of(launcher, FakeTopics())
     sizer.note(OUT_OF_MEMORY)
 
     sizer.shrink_after_out_of_memory()
@@ -65,7 +65,7 @@ def test_an_ended_jvm_is_replaced_before_its_planned_micro_batch_is_dropped() ->
 
 
 def test_an_unreachable_broker_is_a_failure_that_may_pass() -> None:
-    sizer = sizer_of(PlayedLauncher(), PlayedTopics(away=1))
+    sizer = sizer_of(FakeLauncher(), FakeTopics(away=1))
 
     with pytest.raises(QueryFailed, match='application "flights" cannot read') as failed:
         sizer.plan()
@@ -74,8 +74,8 @@ def test_an_unreachable_broker_is_a_failure_that_may_pass() -> None:
 
 
 def test_real_time_has_no_micro_batches_that_could_outgrow_their_bounds() -> None:
-    launcher = PlayedLauncher()
-    sizer = sizer_of(launcher, PlayedTopics(end=10**6))
+    launcher = FakeLauncher()
+    sizer = sizer_of(launcher, FakeTopics(end=10**6))
     sizer.plan()
     sizer.run.start("micro-batch", {}, None)
     launcher.position, launcher.bytes_in = 250_000, 10**9

@@ -17,7 +17,7 @@ from duolog.engine.errors import (
 )
 from duolog.engine.query.supervision import restarts
 from duolog.engine.settings import EngineConfig
-from unit.engine.query.played import PlayedLauncher, PlayedTopics, start
+from unit.engine.query.fake_spark import FakeLauncher, FakeTopics, start
 from waiting import wait_until
 
 AWAY: Final = type("TimeoutException", (ConnectionError,), {})("a batch has expired")
@@ -32,7 +32,7 @@ def _pauses_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_query_restarts_when_its_broker_is_back() -> None:
     """After 67 s without its broker a query had ended, and nothing started it again."""
-    launcher, topics = PlayedLauncher(), PlayedTopics()
+    launcher, topics = FakeLauncher(), FakeTopics()
     query = start(launcher, "micro-batch", topics)
     topics.away = 3
     launcher.live.clear()
@@ -47,7 +47,7 @@ def test_a_query_restarts_when_its_broker_is_back() -> None:
 
 
 def test_a_query_starts_again_when_spark_has_released_its_name() -> None:
-    launcher, topics = PlayedLauncher(), PlayedTopics()
+    launcher, topics = FakeLauncher(), FakeTopics()
     query = start(launcher, "micro-batch", topics)
     failed = launcher.queries[-1]
     launcher.live.clear()
@@ -62,8 +62,8 @@ def test_a_query_starts_again_when_spark_has_released_its_name() -> None:
 
 
 def test_a_failure_keeps_what_the_function_of_the_user_raised_as_its_cause() -> None:
-    launcher = PlayedLauncher()
-    query = start(launcher, "micro-batch", PlayedTopics())
+    launcher = FakeLauncher()
+    query = start(launcher, "micro-batch", FakeTopics())
     failure, raised = QueryFailed("refused", query_id="flights"), ValueError("b is refused")
     failure.__cause__ = raised
     launcher.queries[-1].failure = failure
@@ -81,7 +81,7 @@ def test_a_query_that_waits_for_its_broker_reports_it_and_can_be_stopped(
 ) -> None:
     # It waits until it is stopped: a second start would fail for another reason, and say that.
     monkeypatch.setattr(restarts, "PAUSE_FIRST_S", 300.0)
-    launcher, topics = PlayedLauncher(), PlayedTopics(away=0)
+    launcher, topics = FakeLauncher(), FakeTopics(away=0)
     query = start(launcher, "micro-batch", topics)
     topics.away = 1_000_000
     launcher.queries[-1].failure = AWAY
@@ -98,10 +98,8 @@ def test_a_query_that_waits_for_its_broker_reports_it_and_can_be_stopped(
 
 
 def test_a_query_out_of_memory_reads_smaller_micro_batches_on_a_new_jvm() -> None:
-    launcher, second = PlayedLauncher(), PlayedLauncher()
-    query = start(
-        launcher, "micro-batch", PlayedTopics(end=10**6, mean_bytes=3500.0), lambda: second
-    )
+    launcher, second = FakeLauncher(), FakeLauncher()
+    query = start(launcher, "micro-batch", FakeTopics(end=10**6, mean_bytes=3500.0), lambda: second)
     launcher.jvm_has_ended = True
     launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
     launcher.queries[-1].stop()
@@ -126,8 +124,8 @@ def test_a_query_out_of_memory_reads_smaller_micro_batches_on_a_new_jvm() -> Non
 def test_a_jvm_that_ends_between_two_spark_queries_is_replaced_too(
     stumbled_over: Exception,
 ) -> None:
-    launcher, second = PlayedLauncher(), PlayedLauncher()
-    topics = PlayedTopics(in_the_way=[None, stumbled_over])
+    launcher, second = FakeLauncher(), FakeLauncher()
+    topics = FakeTopics(in_the_way=[None, stumbled_over])
     launcher.jvm_has_ended = True
 
     query = start(launcher, "auto", topics, lambda: second)
@@ -151,9 +149,9 @@ def test_a_jvm_that_is_killed_while_it_is_started_again_is_started_once_more(
     stumbled_over: Exception,
 ) -> None:
     """The query failed for good, 12 s into the 300 s of task.timeout.ms."""
-    launcher, second = PlayedLauncher(), PlayedLauncher()
+    launcher, second = FakeLauncher(), FakeLauncher()
     made: list[Any] = [stumbled_over, stumbled_over, second]
-    topics = PlayedTopics(end=10**6, mean_bytes=3500.0)
+    topics = FakeTopics(end=10**6, mean_bytes=3500.0)
     query = start(launcher, "micro-batch", topics, MagicMock(side_effect=made))
     launcher.jvm_has_ended = True
     launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
@@ -168,7 +166,7 @@ def test_a_jvm_that_is_killed_while_it_is_started_again_is_started_once_more(
 
 
 def test_a_restart_waits_for_an_unreachable_broker() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
     query = start(launcher, "micro-batch")
     launcher.refuses_once = [BrokerUnreachable('topic "t" cannot be read or written')]
     launcher.queries[-1].failure = QueryFailed("away", kind=FailureKind(may_pass=True))
@@ -183,8 +181,8 @@ def test_a_restart_waits_for_an_unreachable_broker() -> None:
 
 def test_an_unreachable_broker_does_not_hide_an_out_of_memory_failure() -> None:
     """The next start had forgotten it, and read as much as the last one."""
-    launcher, second = PlayedLauncher(), PlayedLauncher()
-    topics = PlayedTopics(end=10**6, mean_bytes=3500.0)
+    launcher, second = FakeLauncher(), FakeLauncher()
+    topics = FakeTopics(end=10**6, mean_bytes=3500.0)
     query = start(launcher, "micro-batch", topics, lambda: second)
     topics.away = 4
     launcher.jvm_has_ended, launcher.refuses = True, BrokerUnreachable("no broker answers")
@@ -199,7 +197,7 @@ def test_an_unreachable_broker_does_not_hide_an_out_of_memory_failure() -> None:
 
 
 def test_a_query_without_memory_reads_less_though_no_broker_answered_a_moment_ago() -> None:
-    launcher, topics = PlayedLauncher(), PlayedTopics(end=10**6, mean_bytes=3500.0)
+    launcher, topics = FakeLauncher(), FakeTopics(end=10**6, mean_bytes=3500.0)
     query = start(launcher, "micro-batch", topics)
     topics.away = 1
     launcher.live.clear()
@@ -215,7 +213,7 @@ def test_a_query_without_memory_reads_less_though_no_broker_answered_a_moment_ag
 
 def test_a_source_topic_that_a_starting_broker_does_not_know_yet_is_waited_for() -> None:
     missing = SourceTopicMissing('source topic "flights" does not exist')
-    launcher, topics = PlayedLauncher(), PlayedTopics()
+    launcher, topics = FakeLauncher(), FakeTopics()
     query = start(launcher, "micro-batch", topics)
     topics.in_the_way = [missing, missing]
     launcher.live.clear()
@@ -233,7 +231,7 @@ def test_a_source_topic_that_stays_missing_ends_the_query_with_a_hint(
 ) -> None:
     monkeypatch.setattr(restarts, "MISSING_S", 0.0)
     missing = SourceTopicMissing('source topic "flights" does not exist', hint="Create it.")
-    launcher, topics = PlayedLauncher(), PlayedTopics()
+    launcher, topics = FakeLauncher(), FakeTopics()
     query = start(launcher, "micro-batch", topics)
     topics.in_the_way = [missing]
     launcher.queries[-1].failure = AWAY
@@ -251,7 +249,7 @@ def test_a_source_topic_that_no_start_finds_is_not_waited_for_for_longer(
     """A failed start used to count as a start, and restarted the time limit for the topic."""
     monkeypatch.setattr(restarts, "MISSING_S", 0.1)
     missing = SourceTopicMissing('source topic "flights" does not exist')
-    launcher, topics = PlayedLauncher(), PlayedTopics()
+    launcher, topics = FakeLauncher(), FakeTopics()
     query = start(launcher, "micro-batch", topics)
     topics.in_the_way = [missing] * 100_000
     launcher.queries[-1].failure = AWAY
@@ -263,7 +261,7 @@ def test_a_source_topic_that_no_start_finds_is_not_waited_for_for_longer(
 
 def test_a_jvm_that_does_not_start_again_is_waited_for_once() -> None:
     """With a window of its own for each failure the query would be restarting for ever."""
-    launcher = PlayedLauncher(config=EngineConfig("", Path(), task_timeout_ms=100))
+    launcher = FakeLauncher(config=EngineConfig("", Path(), task_timeout_ms=100))
     renewed = MagicMock(side_effect=JvmNotStarted("the JVM ended while Spark started in it"))
     query = start(launcher, "micro-batch", renewed=renewed)
     launcher.jvm_has_ended = True
@@ -280,13 +278,13 @@ def test_trouble_is_borne_for_as_long_as_the_setting_says(monkeypatch: pytest.Mo
     made = MagicMock(side_effect=restarts.Restarts)
     monkeypatch.setattr("duolog.engine.query.supervision.supervisor.Restarts", made)
 
-    start(PlayedLauncher(), "micro-batch").stop()
+    start(FakeLauncher(), "micro-batch").stop()
 
     made.assert_called_once_with(300.0)
 
 
 def test_a_query_whose_jvm_was_killed_reports_the_signal() -> None:
-    launcher = PlayedLauncher(config=EngineConfig("", Path(), task_timeout_ms=0))
+    launcher = FakeLauncher(config=EngineConfig("", Path(), task_timeout_ms=0))
     query = start(launcher, "micro-batch")
     launcher.jvm_has_ended = True
     launcher.queries[-1].failure = ConnectionRefusedError("no JVM")
@@ -299,7 +297,7 @@ def test_a_query_whose_jvm_was_killed_reports_the_signal() -> None:
 
 
 def test_counts_continue_when_the_jvm_is_replaced() -> None:
-    launcher, second = PlayedLauncher(), PlayedLauncher()
+    launcher, second = FakeLauncher(), FakeLauncher()
     query = start(launcher, "micro-batch", renewed=lambda: second)
     launcher.position = 1000
     assert query.progress().records_in == 1000
@@ -317,7 +315,7 @@ def test_counts_continue_when_the_jvm_is_replaced() -> None:
 
 
 def test_a_checkpoint_that_another_process_has_taken_over_is_left_alone() -> None:
-    launcher = PlayedLauncher()
+    launcher = FakeLauncher()
     taken = CheckpointInUse("runs in another process", detail="It does.", hint="Stop it.")
     query = start(launcher, "micro-batch", renewed=MagicMock(side_effect=taken))
     launcher.jvm_has_ended = True
@@ -333,8 +331,8 @@ def test_a_checkpoint_that_another_process_has_taken_over_is_left_alone() -> Non
 
 
 def test_a_takeover_of_the_checkpoint_is_reported_whatever_error_spark_raises() -> None:
-    launcher = PlayedLauncher(taken_over_by="process 7 on host other")
-    query = start(launcher, "auto", PlayedTopics(in_the_way=[None, ZeroDivisionError("oops")]))
+    launcher = FakeLauncher(taken_over_by="process 7 on host other")
+    query = start(launcher, "auto", FakeTopics(in_the_way=[None, ZeroDivisionError("oops")]))
 
     with pytest.raises(QueryFailed, match="another process writes to its checkpoint") as failed:
         query.wait(WAIT_S)

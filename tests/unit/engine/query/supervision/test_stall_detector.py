@@ -10,7 +10,7 @@ from duolog.engine.query.supervision import stall_detector
 from duolog.engine.query.supervision.stall_detector import StallDetector
 from duolog.engine.settings import EngineConfig
 from duolog.testing.clock import FakeClock
-from unit.engine.query.played import PlayedLauncher, PlayedTopics, start
+from unit.engine.query.fake_spark import FakeLauncher, FakeTopics, start
 from waiting import wait_until
 
 
@@ -35,7 +35,7 @@ class Watched:
         return self.waiting
 
 
-class Reading(PlayedLauncher):
+class Reading(FakeLauncher):
     """A query that reads on and commits nothing."""
 
     def counters(self) -> Counters:
@@ -139,7 +139,7 @@ def test_a_running_query_checks_its_committed_positions(
     monkeypatch.setattr(stall_detector, "_PATIENCE_S", 0.0)
     config = EngineConfig("", Path(), epoch_ms=0)
     launcher = Reading(config=config)
-    query = start(launcher, "real-time", PlayedTopics(end=60_000))
+    query = start(launcher, "real-time", FakeTopics(end=60_000))
     assert launcher.live.wait(60)
     launcher.queries[-1].report(1, 59_000)
 

@@ -8,7 +8,7 @@ import pytest
 from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.persistent.query_supervisor import Pauses, QuerySupervisor
-from unit.runtime.sql.living import FakeQuery, FakeStarter
+from unit.runtime.sql.fake_queries import FakeQuery, FakeStarter
 
 WAIT_S = 60.0
 TEXT = """

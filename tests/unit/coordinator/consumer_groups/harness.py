@@ -1,4 +1,4 @@
-"""A broker's desk of paper for groups of the new protocol: topics, a log, a clock that a test moves."""
+"""Harness for groups of the new protocol: topics, a log, a clock that a test moves."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from duolog.coordinator.settings import ConsumerGroupSettings
 NAMESPACE = UUID(int=1)
 
 
-class PaperTopics:
+class FakeTopics:
     """Topics that are created, deleted and grown by a test."""
 
     def __init__(self, **partitions: int) -> None:
@@ -63,7 +63,7 @@ class PaperTopics:
 class Member:
     """A consumer as far as the protocol requires: it owns its assignment from its next heartbeat on."""
 
-    desk: "ConsumerDesk"
+    harness: "ConsumerGroupHarness"
     member_id: str
     topics: tuple[str, ...] | None = ("t",)
     regex: str | None = None
@@ -88,7 +88,7 @@ class Member:
                 "assignor": self.assignor,
                 "rebalance_timeout_ms": 60_000,
             }
-        reply = self.desk.ask(**(fields | changes))
+        reply = self.harness.ask(**(fields | changes))
         self.epoch = reply.member_epoch
         if reply.assignment is not None:
             self.owned = reply.assignment
@@ -96,20 +96,20 @@ class Member:
 
     @property
     def has(self) -> dict[str, list[int]] | None:
-        return self.desk.topics.plain(self.owned)
+        return self.harness.topics.plain(self.owned)
 
     def leave(self, epoch: int = -1) -> HeartbeatReply:
-        return self.desk.ask(
+        return self.harness.ask(
             member_id=self.member_id, member_epoch=epoch, instance_id=self.instance_id
         )
 
 
-class ConsumerDesk:
+class ConsumerGroupHarness:
     """The part of a broker that serves groups of the new protocol."""
 
     def __init__(self, settings: ConsumerGroupSettings | None = None, **partitions: int) -> None:
         self.settings = settings or ConsumerGroupSettings()
-        self.topics = PaperTopics(**(partitions or {"t": 4}))
+        self.topics = FakeTopics(**(partitions or {"t": 4}))
         self.now = Moment(1_385_000_000_000, 0)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.open()

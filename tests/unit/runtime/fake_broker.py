@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 _API_VERSIONS, _METADATA = 18, 3
 
 
-class PlayedBroker:
+class FakeBroker:
     """Answers ApiVersions and Metadata, or accepts connections and stays silent."""
 
     def __init__(self, port: int = 0) -> None:
@@ -55,8 +55,8 @@ class PlayedBroker:
 
 
 @contextmanager
-def serving(port: int = 0) -> Iterator[PlayedBroker]:
-    broker = PlayedBroker(port)
+def serving(port: int = 0) -> Iterator[FakeBroker]:
+    broker = FakeBroker(port)
     threading.Thread(target=broker.serve, daemon=True).start()
     yield broker
     broker.end()

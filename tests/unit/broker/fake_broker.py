@@ -35,7 +35,7 @@ APIS = {
 }
 
 
-class PaperExpressions:
+class FakeExpressions:
     """Matches immediately, or when a test requests it."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class PaperExpressions:
             answer()
 
 
-class PaperBroker:
+class FakeBroker:
     """The part of a broker that `Groups` needs. `durable` set to False delays the sync of appended batches."""
 
     def __init__(
@@ -117,7 +117,7 @@ class PaperBroker:
         if self.logs:
             self.names.add(OFFSETS_TOPIC)
         self.messages = Messages()
-        self.expressions = PaperExpressions()
+        self.expressions = FakeExpressions()
         self.groups = GroupCoordinatorService(self)  # type: ignore[arg-type]
         self.groups.start()
 

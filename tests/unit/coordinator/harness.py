@@ -1,4 +1,4 @@
-"""A broker's desk of paper for the group coordinator: a log, a disk, a clock that a test moves."""
+"""Harness for the group coordinator: a log, a disk, a clock that a test moves."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
@@ -40,7 +40,7 @@ def _transaction(outcome: Outcome) -> OffsetsTransaction | None:
     return (0, outcome.producer.producer_id) if outcome.producer else None
 
 
-class Desk:
+class CoordinatorHarness:
     """The part of a broker that serves a coordinator; replies are put in `inbox` by the name of their request.
 
     `durable` set to False delays the sync of records until `flush`. A request returns its reply, or

@@ -1,6 +1,6 @@
-"""The process of an application of `watched`. It prints each change of state and mode.
+"""Run an application of `timed_topologies` in a process. It prints each change of state and mode.
 
-    watched_program.py BOOTSTRAP_SERVERS DATA_DIR NAME MODE [SETTING=VALUE]...
+    timed_program.py BOOTSTRAP_SERVERS DATA_DIR NAME MODE [SETTING=VALUE]...
 
 NAME is of `watched.TOPOLOGIES`, and the application's. It stops cleanly when its standard input
 ends.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from duolog.runtime.application import Application, Mode
-from fault.watched import TOPOLOGIES
+from fault.timed_topologies import TOPOLOGIES
 
 LOOK_EVERY_S = 0.02
 

@@ -13,7 +13,7 @@ from duolog.engine.checkpoint.remote import paths
 from duolog.engine.errors import FileSystemFailed
 
 
-class PlayedDoor:
+class FakeFileSystem:
     """Takes the part of `Door`; files are texts by their URLs, directories are None."""
 
     settings: dict[str, str] = {}  # noqa: RUF012 - never changed
@@ -93,8 +93,8 @@ class PlayedDoor:
 
 
 @contextmanager
-def played(system: str = "hdfs://host") -> Iterator[PlayedDoor]:
-    door = PlayedDoor()
+def opened(system: str = "hdfs://host") -> Iterator[FakeFileSystem]:
+    door = FakeFileSystem()
     paths._doors[system] = door  # type: ignore[assignment]  # noqa: SLF001 - the one place
     try:
         yield door

@@ -1,4 +1,4 @@
-"""A Spark that is played: a launcher, its queries, and the topics that they read."""
+"""A fake Spark: a launcher, its queries, and the topics that they read."""
 
 import json
 import threading
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Positions = Mapping[str, Mapping[int, int]]
 
 
-class PlayedQuery:
+class FakeQuery:
     """A Spark query that ends when the test ends it."""
 
     def __init__(self) -> None:
@@ -57,13 +57,13 @@ class PlayedQuery:
 
 
 @dataclass
-class PlayedLauncher:
-    """Starts played queries; `available-now` ends by itself, as it does in Spark."""
+class FakeLauncher:
+    """Starts fake queries; `available-now` ends by itself, as it does in Spark."""
 
     application_id: str = "flights"
     config: EngineConfig = field(default_factory=lambda: EngineConfig("", Path()))
     started: list[str] = field(default_factory=list)
-    queries: list[PlayedQuery] = field(default_factory=list)
+    queries: list[FakeQuery] = field(default_factory=list)
     position: int = 0
     live: threading.Event = field(default_factory=threading.Event)
     committed: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -93,11 +93,11 @@ class PlayedLauncher:
     refuses_once: list[Exception] = field(default_factory=list)
 
     @property
-    def checkpoint(self) -> "PlayedLauncher":
+    def checkpoint(self) -> "FakeLauncher":
         return self
 
     @property
-    def unfinished(self) -> "PlayedLauncher":
+    def unfinished(self) -> "FakeLauncher":
         return self
 
     def note_commits(self) -> None:
@@ -107,11 +107,11 @@ class PlayedLauncher:
         self.forgotten += 1
 
     @property
-    def transactions(self) -> "PlayedTransactions":
-        return PlayedTransactions()
+    def transactions(self) -> "FakeTransactions":
+        return FakeTransactions()
 
     @property
-    def exchange(self) -> "PlayedLauncher":
+    def exchange(self) -> "FakeLauncher":
         return self
 
     def committed_positions(self) -> dict[str, dict[int, int]]:
@@ -122,7 +122,7 @@ class PlayedLauncher:
 
     def start(
         self, trigger: str, records_max: Mapping[str, int], batch_bytes: int | None
-    ) -> PlayedQuery:
+    ) -> FakeQuery:
         if not self.held.is_set():
             self.hangs.set()
         if not self.held.wait(30):
@@ -134,7 +134,7 @@ class PlayedLauncher:
         self.started.append(trigger)
         self.batch_bytes.append(batch_bytes)
         self.bounds.append(dict(records_max))
-        self.queries.append(PlayedQuery())
+        self.queries.append(FakeQuery())
         if trigger == "available-now":
             self.position += 60_000
             self.queries[-1].stop()
@@ -171,7 +171,7 @@ class PlayedLauncher:
         self.position = 0
 
 
-class PlayedTransactions:
+class FakeTransactions:
     """Transactions that write nothing."""
 
     def open(self, trigger: str, batch_bytes: int | None) -> None:
@@ -183,7 +183,7 @@ class PlayedTransactions:
 
 
 @dataclass
-class PlayedTopics:
+class FakeTopics:
     """Returns the end of the topic, after it has raised the given errors."""
 
     end: int = 150_000
@@ -222,7 +222,7 @@ class PlayedTopics:
         return {"flights": {0: self.end} | dict.fromkeys(range(1, counts["flights"]), 5)}
 
     @property
-    def unread(self) -> "PlayedTopics":
+    def unread(self) -> "FakeTopics":
         return self
 
     def skip_non_records(self, positions: Positions, _ends: Positions) -> Positions:
@@ -236,10 +236,10 @@ class PlayedTopics:
 
 
 def start(
-    launcher: PlayedLauncher,
+    launcher: FakeLauncher,
     mode: Mode,
-    topics: PlayedTopics | None = None,
-    renewed: Callable[[], PlayedLauncher] | None = None,
+    topics: FakeTopics | None = None,
+    renewed: Callable[[], FakeLauncher] | None = None,
     watch: "TopicWatch | None" = None,
 ) -> RunningQuery:
     chosen = choose_mode(mode, needed=5, free=62, slots_total=64)
@@ -250,17 +250,13 @@ def start(
     return query
 
 
-def run_of(
-    launcher: PlayedLauncher, renewed: Callable[[], PlayedLauncher] | None = None
-) -> SparkRun:
+def run_of(launcher: FakeLauncher, renewed: Callable[[], FakeLauncher] | None = None) -> SparkRun:
     return SparkRun(
         cast("Launcher", cast("Any", launcher)),
         cast("Callable[[], Launcher] | None", cast("Any", renewed)),
     )
 
 
-def sources_of(
-    topics: PlayedTopics | None = None, watch: "TopicWatch | None" = None
-) -> SourceTopics:
-    reader = cast("TopicReader", cast("Any", topics or PlayedTopics()))
+def sources_of(topics: FakeTopics | None = None, watch: "TopicWatch | None" = None) -> SourceTopics:
+    reader = cast("TopicReader", cast("Any", topics or FakeTopics()))
     return SourceTopics(reader, {"flights": 1}, watch)
