@@ -101,6 +101,6 @@ def test_marker_is_found_after_many_later_starts(cluster: EmbeddedCluster, owner
         producer.produce(topic, OWNER, "owner")
     assert producer.flush(30) == 0
 
-    found = "".join(run_java("MarkersBehindOwners", f"often{owners}", cluster.bootstrap_servers))
+    found = "".join(run_java("TransactionMarkerScan", f"often{owners}", cluster.bootstrap_servers))
 
     assert json.loads(found)["epoch"] == json.loads(EPOCH)

@@ -27,7 +27,7 @@ class KernelProcess:
 
     def __init__(self, settings: Mapping[str, str], point: str = "") -> None:
         self.settings = dict(settings)
-        command = java_command("TransactionsOfExecutors", json.dumps(self.settings))
+        command = java_command("ExecutorTransactionsServer", json.dumps(self.settings))
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

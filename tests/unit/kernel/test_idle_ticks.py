@@ -34,7 +34,7 @@ def test_a_tick_is_made_for_what_the_newest_run_of_a_task_wants_and_once() -> No
         "tick: which takes nothing away",
     ]
 
-    assert run_java("WishesForTicks") == " ".join(steps).split()
+    assert run_java("TickRequestSteps") == " ".join(steps).split()
 
 
 @pytest.mark.spark

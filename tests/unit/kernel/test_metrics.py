@@ -157,7 +157,7 @@ def test_an_epoch_of_an_earlier_start_that_is_told_late_is_none_of_this_one(
 
 def test_an_executor_tells_with_the_end_of_a_task_and_forgets_runs_that_are_over() -> None:
     """An executor used to report once a second, for each start of every application that it had ever worked for."""
-    told, known = run_java("CountsOfAnExecutor")
+    told, known = run_java("ExecutorMetricsSteps")
 
     assert told == "a#1,a#2,b#1"
     assert known == "a#2,b#1"

@@ -34,4 +34,4 @@ def test_the_cache_of_a_default_size_holds_as_many_small_rows_as_kafka_streams()
 
 def test_an_entry_that_somebody_holds_is_changed_though_the_store_has_forgotten_it() -> None:
     """A session looks up those that it joins before it is kept: in large micro-batches updates were lost."""
-    assert run_java("ForgottenEntry") == ["2", "2"]
+    assert run_java("EvictedEntrySteps") == ["2", "2"]

@@ -7,8 +7,8 @@ import java.util.Map;
  *
  * <p>Arguments: the name of the application in Kafka, and the bootstrap servers.
  */
-public final class MarkersBehindOwners {
-  private MarkersBehindOwners() {}
+public final class TransactionMarkerScan {
+  private TransactionMarkerScan() {}
 
   public static void main(String[] arguments) throws Exception {
     System.out.println(

@@ -8,4 +8,4 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def test_twins_that_write_json_in_two_threads_write_each_their_own() -> None:
-    assert run_java("TwinsInTwoTasks", 100_000) == ["0"]
+    assert run_java("ConcurrentPrograms", 100_000) == ["0"]

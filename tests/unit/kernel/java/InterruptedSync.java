@@ -10,10 +10,10 @@ import java.util.concurrent.CountDownLatch;
  *
  * <p>Prints {@code stopped}, then {@code waits} or {@code returned} for the second sync, then how it ended.
  */
-public final class SyncsThatGoOn {
+public final class InterruptedSync {
   private static final long LOOKS_MS = 1_000;
 
-  private SyncsThatGoOn() {}
+  private InterruptedSync() {}
 
   public static void main(String[] args) throws Exception {
     Path pipe = Path.of(args[0]);

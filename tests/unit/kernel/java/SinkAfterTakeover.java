@@ -14,9 +14,9 @@ import org.duolog.kernel.spec.Spec;
  *
  * <p>Prints a word for each record: {@code taken}, or {@code lost}.
  */
-public final class SinkOfALostOwner {
+public final class SinkAfterTakeover {
 
-  private SinkOfALostOwner() {}
+  private SinkAfterTakeover() {}
 
   public static void main(String[] args) throws Exception {
     Path directory = Path.of(args[0]);

@@ -23,8 +23,8 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * <p>Usage: ROWS. Prints how many of the texts do not belong to their rows.
  */
-public final class TwinsInTwoTasks {
-  private TwinsInTwoTasks() {}
+public final class ConcurrentPrograms {
+  private ConcurrentPrograms() {}
 
   public static void main(String[] args) throws Exception {
     int rows = Integer.parseInt(args[0]);

@@ -1,8 +1,8 @@
 package org.duolog.kernel.metrics;
 
 /** Asks an {@link EntryLimit} at the milliseconds given, as {@code ms} or {@code ms*times}; prints its last answer of each. */
-public final class EntriesOverTime {
-  private EntriesOverTime() {}
+public final class EntryLimitSteps {
+  private EntryLimitSteps() {}
 
   public static void main(String[] asked) {
     EntryLimit limit = new EntryLimit();

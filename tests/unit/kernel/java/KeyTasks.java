@@ -8,10 +8,10 @@ import org.duolog.kernel.record.Grouping;
  *
  * <p>Usage: KEY…; {@code -} is a null key.
  */
-public final class TasksOfKeys {
+public final class KeyTasks {
   private static final int TASKS = 3;
 
-  private TasksOfKeys() {}
+  private KeyTasks() {}
 
   public static void main(String[] args) {
     Grouping grouping = new Grouping(1, TASKS, 1);

@@ -15,11 +15,11 @@ import org.duolog.kernel.topology.InitialEntry;
  * <p>Usage: ENTRY…, in the order of arrival: TASK:schedules:TIME:JSON or TASK:turn:NAME. Prints each merged entry: its
  * key, its time and its JSON.
  */
-public final class SchedulesOfOtherTasks {
+public final class MergedSchedules {
   private static final Grouping BEFORE = new Grouping(1, 2, 1);
   private static final Grouping NOW = new Grouping(1, 1, 1);
 
-  private SchedulesOfOtherTasks() {}
+  private MergedSchedules() {}
 
   public static void main(String[] args) {
     InitialState.StoreCopy kept =

@@ -32,7 +32,7 @@ def test_a_restore_writes_the_last_of_each_key_in_rocksdbs_order() -> None:
 
 
 def test_micro_batches_of_several_topics_end_at_one_time() -> None:
-    *wrong, batches = run_java("MicroBatchEnds", CASES, timeout_s=60)
+    *wrong, batches = run_java("BoundedMicroBatches", CASES, timeout_s=60)
 
     assert wrong == []
     assert int(batches) > CASES
@@ -72,21 +72,21 @@ def test_records_that_a_start_finds_go_on_in_the_order_of_their_timestamps() -> 
 def test_an_owner_that_was_paused_and_replaced_writes_nothing_to_a_sink(tmp_path: Path) -> None:
     (tmp_path / "spark").mkdir()
 
-    assert run_java("SinkOfALostOwner", tmp_path) == ["taken", "taken", "lost"]
+    assert run_java("SinkAfterTakeover", tmp_path) == ["taken", "taken", "lost"]
 
 
 def test_a_task_that_outlives_its_query_has_no_part_in_the_transactions_of_the_next(
     tmp_path: Path,
 ) -> None:
     with EmbeddedCluster(settings={"durability": "os"}) as cluster:
-        told = run_java("SinkOfAStoppedQuery", cluster.bootstrap_servers, tmp_path)
+        told = run_java("SinkAfterNextStart", cluster.bootstrap_servers, tmp_path)
 
     assert told == ["open", "over", "open"]
 
 
 def test_a_task_ends_when_functions_were_called_with_all_that_it_handed_over() -> None:
     """20,000 records of two tasks: more than there is room for."""
-    assert run_java("HandedCalls", 10_000) == ["0", "waited", "dead-letter", "bounded"]
+    assert run_java("FunctionCallsOrder", 10_000) == ["0", "waited", "dead-letter", "bounded"]
 
 
 def test_dead_letters_name_exceptions_by_the_first_names_of_their_classes() -> None:
@@ -109,7 +109,7 @@ def test_a_record_for_a_partition_that_is_not_there_fails_by_its_name_and_is_not
         client = Client(cluster.bootstrap_servers)
         client.create_topic("out", partitions=3)
 
-        told = " ".join(run_java("SinkOfNoPartition", cluster.bootstrap_servers))
+        told = " ".join(run_java("SinkToMissingPartition", cluster.bootstrap_servers))
 
         (written,) = client.read("out")
     assert told == (

@@ -3,10 +3,10 @@ package org.duolog.kernel.kafka;
 import java.util.Map;
 
 /** Prints the number of open producers after each step; needs no broker. */
-public final class ProducersInUse {
+public final class ProducerPoolSteps {
   private static final Map<String, Object> CONFIG = Map.of("bootstrap.servers", "127.0.0.1:1");
 
-  private ProducersInUse() {}
+  private ProducerPoolSteps() {}
 
   public static void main(String[] args) {
     Producers.Shared first = Producers.take(CONFIG);

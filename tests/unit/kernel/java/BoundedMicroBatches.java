@@ -28,12 +28,12 @@ import org.duolog.kernel.task.SourceOffsets;
  * <p>Usage: CASES. Prints violations: a record that was read before an earlier one of another topic, or before a global
  * table was loaded; a micro-batch that read nothing or ended before its start. Then prints the number of micro-batches.
  */
-public final class MicroBatchEnds {
+public final class BoundedMicroBatches {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final CaseInsensitiveStringMap NO_OPTIONS =
       new CaseInsensitiveStringMap(Map.of());
 
-  private MicroBatchEnds() {}
+  private BoundedMicroBatches() {}
 
   public static void main(String[] args) {
     int batches = 0;

@@ -1,13 +1,13 @@
 package org.duolog.kernel.record;
 
 /** Prints after each step whether a tick is made: tasks send requests as executors do, one run after the other. */
-public final class WishesForTicks {
+public final class TickRequestSteps {
   private static final long NEVER = Long.MAX_VALUE;
   private static final IdleTicks TICKS = IdleTicks.of("app");
   private static long start;
   private static long last;
 
-  private WishesForTicks() {}
+  private TickRequestSteps() {}
 
   public static void main(String[] args) throws InterruptedException {
     tell("nobody has begun");

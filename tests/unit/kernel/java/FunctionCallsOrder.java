@@ -13,10 +13,10 @@ import org.duolog.kernel.spec.Spec;
  * <p>Prints how many of a task's records were out of order, whether its end waited for the last call, whether a failed
  * call left a dead letter, and whether more records were accepted than had been processed.
  */
-public final class HandedCalls {
+public final class FunctionCallsOrder {
   private static final String APPLICATION = "a";
 
-  private HandedCalls() {}
+  private FunctionCallsOrder() {}
 
   public static void main(String[] args) throws Exception {
     int many = Integer.parseInt(args[0]);

@@ -10,8 +10,8 @@ import org.duolog.kernel.spec.Spec;
  *
  * <p>Prints the number of processes after each, and after idle ones have been ended.
  */
-public final class PythonThatIsLeft {
-  private PythonThatIsLeft() {}
+public final class WorkerProcessCounts {
+  private WorkerProcessCounts() {}
 
   public static void main(String[] command) throws Exception {
     call(command, "cannot");

@@ -16,11 +16,11 @@ import org.duolog.kernel.metrics.Metrics;
  * <p>Prints what it has reported by the end of its first task, which asks nothing; then the runs that it still knows
  * after its poll.
  */
-public final class CountsOfAnExecutor {
+public final class ExecutorMetricsSteps {
   private static final String OVER = "a#1";
   private static final long WAIT_NS = 20_000_000_000L;
 
-  private CountsOfAnExecutor() {}
+  private ExecutorMetricsSteps() {}
 
   public static void main(String[] args) throws Exception {
     List<String> told = new ArrayList<>();

@@ -14,11 +14,11 @@ import org.duolog.kernel.record.Grouping;
  * <p>Usage: TOLD OPEN LATER: rows were emitted up to TOLD; the first start reopens windows that end after OPEN, the
  * next one those after LATER. Prints up to which end rows count as emitted before, at the first start and at the next.
  */
-public final class OpenedAgain {
+public final class ReopenedWindows {
   private static final byte[] TOLD_BEFORE = {4};
   private static final byte[] ANY_KEY = {};
 
-  private OpenedAgain() {}
+  private ReopenedWindows() {}
 
   public static void main(String[] args) {
     MemoryHandle handle = new MemoryHandle();

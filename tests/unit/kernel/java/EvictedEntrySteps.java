@@ -11,10 +11,10 @@ import org.duolog.kernel.task.NodeContext;
  * Keeps an entry of a store while others fill its memory, then changes its row. Prints what the store finds under its
  * key: then, and in the state after a flush.
  */
-public final class ForgottenEntry {
+public final class EvictedEntrySteps {
   private static final int MIB = 1 << 20;
 
-  private ForgottenEntry() {}
+  private EvictedEntrySteps() {}
 
   public static void main(String[] args) {
     MemoryHandle handle = new MemoryHandle();

@@ -15,12 +15,12 @@ import org.apache.kafka.clients.producer.ProducerRecord;
  * A driver and its executors in one JVM, controlled line by line: {@code ["method", argument…]}, answered by {@code
  * {"value": …}} or {@code {"error": class, "message": …}}. The program's argument has the settings of Kafka's clients.
  */
-public final class TransactionsOfExecutors {
+public final class ExecutorTransactionsServer {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static Map<String, String> settings;
   private static Map<String, ExecutorTransactions.Claim> claims = new HashMap<>();
 
-  private TransactionsOfExecutors() {}
+  private ExecutorTransactionsServer() {}
 
   @SuppressWarnings("unchecked")
   public static void main(String[] args) throws Exception {

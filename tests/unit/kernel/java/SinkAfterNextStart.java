@@ -13,8 +13,8 @@ import org.duolog.kernel.spec.Spec;
  *
  * <p>Usage: BOOTSTRAP_SERVERS DIRECTORY. Prints a word for each: {@code open}, or {@code over}.
  */
-public final class SinkOfAStoppedQuery {
-  private SinkOfAStoppedQuery() {}
+public final class SinkAfterNextStart {
+  private SinkAfterNextStart() {}
 
   public static void main(String[] args) throws Exception {
     Path checkpoint = Files.createDirectories(Path.of(args[1]).resolve("spark"));

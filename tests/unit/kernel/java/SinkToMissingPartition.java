@@ -11,8 +11,8 @@ import org.duolog.kernel.spec.Spec;
  *
  * <p>Usage: BOOTSTRAP_SERVERS. Prints why the task fails.
  */
-public final class SinkOfNoPartition {
-  private SinkOfNoPartition() {}
+public final class SinkToMissingPartition {
+  private SinkToMissingPartition() {}
 
   public static void main(String[] args) {
     Spec spec =
