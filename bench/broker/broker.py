@@ -79,7 +79,7 @@ def measure(row: Row, contestants: dict[str, Contestant], rounds: int, warm: int
     }
 
 
-def say(name: str, found: Any, took_s: float) -> None:
+def print_row(name: str, found: Any, took_s: float) -> None:
     goals = [goal["figure"] for goal in found["goals"]] or ["p99_ms", "requests_per_s"]
     parts = [
         f"{figure} {found['duolog'][figure]['median']:,.4g} / "
@@ -119,7 +119,7 @@ def main() -> None:
                 started = time.monotonic()
                 found = measure(ROWS[name], contestants, options.rounds, options.warm_rounds)
                 keep_rows("broker", {name: found})
-                say(name, found, time.monotonic() - started)
+                print_row(name, found, time.monotonic() - started)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ class Strike(NamedTuple):
 
 
 def strikes(
-    random: Random, points: Iterable[str] = POINTS, whats: Sequence[What] = IN_ONE_JVM
+    random: Random, points: Iterable[str] = POINTS, targets: Sequence[What] = IN_ONE_JVM
 ) -> Iterator[Strike]:
     """Yield strikes without end: of each kind at each point, and at random times, in a shuffled order.
 
@@ -102,11 +102,11 @@ def strikes(
     are executors, at the other points.
     """
     places: list[str | None] = [*points, None, None]
-    on_cluster = not set(whats).isdisjoint(OF_EXECUTOR)
+    on_cluster = not set(targets).isdisjoint(OF_EXECUTOR)
     while True:
         all_of_them = [
             (what, point)
-            for what, point in itertools.product(whats, places)
+            for what, point in itertools.product(targets, places)
             if not on_cluster
             or point is None
             or (what != "jvm" if point in OF_EXECUTORS else what not in OF_EXECUTOR)
@@ -127,7 +127,7 @@ class Tally:
     results: int = 0
     aborted: int = 0
     """Results that only readers see that ask for uncommitted ones."""
-    looks: int = 0
+    checks: int = 0
     """How often the results were checked between two strikes."""
     anomalies: list[str] = dataclasses.field(default_factory=list)
     kinds: Counter[str] = dataclasses.field(default_factory=Counter)
@@ -192,7 +192,7 @@ class Campaign:
         )
 
     @property
-    def whats(self) -> Sequence[What]:
+    def targets(self) -> Sequence[What]:
         """Return the processes that can be killed."""
         return IN_ONE_JVM if self.cluster is None else (*IN_ONE_JVM, *OF_EXECUTOR)
 
@@ -230,7 +230,7 @@ class Campaign:
             self._engine.kill()
             return
         # The JVM or the broker was killed: the application recovers, and is killed during that.
-        self._wait_until(lambda: self._went_on(before))
+        self._wait_until(lambda: self._has_progressed(before))
         time.sleep(self._random.random())
         self._engine.kill()
         self.tally.kills["both at a random time"] += 1
@@ -284,7 +284,7 @@ class Campaign:
                 if armed is not None:
                     armed.go()
 
-    def _went_on(self, before: Mapping[str, int]) -> bool:
+    def _has_progressed(self, before: Mapping[str, int]) -> bool:
         now = self._committed()
         # Two: the one that was planned may have been all but done.
         return all(now[name] >= before[name] + 2 for name in self._names)
@@ -300,20 +300,20 @@ class Campaign:
 
     def _check_at_rest(self, where: str) -> None:
         """Check what committed readers see between two epochs: the same events in two sinks, none twice."""
-        self.tally.looks += 1
+        self.tally.checks += 1
         for name in self._names:
             if not RUNS[name].exactly_once:
                 continue
             # A commit that the broker had begun may still have been on its way into a partition.
             deadline = time.monotonic() + ARRIVAL_S
-            while (found := self._looked_at(name)) and time.monotonic() < deadline:
+            while (found := self._check_running(name)) and time.monotonic() < deadline:
                 time.sleep(0.5)
             self.tally.find(f"{where}, {name}", found)
             seen = self._epochs[name]
             seen.append(Epoch(self.topics.marked(name), self._committed()[name]))
             self.tally.find(f"{where}, {name}", check_epochs(seen[-2:]))
 
-    def _looked_at(self, name: str) -> list[Anomaly]:
+    def _check_running(self, name: str) -> list[Anomaly]:
         passed, counted = self.topics.passed(name), self.topics.counted(name)
         numbers = Counter(result.number for result in passed)
         again = [number for number, count in numbers.items() if count > 1]
@@ -369,7 +369,7 @@ def strike_until(kills: int, campaign: Campaign) -> Tally:
     tally = campaign.tally
     random = Random(tally.seed)  # noqa: S311 - a seed that can be run again
     points = [name for name in POINTS if campaign.passes(name)]
-    endless = strikes(random, points, campaign.whats)
+    endless = strikes(random, points, campaign.targets)
     chosen = itertools.takewhile(lambda _: tally.kills.total() < kills, endless)
     return campaign.run(chosen)
 

@@ -120,22 +120,22 @@ class EngineProcess:
         while not moment(self._state, self._mode):
             assert time.monotonic() < deadline, f"it did not come so far: {self._said_last()}"
             self.ensure_running()
-            self._hear(0.2)
+            self._receive(0.2)
 
     def wait_until_it_is(self, moment: Moment) -> None:
         """Wait like `wait_for`, but ignore earlier reports: the state may have been reached before and changed."""
-        while self._hear(0):
+        while self._receive(0):
             pass
         self.wait_for(moment)
 
     @property
     def mode(self) -> str:
         """Return the mode that the program reported last."""
-        while self._hear(0):
+        while self._receive(0):
             pass
         return self._mode
 
-    def _hear(self, timeout_s: float) -> bool:
+    def _receive(self, timeout_s: float) -> bool:
         """Take what it has said next; False where that is nothing."""
         try:
             said = json.loads(

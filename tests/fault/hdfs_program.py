@@ -29,7 +29,7 @@ def topology() -> Topology:
     return made
 
 
-def say(**what: object) -> None:
+def report(**what: object) -> None:
     print(json.dumps(what), flush=True)  # noqa: T201 - the answer of this program
 
 
@@ -49,12 +49,12 @@ def main() -> None:
             while not select.select([sys.stdin], [], [], LOOK_EVERY_S)[0]:
                 now = {"state": query.state, "mode": query.mode}
                 if now != said:
-                    say(**now)
+                    report(**now)
                     said = now
                 if query.wait(0):
                     break
     except DuologError as error:
-        say(failed=error.message, detail=error.detail, hint=error.hint)
+        report(failed=error.message, detail=error.detail, hint=error.hint)
         raise SystemExit(3) from error
 
 

@@ -32,7 +32,7 @@ def topology(mode: Mode) -> Topology:
     return made
 
 
-def say(**what: Any) -> None:
+def report(**what: Any) -> None:
     print(json.dumps(what), flush=True)  # noqa: T201 - the answer of this program
 
 
@@ -40,14 +40,14 @@ def run(applications: list[Application]) -> None:
     for application in applications:
         query = application.start()
         query.wait_until_caught_up(WAIT_S)
-        threading.Thread(target=tell_the_end, args=[application], daemon=True).start()
+        threading.Thread(target=report_end, args=[application], daemon=True).start()
 
 
-def tell_the_end(application: Application) -> None:
+def report_end(application: Application) -> None:
     try:
         application.query.wait()
     except DuologError as error:
-        say(failed=application.mode, message=error.message, hint=error.hint)
+        report(failed=application.mode, message=error.message, hint=error.hint)
 
 
 def main() -> None:
@@ -64,7 +64,7 @@ def main() -> None:
     ]
     for application in applications:
         application.open()
-    say(ready=True)
+    report(ready=True)
     for line in sys.stdin:
         if line.strip() == "elsewhere":
             owner._machine = lambda: "another machine"  # noqa: SLF001
@@ -74,9 +74,9 @@ def main() -> None:
             owner.claim.__kwdefaults__["lease_s"] = LEASE_S
         try:
             run(applications)
-            say(started=True)
+            report(started=True)
         except DuologError as error:
-            say(refused=error.message, detail=error.detail)
+            report(refused=error.message, detail=error.detail)
     for application in applications:
         application.close()
 

@@ -109,7 +109,7 @@ def kill_while_events_flow(
         wait_for_the_airlines(engine)
         flow.start()
         for kill, next_mode in zip(kills, [*(k.mode for k in kills[1:]), last_mode], strict=True):
-            come_to(kill, engine)
+            advance_to(kill, engine)
             time.sleep(wait_s := random.random() * kill.within_s)
             committed, sent = engine.committed() + 1, len(flow.sent)
             if kill.jvm_too:
@@ -126,7 +126,7 @@ def kill_while_events_flow(
         settle(engine, flow, bootstrap_servers, prefix)
 
 
-def come_to(kill: Kill, engine: EngineProcess) -> None:
+def advance_to(kill: Kill, engine: EngineProcess) -> None:
     engine.wait_for(kill.after)
     wanted = engine.committed() + kill.epochs
     wait_until(engine, lambda: engine.committed() >= wanted)

@@ -45,11 +45,11 @@ class Churn:
     def step(self) -> None:
         start = len(self.wanted)
         self.wanted |= produce(self.cluster, range(start, start + STEP_RECORDS))
-        steps = [self.come, self.leave, self.die, self.stand_still, self.go_on, self.kill_broker]
+        steps = [self.join, self.leave, self.kill_member, self.pause, self.go_on, self.kill_broker]
         self.random.choices(steps, [5, 2, 2, 2, 2, 2])[0]()
         time.sleep(self.random.choice([0.0, 0.3, 1.0, 2.5]))
 
-    def come(self) -> None:
+    def join(self) -> None:
         if len(self.running) < MEMBERS_MAX:
             member = Member(self.cluster, "confluent", "g", *self.options)
             self.all.append(self.stack.enter_context(member))
@@ -58,7 +58,7 @@ class Churn:
     def leave(self) -> None:
         self.end_one(signal.SIGTERM)
 
-    def die(self) -> None:
+    def kill_member(self) -> None:
         self.end_one(signal.SIGKILL)
 
     def end_one(self, number: int) -> None:
@@ -66,7 +66,7 @@ class Churn:
             member = self.running.pop(self.random.randrange(len(self.running)))
             member.end(number)
 
-    def stand_still(self) -> None:
+    def pause(self) -> None:
         if self.running:
             self.paused.append(self.running.pop())
             os.kill(self.paused[-1].process.pid, signal.SIGSTOP)
@@ -83,7 +83,7 @@ class Churn:
     def settle(self) -> None:
         """Stop the attack; all is read, and each partition has one owner."""
         self.go_on()
-        self.come()
+        self.join()
         wait_until(self.shared, 2 * TIMEOUT_S)
         wait_until(lambda: self.wanted <= self.read(), TIMEOUT_S)
 

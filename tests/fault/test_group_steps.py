@@ -40,7 +40,7 @@ def delete_offsets() -> Request:
     return OFFSET_DELETE, 0, {"group_id": "g", "topics": topics}
 
 
-def told(answer: Any) -> set[int]:
+def error_codes(answer: Any) -> set[int]:
     if hasattr(answer, "results"):
         return {int(row.error_code) for row in answer.results}
     return {int(row.error_code) for topic in answer.topics for row in topic.partitions}
@@ -53,7 +53,7 @@ def answered(broker: CrashBroker, client: Client, request: Request) -> bool:
     for _ in range(10):
         broker.turn()
     answer = client._take()  # noqa: SLF001
-    return answer is not None and told(answer) == {0}
+    return answer is not None and error_codes(answer) == {0}
 
 
 def begun() -> tuple[CrashBroker, Client]:

@@ -123,7 +123,7 @@ def one_event_for_another(found: Good) -> None:
     found.counted[6] = found.counted[6]._replace(total=found.counted[6].total + 1)
 
 
-def count_of_nobody(found: Good) -> None:
+def count_of_unknown_account(found: Good) -> None:
     found.counted.append(Counted("zz", 1, 1, 0, 99))
 
 
@@ -155,7 +155,7 @@ BAD: Sequence[tuple[Callable[[Good], None], Kind, str]] = [
     (no_account, "missing", 'account "a2" of 4 events has no row'),
     (another_sum, "wrong", 'the sum of account "a2" is 1 at 2:11, not 260'),
     (one_event_for_another, "wrong", "adds 61, which no event of it has left"),
-    (count_of_nobody, "invented", 'account "zz" at 0:99 has no events'),
+    (count_of_unknown_account, "invented", 'account "zz" at 0:99 has no events'),
     (older_behind_newer, "out of order", 'count 3 of account "a0" at 0:6 stands behind count 4'),
     (another_partition, "split", 'account "a2" is in several partitions'),
     (one_sink_ahead, "disagreement", '3 events of account "a0" have passed, 4 are counted'),
@@ -169,9 +169,9 @@ def test_a_bad_history_is_told_in_words(
     found = good()
     spoil(found)
 
-    told = [anomaly for anomaly in anomalies_in(found) if anomaly.kind == kind]
+    reported = [anomaly for anomaly in anomalies_in(found) if anomaly.kind == kind]
 
-    assert any(text in anomaly.text for anomaly in told), anomalies_in(found)
+    assert any(text in anomaly.text for anomaly in reported), anomalies_in(found)
 
 
 def test_each_random_spoiling_of_a_history_is_found() -> None:

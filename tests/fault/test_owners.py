@@ -36,7 +36,7 @@ class Process:
             start_new_session=True,
         )
 
-    def tell(self, line: str) -> None:
+    def send(self, line: str) -> None:
         assert self._running.stdin is not None
         self._running.stdin.write(f"{line}\n")
         self._running.stdin.flush()
@@ -112,13 +112,13 @@ def test_an_owner_that_was_replaced_while_it_was_paused_writes_nothing_more(
     try:
         assert [first.answer(), second.answer()] == [{"ready": True}] * 2
         began = time.monotonic()
-        first.tell("here")
+        first.send("here")
         assert first.answer() == {"started": True}
         started_s = time.monotonic() - began
         wait_for_results(client, 1)
 
         began = time.monotonic()
-        second.tell("here")
+        second.send("here")
         refused = second.answer()
         refused_s = time.monotonic() - began
 
@@ -128,7 +128,7 @@ def test_an_owner_that_was_replaced_while_it_was_paused_writes_nothing_more(
 
         first.signal(signal.SIGSTOP)
         produce_one_of_each(client)
-        second.tell("elsewhere")
+        second.send("elsewhere")
         assert second.answer() == {"started": True}
         wait_for_results(client, 2)
         for _ in range(3):

@@ -77,10 +77,10 @@ class Drill:
         deadline = time.monotonic() + SETTLE_S
         while not holds():
             self.engine.ensure_running()
-            assert time.monotonic() < deadline, self.told()
+            assert time.monotonic() < deadline, self.summary()
             time.sleep(0.3)
 
-    def told(self) -> str:
+    def summary(self) -> str:
         windows, expected = self.windows(), self.expected_windows()
         counts = {topic: len(self.client.read(topic)) for topic in TOPICS}
         return f"{counts}; windows: {windows - expected} too many, {expected - windows} missing"
@@ -162,9 +162,9 @@ def test_what_happens_by_time_happens_once_though_an_executor_is_killed(
         spark.kill_executor(0)
         given.send(RECORDS // 2, pause_s=0.02)
         given.await_that(lambda: len({(k, r["n"]) for k, r in given.read("counts")}) == given.sent)
-        told = len(given.read("clock"))
+        summary = len(given.read("clock"))
         # No record comes any more.
-        given.await_that(lambda: len(given.read("clock")) > told + 3 * PARTITIONS)
+        given.await_that(lambda: len(given.read("clock")) > summary + 3 * PARTITIONS)
         given.engine.stop()
 
         check_counts(given.read("counts"), given.sent, once=once)
@@ -195,8 +195,8 @@ def test_a_task_that_comes_back_to_an_executor_finds_no_processor_there_that_was
 
 
 def has_come_back(rows: list[Row], key: str) -> bool:
-    beside = [row["jvm"] for of, row in rows if of == key]
-    moves = [jvm for last, jvm in itertools.pairwise([0, *beside]) if jvm != last]
+    jvms = [row["jvm"] for of, row in rows if of == key]
+    moves = [jvm for last, jvm in itertools.pairwise([0, *jvms]) if jvm != last]
     return len(moves) > len(set(moves))
 
 

@@ -116,7 +116,7 @@ def test_who_asks_again_after_the_crash_gets_the_end_that_was_asked_for(*, bumpi
 
         retry = TransactionalProducer(again, bumping=bumping)
         retry.me = before
-        code = ask_until_it_is_told(lambda retry=retry: retry.end(commit=True).error_code)  # type: ignore[misc]
+        code = retry_until_definite(lambda retry=retry: retry.end(commit=True).error_code)  # type: ignore[misc]
 
         assert code == 0, cut
         assert again.visible() == [[b"first", b"second"]] * PARTITIONS, cut
@@ -126,7 +126,7 @@ def test_who_asks_again_after_the_crash_gets_the_end_that_was_asked_for(*, bumpi
         again.leave()
 
 
-def ask_until_it_is_told(ask: Callable[[], int]) -> int:
+def retry_until_definite(ask: Callable[[], int]) -> int:
     for _ in range(10):
         code = ask()
         if code not in (14, 51):

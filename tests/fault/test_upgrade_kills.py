@@ -47,7 +47,7 @@ class Upgrade:
         self._ordered = 0
         self._ordering = threading.Lock()
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._go_on, daemon=True)
+        self._thread = threading.Thread(target=self._produce_orders, daemon=True)
 
     def order(self, records: int) -> None:
         with self._ordering:
@@ -59,7 +59,7 @@ class Upgrade:
     def go_on_ordering(self) -> None:
         self._thread.start()
 
-    def _go_on(self) -> None:
+    def _produce_orders(self) -> None:
         while not self._done.wait(0.5):
             self.order(5)
 
@@ -88,9 +88,9 @@ class Upgrade:
         return self.processes[which].poll() is not None
 
     def wait_for(self, done: Callable[[], bool]) -> None:
-        waiting.wait_until(done, self.said, STAGE_S)
+        waiting.wait_until(done, self.output, STAGE_S)
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self._log.read_text(errors="replace")[-4000:]
 
     @property
@@ -164,7 +164,7 @@ def struck(upgrade: Upgrade, stage: str, victim: Victim) -> None:
     for which in ("new", "old"):
         upgrade.kill(which)
     upgrade.start("last")
-    assert upgrade.processes["last"].wait(STAGE_S) == 0, upgrade.said()
+    assert upgrade.processes["last"].wait(STAGE_S) == 0, upgrade.output()
 
 
 def ensure_right(upgrade: Upgrade, *, once: bool) -> None:
@@ -177,7 +177,7 @@ def ensure_right(upgrade: Upgrade, *, once: bool) -> None:
             assert counts == sorted(set(counts)), "each is there once"
     upgrade.order(5)  # One more for each customer: what the state has shows in its total.
     upgrade.start("last")
-    assert upgrade.processes["last"].wait(STAGE_S) == 0, upgrade.said()
+    assert upgrade.processes["last"].wait(STAGE_S) == 0, upgrade.output()
     of = {f"c{c}": [n for n in upgrade.ordered() if n % 5 == c] for c in range(5)}
     assert upgrade.totals() == {
         customer: {"n": len(ns), "total": 2 * sum(ns)} for customer, ns in of.items()

@@ -30,8 +30,8 @@ class Watching(Processor):
         self.context = context
         self.counts = context.store("counts")
         self.held: dict[str, int] = {}
-        context.schedule(dt.timedelta(milliseconds=INTERVAL_MS), "stream time", self.tell_of_time)
-        context.schedule(dt.timedelta(milliseconds=300), "wall clock", self.tell_by_the_clock)
+        context.schedule(dt.timedelta(milliseconds=INTERVAL_MS), "stream time", self.on_stream_time)
+        context.schedule(dt.timedelta(milliseconds=300), "wall clock", self.on_wall_clock)
 
     def process(self, record: Record) -> None:
         before = self.counts.get(record.key) or 0
@@ -41,10 +41,10 @@ class Watching(Processor):
         told = {"n": before + 1, "jvm": os.getppid(), "stale": stale}
         self.context.forward(record.with_value(told), "counts")
 
-    def tell_of_time(self, now: int) -> None:
+    def on_stream_time(self, now: int) -> None:
         self.context.forward(Record(self.context.task_id, {"at": now}, now), "times")
 
-    def tell_by_the_clock(self, now: int) -> None:
+    def on_wall_clock(self, now: int) -> None:
         known = {"keys": self.counts.approximate_num_entries()}
         self.context.forward(Record(self.context.task_id, known, now), "clock")
 

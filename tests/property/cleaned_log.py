@@ -128,7 +128,7 @@ class CleanedLog:
     ) -> CompactionJob | None:
         """Run one check of the broker's cleaner; returns the job of its run, if one was worth it."""
         driven = DrivenCleaner(self.disk, self.clock, self.commit, [self.log], change)
-        driven.look()
+        driven.run_round()
         return driven.jobs[0] if driven.jobs else None
 
     # Reading.

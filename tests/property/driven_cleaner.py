@@ -104,12 +104,12 @@ class DrivenCleaner:
         self.change = change
         self.jobs: list[CompactionJob] = []
         self.steps: deque[Callable[[], None]] = deque()
-        self._looks: list[Callable[[], None]] = []
+        self._rounds: list[Callable[[], None]] = []
         self._commit = commit
         topics = {log.topic_partition.topic: _Topic(log) for log in logs}
         broker: Any = _Fields(
             loop=_Fields(call_soon_threadsafe=self.steps.append),
-            timers=_Fields(call_later=lambda _seconds, call: self._looks.append(call)),
+            timers=_Fields(call_later=lambda _seconds, call: self._rounds.append(call)),
             settings=_Settings(),
             topics=_Topics(topics),
             slices=_Fields(run=lambda steps: deque(steps, maxlen=0)),
@@ -117,21 +117,23 @@ class DrivenCleaner:
             group_commit=commit,
             clock=clock,
         )
-        self.cleaner = Cleaner(broker, self._beside, lambda _, answer, __: _Process(self, answer))
+        self.cleaner = Cleaner(
+            broker, self._run_in_background, lambda _, answer, __: _Process(self, answer)
+        )
         self.cleaner.start()
 
-    def _beside(self, work: Callable[[], None]) -> None:
+    def _run_in_background(self, work: Callable[[], None]) -> None:
         def call() -> None:
             with suppress(OSError, DuologError):  # The caller got the error.
                 work()
 
         self.steps.append(call)
 
-    def look(self) -> None:
+    def run_round(self) -> None:
         """Look once for work, and do all of it."""
-        looks, self._looks = self._looks, []
-        for look in looks:
-            look()
+        looks, self._rounds = self._rounds, []
+        for run_round in looks:
+            run_round()
             self._commit.run_pending()
             while self.steps:
                 self.steps.popleft()()

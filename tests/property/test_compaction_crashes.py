@@ -132,15 +132,15 @@ def test_a_killed_broker_completes_what_it_has_promised() -> None:
         check(log, expected, end)
 
 
-def nothing(*_: object, **__: object) -> None:
+def do_nothing(*_: object, **__: object) -> None:
     pass
 
 
 def promise_is_not_durable(patch: pytest.MonkeyPatch) -> None:
-    def lying(disk: CrashDisk, directory: str, name: str, content: bytes) -> None:
+    def unsynced(disk: CrashDisk, directory: str, name: str, content: bytes) -> None:
         disk.open(f"{directory}/{name}", create=True).append([encode_checked(name, content)])
 
-    patch.setattr(segment_swap, "write_checked", lying)
+    patch.setattr(segment_swap, "write_checked", unsynced)
 
 
 def swap_is_not_completed(patch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def promise_goes_too_early(patch: pytest.MonkeyPatch) -> None:
 
 
 def swap_is_not_promised(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(compaction_run, "promise_swap", nothing)
+    patch.setattr(compaction_run, "promise_swap", do_nothing)
 
 
 def holes_are_announced_after_the_run(patch: pytest.MonkeyPatch) -> None:
@@ -182,16 +182,16 @@ def unsaved_segments_are_taken(patch: pytest.MonkeyPatch) -> None:
 def cleaned_bytes_are_not_synced(patch: pytest.MonkeyPatch) -> None:
     create = cleaned_segment.CleanedSegment._create
 
-    def lying(self: Any, suffix: str) -> Any:
+    def unsynced(self: Any, suffix: str) -> Any:
         file = create(self, suffix)
-        patch.setattr(file, "sync", nothing)
+        patch.setattr(file, "sync", do_nothing)
         return file
 
-    patch.setattr(cleaned_segment.CleanedSegment, "_create", lying)
+    patch.setattr(cleaned_segment.CleanedSegment, "_create", unsynced)
 
 
 def holes_are_not_announced(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(compaction_run, "write_checkpoint", nothing)
+    patch.setattr(compaction_run, "write_checkpoint", do_nothing)
 
 
 PLANTS: Final[tuple[Callable[[pytest.MonkeyPatch], None], ...]] = (

@@ -207,7 +207,7 @@ class World:
         self.durable = len(self.log)
         letters, self.in_flight = self.in_flight, []
         for _, client, reply in letters:
-            self.told(client, reply)
+            self.receive(client, reply)
 
     def kill(self) -> None:
         """Kill the broker: what was not durable is gone, and so are the connections."""
@@ -260,7 +260,7 @@ class World:
             self.front.held.landed(record.group_id)
         self.front.abandoned(outcome.records, self.now)
 
-    def told(self, client: Client, reply: HeartbeatReply) -> None:
+    def receive(self, client: Client, reply: HeartbeatReply) -> None:
         client.busy = False
         client.unsure = False
         if reply.member_epoch < 0:

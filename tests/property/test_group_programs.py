@@ -109,7 +109,13 @@ class World:
         self.seen: Counter[str] = Counter()
 
     def run(self, steps: int) -> None:
-        what = [self.act, self.misbehave, self.time_passes, self.disk_catches_up, self.kill]
+        what = [
+            self.act,
+            self.send_random_request,
+            self.time_passes,
+            self.disk_catches_up,
+            self.kill,
+        ]
         what.append(self.transaction_ends)
         for _ in range(steps):
             (step,) = self.random.choices(what, [60, 10, 10, 20, 2, 5])
@@ -147,7 +153,7 @@ class World:
             anything = [self.heartbeat, self.commit, self.commit_in_transaction]
             self.random.choice(anything)(client)
 
-    def misbehave(self) -> None:
+    def send_random_request(self) -> None:
         """Let a client send any request, also an invalid one."""
         client = self.random.choice(self.clients)
         client.busy = False  # As if its connection broke and it asked again on another.
@@ -198,16 +204,16 @@ class World:
         try:
             self.coordinator.heartbeat(request, self.now)
         except GroupError as error:
-            self.told_off(client, error.code)
+            self.rejected(client, error.code)
 
     def leave(self, client: Client) -> None:
         leaving = [LeavingMember(client.member_id, client.instance_id)]
         try:
             _, outcome = self.coordinator.leave(GROUP, leaving, self.now)
         except GroupError as error:
-            self.told_off(client, error.code)
+            self.rejected(client, error.code)
         else:
-            self.told_off(client, UNKNOWN_MEMBER_ID)
+            self.rejected(client, UNKNOWN_MEMBER_ID)
             self.take(outcome)
 
     def commit(self, client: Client) -> None:
@@ -309,7 +315,7 @@ class World:
             outcome = call(request, to, self.now)
         except GroupError as error:
             client.busy = False
-            self.told_off(client, error.code)
+            self.rejected(client, error.code)
         else:
             self.take(outcome)
 
@@ -353,11 +359,11 @@ class World:
             client.members = tuple(member.member_id for member in reply.members)
             client.place = "joined"
         else:
-            self.told_off(client, reply.error_code)
+            self.rejected(client, reply.error_code)
 
     def synced(self, client: Client, reply: SyncReply) -> None:
         if reply.error_code != NONE:
-            self.told_off(client, reply.error_code)
+            self.rejected(client, reply.error_code)
             return
         client.place = "in"
         self.seen["shared"] += 0 < len(reply.assignment) < PARTITIONS
@@ -367,7 +373,7 @@ class World:
                 self.owners.setdefault((client.life, client.generation, partition), owner) == owner
             )
 
-    def told_off(self, client: Client, code: int) -> None:
+    def rejected(self, client: Client, code: int) -> None:
         client.place = "out"
         if code in {UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID}:
             client.member_id = ""

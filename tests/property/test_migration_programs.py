@@ -72,7 +72,7 @@ class World:
         self.seen: Counter[str] = Counter()
 
     def run(self, steps: int) -> None:
-        what = [self.act, self.come_or_go, self.time_passes, self.disk_catches_up, self.kill]
+        what = [self.act, self.join_or_leave, self.time_passes, self.disk_catches_up, self.kill]
         for _ in range(steps):
             (step,) = self.random.choices(what, [70, 4, 5, 25, 1])
             step()
@@ -105,7 +105,7 @@ class World:
         if self.active:
             self.beat(self.random.choice(sorted(self.active, key=lambda client: client.name)))
 
-    def come_or_go(self) -> None:
+    def join_or_leave(self) -> None:
         client = self.random.choice(self.clients)
         if client not in self.active:
             self.active.add(client)
@@ -148,7 +148,7 @@ class World:
                 self.classic_beat(client)
         except GroupError as error:
             client.busy = False
-            self.told_off(client, error.code)
+            self.rejected(client, error.code)
 
     def modern_beat(self, client: Client) -> None:
         client.working &= client.assigned
@@ -266,20 +266,20 @@ class World:
     def joined(self, client: Client, reply: JoinReply) -> None:
         client.member_id = reply.member_id
         if reply.error_code != NONE:
-            self.told_off(client, reply.error_code)
+            self.rejected(client, reply.error_code)
             return
         client.place, client.epoch = "joined", reply.generation
         client.others = tuple(member.member_id for member in reply.members)
 
     def synced(self, client: Client, reply: SyncReply) -> None:
         if reply.error_code != NONE:
-            self.told_off(client, reply.error_code)
+            self.rejected(client, reply.error_code)
             return
         client.place = "in"
         client.working = set(read_assignment(reply.assignment).get("t", ()))
         self.seen["synced"] += bool(client.working)
 
-    def told_off(self, client: Client, code: int) -> None:
+    def rejected(self, client: Client, code: int) -> None:
         self.seen[str(code)] += 1
         keep = code == REBALANCE_IN_PROGRESS
         member_id = client.member_id

@@ -116,10 +116,10 @@ def no_horizon_is_set(patch: pytest.MonkeyPatch) -> None:
 def records_past_the_map_are_compared(patch: pytest.MonkeyPatch) -> None:
     build = compactor.Compactor._build_map
 
-    def boasting(self: Any) -> int:
+    def too_far(self: Any) -> int:
         return max(build(self), int(self._job.end_offset))
 
-    patch.setattr(compactor.Compactor, "_build_map", boasting)
+    patch.setattr(compactor.Compactor, "_build_map", too_far)
 
 
 def times_move_with_the_horizon(patch: pytest.MonkeyPatch) -> None:
@@ -131,10 +131,10 @@ def times_move_with_the_horizon(patch: pytest.MonkeyPatch) -> None:
 def clean_offset_is_too_far(patch: pytest.MonkeyPatch) -> None:
     finish = compaction_run.CompactionRun.finish
 
-    def boasting(self: compaction_run.CompactionRun, _clean_offset: int) -> Any:
+    def too_far(self: compaction_run.CompactionRun, _clean_offset: int) -> Any:
         return finish(self, self.found.end_offset)
 
-    patch.setattr(compaction_run.CompactionRun, "finish", boasting)
+    patch.setattr(compaction_run.CompactionRun, "finish", too_far)
 
 
 PLANTS: Final[tuple[Callable[[pytest.MonkeyPatch], None], ...]] = (

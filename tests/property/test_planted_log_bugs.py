@@ -74,7 +74,7 @@ class LyingDisk:
         return getattr(self._disk, name)
 
 
-def nothing(*_: object, **__: object) -> None:
+def do_nothing(*_: object, **__: object) -> None:
     pass
 
 
@@ -125,11 +125,11 @@ def recovery_checks_no_checksum(patch: pytest.MonkeyPatch) -> None:
 
 
 def recovery_cuts_no_torn_tail(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(recovery._Recovery, "_truncate", nothing)
+    patch.setattr(recovery._Recovery, "_truncate", do_nothing)
 
 
 def recovered_data_is_not_synced(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(recovery._Recovery, "_sync_scanned", nothing)
+    patch.setattr(recovery._Recovery, "_sync_scanned", do_nothing)
 
 
 def recovery_point_syncs_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -153,11 +153,11 @@ def recovery_point_syncs_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def log_start_is_not_kept(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(compactable_log, "write_log_start", nothing)
+    patch.setattr(compactable_log, "write_log_start", do_nothing)
 
 
 def producers_are_not_rebuilt(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(recovery._Recovery, "_note", nothing)
+    patch.setattr(recovery._Recovery, "_note", do_nothing)
 
 
 PLANTS: Final[tuple[Plant, ...]] = (

@@ -39,7 +39,7 @@ LIVES: Final = 40
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
-def nothing(*_: object, **__: object) -> None:
+def do_nothing(*_: object, **__: object) -> None:
     pass
 
 
@@ -65,11 +65,11 @@ def recovery_opens_no_transactions(patch: pytest.MonkeyPatch) -> None:
 
 
 def recovery_reads_no_markers(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(recovery._Recovery, "_note_marker", nothing)
+    patch.setattr(recovery._Recovery, "_note_marker", do_nothing)
 
 
 def recovery_keeps_no_aborted_transactions(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(segment.Segment, "use_aborted", nothing)
+    patch.setattr(segment.Segment, "use_aborted", do_nothing)
 
 
 def point_saves_no_aborted_index(patch: pytest.MonkeyPatch) -> None:
@@ -93,11 +93,11 @@ def resumed_index_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def resumed_index_is_not_cut(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(aborted_index.AbortedIndex, "cut", nothing)
+    patch.setattr(aborted_index.AbortedIndex, "cut", do_nothing)
 
 
 def marker_counts_before_it_is_durable(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Transactions, "hold", nothing)
+    patch.setattr(Transactions, "hold", do_nothing)
 
 
 def entry_says_too_much_is_decided(patch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def slice_is_told_too_little(patch: pytest.MonkeyPatch) -> None:
 
 
 def marker_ends_no_transaction(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Transactions, "end", nothing)
+    patch.setattr(Transactions, "end", do_nothing)
 
 
 def marker_notes_no_epoch(patch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,15 @@ class World:
         self.seen: Counter[str] = Counter()
 
     def run(self, steps: int) -> None:
-        what = [self.act, self.turn, self.round, self.sync, self.time_passes, self.die, self.cut]
+        what = [
+            self.act,
+            self.turn,
+            self.round,
+            self.sync,
+            self.time_passes,
+            self.end_producer,
+            self.cut,
+        ]
         try:
             self.do(what, steps)
         finally:
@@ -102,19 +110,19 @@ class World:
 
     def turn(self) -> None:
         self.broker.turn()
-        self.revive()
+        self.restart_broker()
 
     def round(self) -> None:
         self.broker.round()
 
     def sync(self) -> None:
         self.broker.sync()
-        self.revive()
+        self.restart_broker()
 
     def time_passes(self) -> None:
         self.broker.clock.advance(ms=self.random.choice([10, 1001, TIMEOUT_MS]))
 
-    def die(self) -> None:
+    def end_producer(self) -> None:
         """End a producer's process; the next one of its name starts again."""
         worker = self.random.choice(self.workers)
         self.forget(worker)
@@ -124,7 +132,7 @@ class World:
     def cut(self) -> None:
         self.broker.disk.power_off_after(operations=self.random.randint(0, 8))
 
-    def revive(self) -> None:
+    def restart_broker(self) -> None:
         """Start the broker again if the power went; workers connect and ask again, or die."""
         if not self.broker.dead:
             return
@@ -291,7 +299,7 @@ class World:
         self.broker.disk.power_off_after(operations=1 << 30)
         self.broker.settle()
         if self.broker.dead:
-            self.revive()
+            self.restart_broker()
         self.broker.pass_timeouts()
         assert self.broker.hanging() == []
         visible = self.broker.visible()

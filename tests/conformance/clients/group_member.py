@@ -24,7 +24,7 @@ HEARTBEAT_MS = 300
 stopping = False
 
 
-def say(**fields: Any) -> None:
+def write_line(**fields: Any) -> None:
     sys.stdout.write(json.dumps(fields) + "\n")
     sys.stdout.flush()
 
@@ -39,10 +39,10 @@ class Report:
         now = sorted(partitions)
         if now != self.partitions:
             self.partitions = now
-            say(partitions=now)
+            write_line(partitions=now)
 
     def record(self, partition: int, offset: int, value: bytes) -> None:
-        say(partition=partition, offset=offset, value=value.decode())
+        write_line(partition=partition, offset=offset, value=value.decode())
 
 
 def run_confluent(bootstrap: str, group: str, topic: str, options: dict[str, str]) -> None:

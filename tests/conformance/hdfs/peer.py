@@ -78,23 +78,23 @@ class HdfsPeer:
 
     def enter_safe_mode(self) -> None:
         """Enter safe mode: refuse writes, as a name node with too few blocks does."""
-        self._tell("s")
+        self._send("s")
 
     def leave_safe_mode(self) -> None:
-        self._tell("l")
+        self._send("l")
 
     def use_the_quota_up(self) -> None:
         """Make every write fail with a quota of one byte."""
-        self._tell("q")
+        self._send("q")
 
     def stop_name_node(self) -> None:
-        self._tell("d")
+        self._send("d")
 
     def start_name_node(self) -> None:
         """Restart the file system on the same port and wait until it serves requests."""
-        self._tell("u")
+        self._send("u")
 
-    def _tell(self, letter: str) -> None:
+    def _send(self, letter: str) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.write(letter)

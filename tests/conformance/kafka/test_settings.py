@@ -13,7 +13,7 @@ AT_START_ONLY = {"listener.security.protocol.map", "listeners", "max.connections
 COMPUTED = {"log.dir"}
 
 
-def told(bootstrap_servers: str, node_id: str) -> dict[str, Any]:
+def broker_configs(bootstrap_servers: str, node_id: str) -> dict[str, Any]:
     client = AdminClient({"bootstrap.servers": bootstrap_servers})
     (answer,) = client.describe_configs([ConfigResource(ResourceType.BROKER, node_id)]).values()
     entries = answer.result(30)
@@ -24,9 +24,9 @@ def told(bootstrap_servers: str, node_id: str) -> dict[str, Any]:
 def test_every_kafka_setting_has_the_same_type_and_mutability(
     kafka_peer: KafkaPeer, tmp_path: Path
 ) -> None:
-    theirs = told(kafka_peer.bootstrap_servers, "1")
+    theirs = broker_configs(kafka_peer.bootstrap_servers, "1")
     with BrokerProcess(tmp_path / "data") as broker:
-        ours = told(broker.bootstrap_servers, "0")
+        ours = broker_configs(broker.bootstrap_servers, "0")
 
     assert set(theirs) - set(ours) <= COMPUTED
     changeable = {name for name, entry in theirs.items() if not entry.is_read_only}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from conformance.ksql.random_expressions import Written
-from conformance.ksql.random_queries import beside_keys, has_column, named, new_name, selection
+from conformance.ksql.random_queries import has_column, named, new_name, select_with_keys, selection
 from conformance.ksql.random_relations import BAG, Application, Col, Relation
 
 _ENDS: Final = 1 << 30
@@ -117,7 +117,7 @@ def _add(app: Application, joined: _Joined) -> bool:
     first = sides[0]
     of = app.expressions(visible)
     items = [of.any((), 1) for _ in range(app.random.randrange(1, 5))]
-    items = beside_keys(items, keys_of)
+    items = select_with_keys(items, keys_of)
     names = app.names(len(keys_of) + len(items))
     keys = tuple(Col(n, one.kind) for n, one in zip(names, keys_of, strict=False))
     values = tuple(Col(n, one.kind) for n, one in zip(names[len(keys) :], items, strict=True))

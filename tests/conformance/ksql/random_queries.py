@@ -30,7 +30,7 @@ def select(app: Application, kind: str) -> bool:
     given = scope[: len(keys)]
     if source.keys and any(col.kind == BAG for col in source.keys):
         return False
-    items = beside_keys([of.any() for _ in names[len(keys) :]], given)
+    items = select_with_keys([of.any() for _ in names[len(keys) :]], given)
     values = tuple(
         Col(name, item.kind) for name, item in zip(names[len(keys) :], items, strict=True)
     )
@@ -73,7 +73,7 @@ def partition_by(app: Application) -> bool:
     if not given:
         return False
     items = [of.any() for _ in range(app.random.randrange(1, 4))]
-    items = beside_keys(items, given)
+    items = select_with_keys(items, given)
     names = app.names(len(given) + len(items))
     keys = tuple(Col(name, one.kind) for name, one in zip(names, given, strict=False))
     values = tuple(Col(name, item.kind) for name, item in zip(names[len(keys) :], items, strict=True))  # fmt: skip
@@ -287,7 +287,7 @@ def insert_into(app: Application) -> bool:
     scope = source.scope("", "q0")
     of = app.expressions(scope)
     of_key = scope[: len(into.keys)]
-    items = [*of_key, *beside_keys([of.of(col.kind) for col in into.values], of_key)]
+    items = [*of_key, *select_with_keys([of.of(col.kind) for col in into.values], of_key)]
     if any(col.kind in (BAG, "DECIMAL") for col in into.values):
         return False
     selected = selection(items, into.columns)
@@ -329,7 +329,7 @@ def union_all(app: Application) -> bool:
     parts, contents = [], []
     for source, scope, own in ((first, scopes[0], items), (second, scopes[1], others)):
         of_key = scope[: len(keys)]
-        given = [*of_key, *beside_keys(own, of_key)]
+        given = [*of_key, *select_with_keys(own, of_key)]
         listed = ", ".join(
             f"{one.sql} AS {col.name}" for one, col in zip(given, columns, strict=True)
         )
@@ -384,7 +384,7 @@ def has_column(one: Written, scope: Sequence[Written]) -> bool:
     return any(col.duck in one.duck for col in scope)
 
 
-def beside_keys(items: Sequence[Written], keys: Sequence[Written]) -> list[Written]:
+def select_with_keys(items: Sequence[Written], keys: Sequence[Written]) -> list[Written]:
     """Return the values selected in addition to keys; a key as a value is marked."""
     taken = {key.sql for key in keys}
     return [one._replace(sql=f"AS_VALUE({one.sql})") if one.sql in taken else one for one in items]

@@ -114,7 +114,7 @@ class ProcessorOracle:
         return found
 
 
-class Obeying(Processor):
+class CommandProcessor(Processor):
     """Execute the commands of records like the processor in Kafka Streams."""
 
     def init(self, context: Any) -> None:
@@ -127,31 +127,31 @@ class Obeying(Processor):
         self.schedule("clock", 5, "wall clock")
 
     def schedule(self, name: str, interval: int, kind: str) -> None:
-        def told(now: int) -> None:
+        def punctuate(now: int) -> None:
             value = f"at {self.context.current_stream_time_ms()} {_null(self.kv.get('a'))}"
             self.context.forward(Record(name, {"said": value}, now))
 
-        self.last = self.context.schedule(dt.timedelta(milliseconds=interval), kind, told)
+        self.last = self.context.schedule(dt.timedelta(milliseconds=interval), kind, punctuate)
 
     def process(self, record: Record) -> None:
         word, *rest = ["nothing"] if record.value is None else record.value["said"].split(" ")
-        told: Any
+        result: Any
         if word == "nothing":
             self.context.forward(record.with_value(None), "left")
-            told = None
+            result = None
         elif word == "head":
-            told = _headers(record.headers)
+            result = _headers(record.headers)
         elif word == "both":
             self.context.forward(record.with_value({"said": "both"}))
-            told = None
+            result = None
         elif word == "right":
             self.context.forward(record.with_key("r").with_timestamp(int(rest[0])), "right")
-            told = None
+            result = None
         else:
-            told = self._obeyed(word, record.key, rest)
-        self.context.forward(record.with_value({"said": f"{word}: {_null(told)}"}), "left")
+            result = self._execute(word, record.key, rest)
+        self.context.forward(record.with_value({"said": f"{word}: {_null(result)}"}), "left")
 
-    def _obeyed(self, word: str, key: str, rest: Sequence[str]) -> Any:  # noqa: PLR0911, PLR0912 - a table of cases
+    def _execute(self, word: str, key: str, rest: Sequence[str]) -> Any:  # noqa: PLR0911, PLR0912 - a table of cases
         match word, *rest:
             case "put", value:
                 self.kv.put(key, value)
@@ -226,9 +226,9 @@ class Numbering(FixedKeyProcessor):
 
     def init(self, context: Any) -> None:
         self.context, self.kv = context, context.store("kv")
-        context.schedule(dt.timedelta(milliseconds=40), "stream time", self.told)
+        context.schedule(dt.timedelta(milliseconds=40), "stream time", self.punctuate)
 
-    def told(self, now: int) -> None:
+    def punctuate(self, now: int) -> None:
         self.kv.put("told", f"{now} {_null(self.kv.get('#a'))}")
 
     def process(self, record: Any) -> None:
@@ -282,7 +282,9 @@ def topology() -> Topology:
     ]
     came = topology.stream("in", **text)
     numbered = came.process_values(Numbering, stores=stores[:1], name="numbering")
-    children = numbered.process_to(Obeying, stores=stores, children={"left": None, "right": None})
+    children = numbered.process_to(
+        CommandProcessor, stores=stores, children={"left": None, "right": None}
+    )
     for name, stream in children.items():
         stream.to(name)
     return topology
@@ -292,7 +294,7 @@ def play(steps: Iterable[Step], engine: Literal["reference", "kernel"]) -> list[
     """Return the output of Duolog for each step."""
     with TopologyDriver(topology(), engine=engine) as driver:
         given = driver.input_topic("in")
-        told = []
+        result = []
         for step in steps:
             if isinstance(step, Clock):
                 driver.advance_wall_clock_time(dt.timedelta(milliseconds=step.by_ms))
@@ -300,7 +302,7 @@ def play(steps: Iterable[Step], engine: Literal["reference", "kernel"]) -> list[
                 value = None if step.command is None else {"said": step.command}
                 headers = tuple((f"h{n}", of.encode()) for n, of in enumerate(step.headers, 4))
                 given.pipe_input(step.key, value, step.timestamp_ms, headers=headers)
-            told.append(
+            result.append(
                 [
                     (
                         topic,
@@ -313,4 +315,4 @@ def play(steps: Iterable[Step], engine: Literal["reference", "kernel"]) -> list[
                     for one in driver.output_topic(topic).read_records()
                 ]
             )
-        return told
+        return result

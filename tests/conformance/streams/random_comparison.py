@@ -58,7 +58,7 @@ class Comparison:
         """Return the differences and the case that reproduces them; None if all agree."""
         for who, found, expected in self._compared(case):
             if found != expected:
-                return _told(case, who, found, expected)
+                return _report(case, who, found, expected)
         return None
 
     def difference_when_replayed(self, case: Case) -> str | None:
@@ -74,7 +74,7 @@ class Comparison:
             )
             for replays in (True, False)
         )
-        return None if found == expected else _told(case, "replayed and not", found, expected)
+        return None if found == expected else _report(case, "replayed and not", found, expected)
 
     def difference_when_interleaved(self, case: Case) -> str | None:
         """Return how results differ for another order of partitions; None if they agree."""
@@ -91,7 +91,7 @@ class Comparison:
         )
         seen = _seen(case.plan, case.partitions)
         found, expected = _by_key(seen(one)), _by_key(seen(other))
-        return None if found == expected else _told(case, "interleaved and not", found, expected)
+        return None if found == expected else _report(case, "interleaved and not", found, expected)
 
     def smaller(self, case: Case) -> Case:
         """Return a smaller case that also differs."""
@@ -227,7 +227,7 @@ def _interleaved(batch: list[Given], rng: Random) -> list[Given]:
     return [queues[at].popleft() for at in turns]
 
 
-def _told(case: Case, who: str, found: list[Any], expected: list[Any]) -> str:
+def _report(case: Case, who: str, found: list[Any], expected: list[Any]) -> str:
     lines = [f"{case!r}: {who} differ, {case.mode}, {case.tasks} tasks"]
     lines.append(describe(find_levels(case.plan, case.tasks)))
     for number, (batch, one, other) in enumerate(zip(case.batches, found, expected, strict=True)):

@@ -86,7 +86,7 @@ FAILS: Final[dict[Mode, tuple[bytes, str]]] = {
 
 @pytest.mark.parametrize("mode", FAILS)
 def test_query_fails_on_a_bad_record_and_names_it(mode: Mode, servers: str, tmp_path: Path) -> None:
-    value, told = FAILS[mode]
+    value, reported = FAILS[mode]
     produce(servers, [(b"k", value) for value in (FARE, FARE, value)])
     query = Engine(EngineConfig(servers, tmp_path)).start(
         topology("fails").build(), f"fails-{mode}", mode
@@ -95,7 +95,10 @@ def test_query_fails_on_a_bad_record_and_names_it(mode: Mode, servers: str, tmp_
     with pytest.raises(QueryFailed) as failed:
         query.wait(WAIT_S)
 
-    assert told.format('the record of topic "fares", partition 0, offset 2') in failed.value.message
+    assert (
+        reported.format('the record of topic "fares", partition 0, offset 2')
+        in failed.value.message
+    )
     assert ".exception.handler=log_and_continue" in failed.value.hint
     assert not failed.value.kind.may_pass, "it fails again whenever it is read"
 
@@ -116,7 +119,7 @@ def test_bad_records_are_skipped_and_written_as_dead_letters(
 
     assert query.exception() is None
     wrong = {str(offset): what for offset, (*_, what) in enumerate(RECORDS) if what != "good"}
-    told = {}
+    reported = {}
     for letter in letters:
         headers = dict(letter.headers())
         offset = headers["__streams.errors.offset"].decode()
@@ -128,9 +131,9 @@ def test_bad_records_are_skipped_and_written_as_dead_letters(
         assert letter.key() == (None if "key" in left_out else key)
         assert headers.get("trace") == (None if "headers" in left_out else b"t")
         assert headers["__streams.errors.topic"] == b"fares"
-        told[offset] = headers["__streams.errors.exception"].decode()
-    assert told.keys() == wrong.keys()
-    assert all(what in told[offset] for offset, what in wrong.items()), told
+        reported[offset] = headers["__streams.errors.exception"].decode()
+    assert reported.keys() == wrong.keys()
+    assert all(what in reported[offset] for offset, what in wrong.items()), reported
     assert len(liked) == 3, "the fare that is too much for a sum is none for a filter"
     assert progress.skipped == {"deserialization": 2, "processing": 2, "production": 2}
 

@@ -299,23 +299,23 @@ def test_exactly_once_sql_query_deletes_its_marker_when_terminated(
         ) as engine:
             engine.start()
             if start == 1:
-                said(engine, STATEMENTS)
+                answers_of(engine, STATEMENTS)
             assert engine.wait_settled(WAIT_S)
             for amount in (5, 50):
                 client.produce("sales", "a", json.dumps({"SHOP": "s", "AMOUNT": amount}))
             wait_until(lambda at=start: len(client.read("LARGE")) >= at)  # type: ignore[misc]
             wait_until(lambda at=start: len(client.read("SMALL")) >= at)  # type: ignore[misc]
-            assert "exactly_once_v2" in said(engine, "EXPLAIN CSAS_LARGE_0;")
+            assert "exactly_once_v2" in answers_of(engine, "EXPLAIN CSAS_LARGE_0;")
             if start == 2:
                 assert epochs_in(client, marker) == 2
-                said(engine, "TERMINATE CSAS_LARGE_0; DROP STREAM large;")
+                answers_of(engine, "TERMINATE CSAS_LARGE_0; DROP STREAM large;")
                 assert engine.wait_settled(WAIT_S)
                 wait_until(lambda: marker not in topics_of(cluster))
     assert [len(client.read(name)) for name in ("LARGE", "SMALL")] == [2, 2]
     assert "_duolog-ksql-shop__query_CSAS_SMALL_1-epochs" not in topics_of(cluster)
 
 
-def said(engine: SqlEngine, text: str) -> str:
+def answers_of(engine: SqlEngine, text: str) -> str:
     answers = engine.execute(text)
     return str([a.text if isinstance(a, Message) else list(a.rows) for a in answers])
 

@@ -47,7 +47,7 @@ def visit(port: int, said: bytes) -> None:
         stranger.sendall(said)
 
 
-def vanish(port: int) -> None:
+def reset_connection(port: int) -> None:
     """Reset a connection, as a port scan does."""
     with socket.create_connection(("127.0.0.1", port), timeout=WAIT_S) as stranger:
         stranger.sendall(b"x")
@@ -89,7 +89,7 @@ def test_real_time_query_survives_foreign_connections_to_its_ports(
         for port in shuffle:
             for said in SAID:
                 visit(port, said)
-            vanish(port)
+            reset_connection(port)
         wait_for_commits(query, commits, 1)
         client.produce("in", "a", '{"n": 1}')
         assert query.wait_until_caught_up(WAIT_S)

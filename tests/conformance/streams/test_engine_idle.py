@@ -49,7 +49,7 @@ def test_each_window_is_emitted_once_without_a_newer_record(
         for user in USERS:
             client.produce("visits", user, json.dumps({"n": 1}), timestamp_ms=at)
             wanted[user, at] = 1
-        wait_until(lambda: told(client).keys() >= wanted.keys())
+        wait_until(lambda: emitted_counts(client).keys() >= wanted.keys())
         # It has closed: further records are late.
         client.produce("visits", USERS[0], json.dumps({"n": 1}), timestamp_ms=at + 1)
         wait_until(lambda: sum(query.progress().late.values()) == 1)  # noqa: B023 - called at once
@@ -59,7 +59,7 @@ def test_each_window_is_emitted_once_without_a_newer_record(
         query.stop()
 
     counted = [json.loads(one.value_text or "") for one in client.read("counts")]
-    assert told(client) == wanted
+    assert emitted_counts(client) == wanted
     assert len(counted) == len(wanted), "a result leaves once"
 
 
@@ -83,17 +83,17 @@ def test_downtime_does_not_make_real_time_records_late(
     wait_for_epochs(query, 3)
     wait_until_committed(query, "real-time")
     query.stop()
-    assert told(client) == {}
+    assert emitted_counts(client) == {}
     wait_until(lambda: time.time() * 1000 > at + 10_000)
 
     query = engine.start(topology("8 seconds").build(), "idle", "real-time")
     wait_until(lambda: query.mode == "real-time")
     wait_for_epochs(query, 3)  # So did a tick of this one.
     client.produce("visits", "ann", json.dumps({"n": 1}), timestamp_ms=at + 1)
-    wait_until(lambda: bool(told(client)))
+    wait_until(lambda: bool(emitted_counts(client)))
     query.stop()
 
-    assert told(client) == {("ann", at): 2}
+    assert emitted_counts(client) == {("ann", at): 2}
 
 
 def test_no_micro_batch_runs_without_open_windows(
@@ -106,7 +106,7 @@ def test_no_micro_batch_runs_without_open_windows(
     engine = Engine(EngineConfig(cluster.bootstrap_servers, tmp_path))
     query = engine.start(topology("400 ms").build(), "idle", "micro-batch")
     client.produce("visits", "ann", json.dumps({"n": 1}), timestamp_ms=BEGIN_MS)
-    wait_until(lambda: bool(told(client)))
+    wait_until(lambda: bool(emitted_counts(client)))
     wait_until(lambda: query.wait_until_caught_up(WAIT_S))
 
     # Five timeouts.
@@ -139,7 +139,7 @@ def topology(idle: str | None) -> Topology:
     return found
 
 
-def told(client: Client) -> dict[tuple[str, int], int]:
+def emitted_counts(client: Client) -> dict[tuple[str, int], int]:
     found = {}
     for record in client.read("counts"):
         key, row = json.loads(record.key_text or ""), json.loads(record.value_text or "")

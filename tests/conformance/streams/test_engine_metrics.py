@@ -52,7 +52,7 @@ def topology(name: str) -> Topology:
     return made
 
 
-def come(metrics: Metrics, node: str) -> int:
+def processed(metrics: Metrics, node: str) -> int:
     return sum(
         one.process_total for task in metrics.tasks for one in task.nodes if one.node == node
     )
@@ -69,19 +69,19 @@ def test_metrics_are_reported_by_node_topic_and_epoch(
         query = application.start()
         assert query.wait_until_caught_up(WAIT_S)
         deadline = time.monotonic() + WAIT_S
-        while not (told := application.metrics()).state_rows and time.monotonic() < deadline:
+        while not (measured := application.metrics()).state_rows and time.monotonic() < deadline:
             time.sleep(0.2)
 
-        assert told.records_in == RECORDS + 1
-        assert told.skipped == {"deserialization": 1}
-        assert come(told, "filter-2") == RECORDS
-        assert [(one.partition, one.lag_records) for one in told.sources] == [(0, 0), (1, 0)]
-        assert sum(one.records_consumed for one in told.sources) == RECORDS + 1
-        assert told.records_out == sum(one.records_produced for one in told.sinks) > 0
-        assert told.epochs.phases_ms["addBatch"] > 0
-        assert told.state_bytes > 0
-        assert told.state_rows == query.progress().state_rows == BUYERS
-        for task in told.tasks:
+        assert measured.records_in == RECORDS + 1
+        assert measured.skipped == {"deserialization": 1}
+        assert processed(measured, "filter-2") == RECORDS
+        assert [(one.partition, one.lag_records) for one in measured.sources] == [(0, 0), (1, 0)]
+        assert sum(one.records_consumed for one in measured.sources) == RECORDS + 1
+        assert measured.records_out == sum(one.records_produced for one in measured.sinks) > 0
+        assert measured.epochs.phases_ms["addBatch"] > 0
+        assert measured.state_bytes > 0
+        assert measured.state_rows == query.progress().state_rows == BUYERS
+        for task in measured.tasks:
             for store in task.stores:
                 counts = [node.process_total for node in task.nodes if node.node.startswith("agg")]
                 assert store.counted_at_ms

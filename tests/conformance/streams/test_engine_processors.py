@@ -141,7 +141,7 @@ def _not_over(numbers: range) -> tuple[dict[Any, Any], dict[Any, Any]]:
     return windows, sessions
 
 
-def _told(client: Client, topic: str, column: str) -> dict[str, list[int]]:
+def _values_by_key(client: Client, topic: str, column: str) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for record in client.read(topic):
         found.setdefault((record.key or b"").decode(), []).append(
@@ -181,10 +181,13 @@ def test_processors_run_in_each_mode_and_after_a_restart(
                 wanted = _numbered(range(start * 10 + 10))
                 _wait(
                     lambda: (
-                        {k: sorted(set(v)) for k, v in _told(client, "numbered", "number").items()}
+                        {
+                            k: sorted(set(v))
+                            for k, v in _values_by_key(client, "numbered", "number").items()
+                        }
                         == wanted  # noqa: B023
                     ),
-                    lambda: _told(client, "numbered", "number"),
+                    lambda: _values_by_key(client, "numbered", "number"),
                 )
                 beats = len(list(client.read("beats")))
                 _wait(lambda: len(list(client.read("beats"))) > beats + 1, lambda: beats)  # noqa: B023
@@ -200,8 +203,8 @@ def test_processors_run_in_each_mode_and_after_a_restart(
                 assert application.store("recent").all() == windows
                 assert application.store("visits").all() == sessions
                 assert application.store("latest").get("k2") == {"n": 18 if start else 6}
-        told = _told(client, "counted", "count")
-        assert all(counts == sorted(counts) for counts in told.values()), told
+        values_by_key = _values_by_key(client, "counted", "count")
+        assert all(counts == sorted(counts) for counts in values_by_key.values()), values_by_key
 
 
 @pytest.mark.deep
@@ -226,10 +229,13 @@ def test_processor_stores_are_restored_from_changelogs(
                 wanted = _numbered(range(start * 10 + 10))
                 _wait(
                     lambda: (
-                        {k: sorted(v) for k, v in _told(client, "numbered", "number").items()}
+                        {
+                            k: sorted(v)
+                            for k, v in _values_by_key(client, "numbered", "number").items()
+                        }
                         == wanted  # noqa: B023
                     ),
-                    lambda: _told(client, "numbered", "number"),
+                    lambda: _values_by_key(client, "numbered", "number"),
                 )
             for lost in tmp_path.glob("**/state"):
                 shutil.rmtree(lost)

@@ -41,7 +41,7 @@ class Remembering(Processor):
         self.counts = context.store("counts")
         self.minutes = context.store("minutes")
         self.versions = context.store("versions")
-        context.schedule("10 seconds", "stream time", self.look)
+        context.schedule("10 seconds", "stream time", self.punctuate)
 
     def process(self, record: Record) -> None:
         key, at = record.key, record.timestamp_ms
@@ -52,10 +52,14 @@ class Remembering(Processor):
         self.minutes.put((_OF_CODE, key), by_minute, minute)
         before = self.versions.get(key, at - 5_000)
         self.versions.put(key, count, at)
-        told = {"n": count, "minute": by_minute, "before": before.value if before else None}
-        self.context.forward(record.with_value(told))
+        row = {
+            "n": count,
+            "minute": by_minute,
+            "before": before.value if before else None,
+        }
+        self.context.forward(record.with_value(row))
 
-    def look(self, now: int) -> None:
+    def punctuate(self, now: int) -> None:
         for key, _ in self.counts.all():
             self.context.forward(Record(key, {"n": -1, "minute": 0, "before": None}, now))
 
@@ -107,7 +111,7 @@ class Processing(Bench):
                 producer.produce(self.of("s1"), json.dumps({"n": second}), key, timestamp=at)
         assert producer.flush(30) == 0
 
-    def told(self) -> list[Any]:
+    def counted_records(self) -> list[Any]:
         records = self.client.read(self.of("counted"))
         return sorted((r.key or b"", r.timestamp_ms, r.value or b"") for r in records)
 
@@ -135,8 +139,8 @@ def test_processors_continue_with_another_task_count(
             bench.visit(range(27 * part, 27 * part + 27, 3))
             bench.run(mode)
 
-    found = moved.told()
-    assert found == undisturbed.told()
+    found = moved.counted_records()
+    assert found == undisturbed.counted_records()
     assert len(found) > len(KEYS) * 9 * (1 + len(ways)), "and calls by time"
 
 

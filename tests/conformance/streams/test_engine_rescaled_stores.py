@@ -67,9 +67,11 @@ class Moved(Bench):
         windowed.windowed_by(sliding("4 seconds", grace="1 minute")).count().to(of("sliding"))
         closing = windowed.windowed_by(tumbling("10 seconds", grace="5 seconds")).count()
         closing.suppress(until="window close").to(of("closed"))
-        told = windowed.windowed_by(tumbling("10 seconds", grace="5 seconds"), emit="on close")
-        told.count().to(of("told"))
-        told.aggregate(c=count()).join(told.aggregate(t=sum_("n"))).to(of("told-both"))
+        in_windows = windowed.windowed_by(
+            tumbling("10 seconds", grace="5 seconds"), emit="on close"
+        )
+        in_windows.count().to(of("told"))
+        in_windows.aggregate(c=count()).join(in_windows.aggregate(t=sum_("n"))).to(of("told-both"))
         sessions = windowed.windowed_by(session("3 seconds", grace="5 seconds"), emit="on close")
         sessions.count().to(of("told-sessions"))
         rows.group_by("a").aggregate(t=sum_("n")).suppress("5 seconds").to(of("late"))
@@ -120,7 +122,7 @@ class Moved(Bench):
                     producer.produce(self.of(topic), value, key, timestamp=at, partition=number % 2)
         assert producer.flush(30) == 0
 
-    def told(self) -> dict[str, Any]:
+    def final_rows(self) -> dict[str, Any]:
         """Return the final rows of the result topics."""
         found: dict[str, Any] = {}
         for topic in (*RESULTS, *OTHERS):
@@ -177,6 +179,6 @@ def test_every_kind_of_store_continues_with_another_task_count(
         bench.run(mode)
 
     assert bool(moved.restored) == (changelog == "on")
-    found, expected = moved.told(), undisturbed.told()
+    found, expected = moved.final_rows(), undisturbed.final_rows()
     assert all(expected.values())
     assert [topic for topic, rows in expected.items() if found[topic] != rows] == []

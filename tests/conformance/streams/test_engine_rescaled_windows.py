@@ -73,7 +73,7 @@ class Closing(Bench):
                 producer.produce(self.of("s1"), value, key, timestamp=at)
         assert producer.flush(30) == 0
 
-    def told(self) -> dict[str, Any]:
+    def emitted_results(self) -> dict[str, Any]:
         """Return the emitted results, and how often each was emitted."""
         return {
             topic: sorted((r.key or b"", r.value or b"") for r in self.client.read(self.of(topic)))
@@ -150,5 +150,5 @@ def test_each_final_result_is_emitted_once_with_another_task_count(
     for bench in (undisturbed, moved):
         second_half(bench, mode)
 
-    assert all(undisturbed.told().values())
-    assert moved.told() == undisturbed.told()
+    assert all(undisturbed.emitted_results().values())
+    assert moved.emitted_results() == undisturbed.emitted_results()

@@ -150,13 +150,13 @@ class Bench:
             name for name in self.topics() if name.startswith(named) and name.endswith("-changelog")
         ]
 
-    def spoil(self) -> None:
+    def write_uncommitted_changes(self) -> None:
         """Write a change of each entry as if the following commit had failed."""
         producer = Producer(self._servers)
         for topic in self.changelogs:
             last = {row.key: row for row in self.client.read(topic)}
-            told = (dict(row.headers)["duolog.epoch"] or b"" for row in last.values())
-            generation, epoch = max(struct.unpack(">iq", header) for header in told)
+            epochs = (dict(row.headers)["duolog.epoch"] or b"" for row in last.values())
+            generation, epoch = max(struct.unpack(">iq", header) for header in epochs)
             header = struct.pack(">iq", generation, epoch + 1)
             for row in last.values():
                 spoiled = (row.value or b"")[:-1] + b"\x7f"
@@ -233,7 +233,7 @@ def test_every_store_is_restored_entry_by_entry(
     assert len(before) >= 15
     assert all(before.values()), "each store has something"
     assert any(value is None for value in bench.last_entries().values()), "something was removed"
-    bench.spoil()  # Entries of a commit that never happened.
+    bench.write_uncommitted_changes()  # Entries of a commit that never happened.
 
     remove_all(bench.checkpoint)
     bench.run()
@@ -345,7 +345,7 @@ def test_uncommitted_entries_are_not_restored(
     bench = Counts(cluster, tmp_path, f"ahead-{mode}")
     bench.write(0)
     bench.run(mode)
-    bench.spoil()
+    bench.write_uncommitted_changes()
     ahead = bench.spoiled()
 
     for part in (1, 2):
@@ -367,7 +367,7 @@ def test_uncommitted_entries_do_not_undo_later_ones(
     bench = Counts(cluster, tmp_path, "behind")
     bench.write(0)
     bench.run()
-    bench.spoil()
+    bench.write_uncommitted_changes()
     bench.write(1)
     bench.run()
     last = bench.last_entries()

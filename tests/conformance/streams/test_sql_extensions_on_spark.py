@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.test_sql_on_spark import WAIT_S, said, wait_for
+from conformance.streams.test_sql_on_spark import WAIT_S, answers_of, wait_for
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.testing import EmbeddedCluster
 from duolog.testing.client import Client, Record
@@ -52,14 +52,16 @@ def engine(spark: SparkSession, tmp_path: Path) -> Iterator[SqlEngine]:
 
 def test_headers_topics_dead_letters_and_global_tables_in_one_service(engine: SqlEngine) -> None:
     client = Client(engine.bootstrap)
-    said(engine, TEXT)
+    answers_of(engine, TEXT)
     assert engine.wait_settled(WAIT_S)
 
     # Computed by the kernel, with its header.
-    said(engine, "INSERT INTO eu (id, town, trace) VALUES ('1', LCASE('Bonn'), LCASE('A-B'));")
-    said(engine, "INSERT INTO us (id, town) VALUES ('2', 'ulm');")
+    answers_of(
+        engine, "INSERT INTO eu (id, town, trace) VALUES ('1', LCASE('Bonn'), LCASE('A-B'));"
+    )
+    answers_of(engine, "INSERT INTO us (id, town) VALUES ('2', 'ulm');")
     client.produce("rides-us", "bad", "{no json", headers=[("trace", b"\x00\xff")])
-    said(engine, "INSERT INTO eu (id, town, trace) VALUES ('3', 'rom', 'c');")
+    answers_of(engine, "INSERT INTO eu (id, town, trace) VALUES ('3', 'rom', 'c');")
     wait_for(lambda: len(client.read("TOLD")) == 3)
 
     values = sorted((json.loads(one.value or b"") for one in client.read("TOLD")), key=str)
@@ -71,7 +73,7 @@ def test_headers_topics_dead_letters_and_global_tables_in_one_service(engine: Sq
     headers = {one.key: dict(one.headers) for one in client.read("TOLD")}
     assert headers[b"1"] == {"trace": b"a-b", "x-trace": b"A-B"}
     assert headers[b"2"] == {"x-trace": None}
-    (rows,) = said(engine, "SELECT id, FROM_BYTES(trace, 'utf8') FROM told WHERE id <> '2';")
+    (rows,) = answers_of(engine, "SELECT id, FROM_BYTES(trace, 'utf8') FROM told WHERE id <> '2';")
     assert isinstance(rows, list)
     assert sorted(rows) == [("1", "A-B"), ("3", "C")]
 
@@ -95,14 +97,14 @@ def see_a_query_that_is_replaced(engine: SqlEngine, client: Client) -> None:
     before = _regions(client)["rides-eu"]["N"]
     text = """CREATE OR REPLACE TABLE regions AS
         SELECT ROWTOPIC AS topic, COUNT(town) AS n, COUNT_DISTINCT(town) AS towns FROM rides GROUP BY ROWTOPIC;"""
-    stores, facts = said(engine, f"EXPLAIN UPGRADE {text}")
+    stores, facts = answers_of(engine, f"EXPLAIN UPGRADE {text}")
     assert isinstance(stores, list)
     assert [becomes for _, becomes, _ in stores] == ["changed: starts empty, or is rebuilt"]
     assert "rides-eu" in str(facts)
 
-    said(engine, text)
+    answers_of(engine, text)
     assert engine.wait_settled(WAIT_S)
-    said(engine, "INSERT INTO eu (id, town) VALUES ('5', 'kiel');")
+    answers_of(engine, "INSERT INTO eu (id, town) VALUES ('5', 'kiel');")
 
     wait_for(lambda: "TOWNS" in _regions(client)["rides-eu"])
     assert _regions(client)["rides-eu"] == {"N": before + 1, "TOWNS": 3}, "bonn, rom, kiel"
@@ -116,10 +118,10 @@ def _regions(client: Client) -> dict[str, dict[str, int]]:
 
 def see_rows_that_go(engine: SqlEngine, client: Client) -> None:
     """Delete a row of the global table: the next record must not find it."""
-    said(engine, "DELETE FROM towns WHERE name = LCASE('X') || UCASE('onn');")
-    said(engine, "DELETE FROM towns WHERE name IN ('BONN');")
+    answers_of(engine, "DELETE FROM towns WHERE name = LCASE('X') || UCASE('onn');")
+    answers_of(engine, "DELETE FROM towns WHERE name IN ('BONN');")
     wait_for(lambda: _people_of_the_next(engine, client) is None)
-    (pulled,) = said(engine, "SELECT name FROM towns;")
+    (pulled,) = answers_of(engine, "SELECT name FROM towns;")
     assert pulled == [("ULM",)]
     counts = {one.key: json.loads(one.value or b"{}")["N"] for one in client.read("REGIONS")}
     assert counts[b"rides-us"] == 1
@@ -129,7 +131,7 @@ def see_rows_that_go(engine: SqlEngine, client: Client) -> None:
 def _people_of_the_next(engine: SqlEngine, client: Client) -> object:
     """Send another ride to Bonn, and return its joined population."""
     before = len(client.read("TOLD"))
-    said(engine, "INSERT INTO eu (id, town) VALUES ('4', 'bonn');")
+    answers_of(engine, "INSERT INTO eu (id, town) VALUES ('4', 'bonn');")
     wait_for(lambda: len(client.read("TOLD")) > before)
     rides: list[Record] = [one for one in client.read("TOLD") if one.key == b"4"]
     return json.loads(rides[-1].value or b"{}")["PEOPLE"]

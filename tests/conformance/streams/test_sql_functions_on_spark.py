@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.streams.test_sql_on_spark import WAIT_S, said, wait_for
+from conformance.streams.test_sql_on_spark import WAIT_S, answers_of, wait_for
 from duolog.ksql.udf.modules import add_directories
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.testing import EmbeddedCluster
@@ -89,10 +89,12 @@ def test_functions_are_called_replaced_and_reported_missing(
             )
 
         with opened(cluster, tmp_path / "data") as engine:
-            said(engine, TEXT)
+            answers_of(engine, TEXT)
             assert engine.wait_settled(WAIT_S)
-            said(engine, "INSERT INTO sales VALUES ('a', CAST(price(3) AS INT), 'well done');")
-            said(engine, "INSERT INTO sales VALUES ('a', 0, 'no');")
+            answers_of(
+                engine, "INSERT INTO sales VALUES ('a', CAST(price(3) AS INT), 'well done');"
+            )
+            answers_of(engine, "INSERT INTO sales VALUES ('a', 0, 'no');")
             wait_for(
                 lambda: values("PRICED") == [3.0, None] and values("SAID") == ["done", "no", "well"]
             )
@@ -100,14 +102,14 @@ def test_functions_are_called_replaced_and_reported_missing(
             wait_for(lambda: len(client.read("stall_ksql_processing_log")) > 0)
             told = client.read("stall_ksql_processing_log")[0].value or b""
             assert b"PRICE (stall.py:9): ZeroDivisionError: division by zero" in told
-            rows = said(engine, "SELECT price(pieces) AS p FROM sales EMIT CHANGES LIMIT 1;")
+            rows = answers_of(engine, "SELECT price(pieces) AS p FROM sales EMIT CHANGES LIMIT 1;")
             assert rows[0] in ([(3.0,)], [(None,)])
 
             # Workers that had loaded the module call the replacement from now on.
             module.write_text(MODULE.replace("12 / pieces", "-12 / pieces"))
-            said(engine, "CREATE OR REPLACE FUNCTION price FROM 'stall:price';")
+            answers_of(engine, "CREATE OR REPLACE FUNCTION price FROM 'stall:price';")
             assert engine.wait_settled(WAIT_S)
-            said(engine, "INSERT INTO sales VALUES ('b', 4, 'x');")
+            answers_of(engine, "INSERT INTO sales VALUES ('b', 4, 'x');")
             wait_for(lambda: -3.0 in values("PRICED"))
 
         module.unlink()
@@ -115,7 +117,7 @@ def test_functions_are_called_replaced_and_reported_missing(
         with opened(cluster, tmp_path / "data") as engine:
             engine.start()
             assert engine.wait_settled(WAIT_S)
-            said(engine, "INSERT INTO sales VALUES ('c', 7, 'y');")
+            answers_of(engine, "INSERT INTO sales VALUES ('c', 7, 'y');")
             wait_for(lambda: 7 in values("PLAIN"))
             states = {live.id: live for live in engine.queries()}
             assert states["CSAS_PLAIN_3"].state == "RUNNING"
@@ -126,5 +128,5 @@ def test_functions_are_called_replaced_and_reported_missing(
             )
 
             module.write_text(MODULE)
-            said(engine, "CREATE OR REPLACE FUNCTION price FROM 'stall:price';")
+            answers_of(engine, "CREATE OR REPLACE FUNCTION price FROM 'stall:price';")
             wait_for(lambda: 12 / 7 in values("PRICED"))

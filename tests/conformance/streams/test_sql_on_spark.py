@@ -58,7 +58,7 @@ class Shop:
         return sorted(json.loads(r.value or b"{}")["N"] for r in self.client.read("LARGE"))
 
 
-def said(engine: SqlEngine, text: str) -> list[object]:
+def answers_of(engine: SqlEngine, text: str) -> list[object]:
     return [a.text if isinstance(a, Message) else list(a) for a in engine.execute(text)]
 
 
@@ -78,13 +78,13 @@ def test_queries_survive_a_restart_lost_data_and_a_failed_query(
     shop = Shop(cluster, tmp_path / "data")
 
     with shop.open() as engine:
-        said(engine, TEXT)
+        answers_of(engine, TEXT)
         assert engine.wait_settled(WAIT_S)
         shop.order("a", 20)
         wait_for(lambda: (shop.total("a"), shop.larges()) == (20, [20]))
 
         # INSERT VALUES evaluates functions in the engine, as queries do.
-        said(engine, "INSERT INTO orders (name, n) VALUES (LCASE('B'), 3);")
+        answers_of(engine, "INSERT INTO orders (name, n) VALUES (LCASE('B'), 3);")
         wait_for(lambda: shop.total("b") == 3)
 
         shop.client.produce("orders", None, "{no json")
@@ -98,11 +98,11 @@ def test_queries_survive_a_restart_lost_data_and_a_failed_query(
         assert entry["message"]["deserializationError"]["target"] == "value"
 
         # It continues from its state, also after a pause and with another condition.
-        said(engine, "PAUSE CTAS_TOTALS_1;")
+        answers_of(engine, "PAUSE CTAS_TOTALS_1;")
         assert engine.wait_settled(WAIT_S)
         shop.order("a", 4)
-        said(engine, "RESUME CTAS_TOTALS_1;")
-        said(engine, "CREATE OR REPLACE STREAM large AS SELECT * FROM orders WHERE n > 100;")
+        answers_of(engine, "RESUME CTAS_TOTALS_1;")
+        answers_of(engine, "CREATE OR REPLACE STREAM large AS SELECT * FROM orders WHERE n > 100;")
         wait_for(lambda: shop.total("a") == 25)
         assert engine.wait_settled(WAIT_S)
         shop.order("a", 50)
@@ -132,7 +132,7 @@ def see_a_failure_that_harms_no_other(shop: Shop) -> None:
     with shop.open() as engine:
         engine.start()
         assert engine.wait_settled(WAIT_S)
-        (queries,) = said(engine, "SHOW QUERIES;")
+        (queries,) = answers_of(engine, "SHOW QUERIES;")
         assert isinstance(queries, list)
         assert [(row[0], row[2]) for row in queries] == [
             ("CSAS_LARGE_0", "ERROR"),

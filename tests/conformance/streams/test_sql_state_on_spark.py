@@ -76,7 +76,7 @@ class Service:
         return found
 
 
-def said(engine: SqlEngine, text: str) -> list[object]:
+def answers_of(engine: SqlEngine, text: str) -> list[object]:
     return [a.text if isinstance(a, Message) else list(a) for a in engine.execute(text)]
 
 
@@ -102,8 +102,8 @@ def test_services_on_one_cluster_restore_from_their_own_changelogs(
     sums.order("a", 20)
     for service, what, total in ((sums, "SUM(n)", 20), (counts, "COUNT(n)", 1)):
         with service.open() as engine:
-            said(engine, "SET 'auto.offset.reset' = 'earliest';" + ORDERS)
-            said(engine, "CREATE " + TOTALS.format(service.name, what))
+            answers_of(engine, "SET 'auto.offset.reset' = 'earliest';" + ORDERS)
+            answers_of(engine, "CREATE " + TOTALS.format(service.name, what))
             wait_for(lambda: service.total("a") == total)  # noqa: B023 - called in this iteration
             service.wait_committed()
     assert len(sums.internal_topics()) == 2
@@ -118,7 +118,7 @@ def test_services_on_one_cluster_restore_from_their_own_changelogs(
             wait_for(lambda: service.total("a") == total)  # noqa: B023 - as above
             service.wait_committed()
             if service is sums:
-                said(engine, "DROP TABLE totals;")
+                answers_of(engine, "DROP TABLE totals;")
                 wait_for(lambda: sums.internal_topics() == [])
     assert len(counts.internal_topics()) == 2, "what is dropped is the own service's"
 
@@ -141,12 +141,12 @@ def test_replaced_aggregate_is_rebuilt_alongside_the_running_query(
 
     monkeypatch.setattr(Upgrader, "beside", watched)
     with shop.open() as engine:
-        said(engine, ORDERS + "CREATE " + TOTALS.format("shop_", "SUM(n)"))
+        answers_of(engine, ORDERS + "CREATE " + TOTALS.format("shop_", "SUM(n)"))
         for n in (20, 5):
             shop.order("a", n)
         wait_for(lambda: shop.total("a") == 25)
 
-        said(engine, "CREATE OR REPLACE " + TOTALS.format("shop_", "MAX(n)"))
+        answers_of(engine, "CREATE OR REPLACE " + TOTALS.format("shop_", "MAX(n)"))
         assert engine.wait_settled(WAIT_S)
         assert seen == [7]
         shop.order("a", 6)
@@ -169,7 +169,7 @@ def test_query_with_a_lost_spark_directory_is_not_restarted_from_scratch(
     assert spark is not None, "the engine finds the session of this run"
     shop = Service(cluster, tmp_path / "lost", "lost_", changelog="off")
     with shop.open() as engine:
-        said(engine, ORDERS + "CREATE " + TOTALS.format("lost_", "SUM(n)"))
+        answers_of(engine, ORDERS + "CREATE " + TOTALS.format("lost_", "SUM(n)"))
         shop.order("a", 20)
         wait_for(lambda: shop.total("a") == 20)
         shop.wait_committed()
@@ -179,7 +179,7 @@ def test_query_with_a_lost_spark_directory_is_not_restarted_from_scratch(
     with shop.open() as engine:
         engine.start()
         assert engine.wait_settled(WAIT_S)
-        (queries,) = said(engine, "SHOW QUERIES;")
+        (queries,) = answers_of(engine, "SHOW QUERIES;")
         assert isinstance(queries, list)
         assert queries[0][2] == "ERROR"
         assert f'directory "{shop.checkpoint / "spark"}"' in queries[0][-1]

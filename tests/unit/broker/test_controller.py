@@ -45,7 +45,7 @@ def test_what_is_written_is_written_beside_the_loop_and_applied_on_it(
     loop: Loop, controller: Controller
 ) -> None:
     seen: dict[str, int] = {}
-    told: list[Exception | None] = []
+    reported: list[Exception | None] = []
 
     def note(what: str) -> None:
         seen[what] = threading.get_ident()
@@ -58,11 +58,11 @@ def test_what_is_written_is_written_beside_the_loop_and_applied_on_it(
         note("prepare")
         return Change(lambda: note("write"), lambda: note("settle"), apply)
 
-    controller.submit("a", prepare, told.append)
-    turn_until(loop, lambda: bool(told))
+    controller.submit("a", prepare, reported.append)
+    turn_until(loop, lambda: bool(reported))
 
     here = threading.get_ident()
-    assert told == [None]
+    assert reported == [None]
     assert (seen["prepare"], seen["apply"]) == (here, here)
     assert seen["write"] == seen["settle"] != here
 
@@ -99,24 +99,24 @@ def test_a_change_of_the_same_subject_is_prepared_when_the_one_before_is_in_plac
 
 def test_changes_that_share_a_sync_sync_once(loop: Loop, controller: Controller) -> None:
     synced: list[None] = []
-    told: list[Exception | None] = []
+    reported: list[Exception | None] = []
 
     def settle() -> None:
         synced.append(None)
 
-    controller.submit("hold", lambda: Change(lambda: None), told.append)
+    controller.submit("hold", lambda: Change(lambda: None), reported.append)
     for index in range(10):
-        controller.submit(f"t{index}", lambda: Change(lambda: None, settle), told.append)
-    turn_until(loop, lambda: len(told) == 11)
+        controller.submit(f"t{index}", lambda: Change(lambda: None, settle), reported.append)
+    turn_until(loop, lambda: len(reported) == 11)
 
-    assert told == [None] * 11
+    assert reported == [None] * 11
     assert len(synced) == 1
 
 
 def test_each_is_told_what_came_of_its_change(
     loop: Loop, controller: Controller, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told: dict[str, Exception | None] = {}
+    reported: dict[str, Exception | None] = {}
     applied: list[str] = []
 
     def refused() -> Change:
@@ -137,14 +137,14 @@ def test_each_is_told_what_came_of_its_change(
         "fine": lambda: Change(lambda: None, None, apply),
     }
 
-    def tell(name: str) -> Callable[[Exception | None], None]:
-        return lambda error: told.update({name: error})
+    def record(name: str) -> Callable[[Exception | None], None]:
+        return lambda error: reported.update({name: error})
 
     for name, prepare in changes.items():
-        controller.submit(name, prepare, tell(name))
-    turn_until(loop, lambda: len(told) == len(changes))
+        controller.submit(name, prepare, record(name))
+    turn_until(loop, lambda: len(reported) == len(changes))
 
-    kinds = {name: type(error) for name, error in told.items()}
+    kinds = {name: type(error) for name, error in reported.items()}
     assert kinds == {
         "refused": LogDirOffline,
         "unwritable": ZeroDivisionError,
@@ -162,7 +162,7 @@ def test_a_step_on_the_loop_does_not_wait_for_those_after_it(
     monkeypatch.setattr("duolog.broker.event_loop.time_slices.SLICE_S", 0.0)
     steps: list[int] = []
     others: list[int] = []
-    told: list[Exception | None] = []
+    reported: list[Exception | None] = []
 
     def apply() -> Iterator[None]:
         for index in range(5):
@@ -170,10 +170,10 @@ def test_a_step_on_the_loop_does_not_wait_for_those_after_it(
             others.append(len(steps))
             yield
 
-    controller.submit("a", lambda: Change(lambda: None, None, apply), told.append)
+    controller.submit("a", lambda: Change(lambda: None, None, apply), reported.append)
     turn_until(loop, lambda: len(steps) == 2)
     between = len(steps)
-    turn_until(loop, lambda: bool(told))
+    turn_until(loop, lambda: bool(reported))
 
     assert between == 2
     assert steps == list(range(5))
@@ -181,18 +181,18 @@ def test_a_step_on_the_loop_does_not_wait_for_those_after_it(
 
 def test_changes_go_on_when_one_cannot_be_undone(loop: Loop, controller: Controller) -> None:
     """The controller used to block forever: no further topic was created."""
-    told: dict[str, Exception | None] = {}
+    reported: dict[str, Exception | None] = {}
 
     def fail() -> None:
         raise ZeroDivisionError
 
-    controller.submit("a", lambda: Change(fail, undo=fail), lambda error: told.update(a=error))
-    turn_until(loop, lambda: "a" in told)
-    controller.submit("b", lambda: Change(lambda: None), lambda error: told.update(b=error))
-    turn_until(loop, lambda: "b" in told)
+    controller.submit("a", lambda: Change(fail, undo=fail), lambda error: reported.update(a=error))
+    turn_until(loop, lambda: "a" in reported)
+    controller.submit("b", lambda: Change(lambda: None), lambda error: reported.update(b=error))
+    turn_until(loop, lambda: "b" in reported)
 
-    assert isinstance(told["a"], ZeroDivisionError)
-    assert told["b"] is None
+    assert isinstance(reported["a"], ZeroDivisionError)
+    assert reported["b"] is None
 
 
 def test_what_was_being_written_is_put_in_place_when_the_broker_stops(loop: Loop) -> None:

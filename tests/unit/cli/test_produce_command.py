@@ -68,12 +68,12 @@ def test_a_json_line_in_latin_1_is_refused_by_its_number_and_byte() -> None:
 
 
 def test_lines_are_read_while_something_else_is_looked_after() -> None:
-    looks = 0
+    polls = 0
 
-    def look() -> None:
-        nonlocal looks
-        looks += 1
-        if looks == 1:
+    def poll() -> None:
+        nonlocal polls
+        polls += 1
+        if polls == 1:
             os.write(writing, b"b\nc")
             os.close(writing)
 
@@ -81,14 +81,14 @@ def test_lines_are_read_while_something_else_is_looked_after() -> None:
     os.write(writing, b"a\n")
 
     with os.fdopen(reading, "rb") as stream:
-        assert list(lines_of(stream, look)) == [b"a", b"b", b"c"]
-    assert looks >= 1
+        assert list(lines_of(stream, poll)) == [b"a", b"b", b"c"]
+    assert polls >= 1
 
 
 def test_a_line_may_come_in_many_pieces() -> None:
     pieces = [b"a" * 70_000, b"b", b"c\nd\n", b"", b"\ne", b"f"]
 
-    def look() -> None:
+    def poll() -> None:
         if pieces:
             os.write(writing, pieces.pop(0)[:60_000])
         else:
@@ -97,7 +97,7 @@ def test_a_line_may_come_in_many_pieces() -> None:
     reading, writing = os.pipe()
 
     with os.fdopen(reading, "rb") as stream:
-        assert list(lines_of(stream, look)) == [b"a" * 60_000 + b"bc", b"d", b"", b"ef"]
+        assert list(lines_of(stream, poll)) == [b"a" * 60_000 + b"bc", b"d", b"", b"ef"]
 
 
 @pytest.mark.parametrize(

@@ -16,17 +16,17 @@ from duolog.cli.top import snapshots
 from duolog.cli.top.screen import Inside, screen
 from duolog.cli.top.snapshots import application_row, node_rows, partition_rows, store_rows
 from duolog.engine.query.metrics import Metrics
-from unit.engine.query.metrics_samples import whole
+from unit.engine.query.metrics_samples import full_metrics
 
 Look = Callable[..., dict[tuple[str, str], Metrics]]
 
 
 def later() -> Metrics:
-    return replace(whole(), at_ms=4000, records_in=803, late={"fold": 2})
+    return replace(full_metrics(), at_ms=4000, records_in=803, late={"fold": 2})
 
 
 def inside(where: str = "77") -> Inside:
-    rows = node_rows(later(), whole()), store_rows(later()), partition_rows(later())
+    rows = node_rows(later(), full_metrics()), store_rows(later()), partition_rows(later())
     return Inside(where, *rows)
 
 
@@ -39,18 +39,18 @@ def shown(width: int, *rows: dict[str, object], insides: Sequence[Inside] = ()) 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """An application, sampled twice."""
-    seen = iter([whole(), later()])
+    seen = iter([full_metrics(), later()])
 
-    def look(addresses: tuple[str, ...] = ()) -> dict[tuple[str, str], Metrics]:
+    def poll(addresses: tuple[str, ...] = ()) -> dict[tuple[str, str], Metrics]:
         del addresses
         return {("77", "sums"): next(seen)}
 
-    monkeypatch.setattr(snapshots, "look", look)
+    monkeypatch.setattr(snapshots, "look", poll)
     monkeypatch.setattr(command, "_FIRST_S", 0)
 
 
 def test_rates_are_computed_between_two_snapshots() -> None:
-    row = application_row("77", later(), whole())
+    row = application_row("77", later(), full_metrics())
 
     assert (row["in_per_s"], row["out_per_s"]) == (400, 0)
     assert (row["lag_records"], row["lag_s"], row["late"]) == (6, 3.3, 2)
@@ -59,7 +59,7 @@ def test_rates_are_computed_between_two_snapshots() -> None:
 
 
 def test_nodes_are_summed_over_tasks_and_partitions_are_listed() -> None:
-    (node,) = node_rows(later(), whole())
+    (node,) = node_rows(later(), full_metrics())
     (partition,) = partition_rows(later())
 
     assert node == {
@@ -72,7 +72,7 @@ def test_nodes_are_summed_over_tasks_and_partitions_are_listed() -> None:
 def test_a_narrow_terminal_has_fewer_columns_and_no_half_numbers(width: int) -> None:
     console = Console(width=width, record=True)
 
-    console.print(screen([application_row("77", later(), whole())], [inside()]))
+    console.print(screen([application_row("77", later(), full_metrics())], [inside()]))
 
     text = console.export_text()
     assert "…" not in text
@@ -85,7 +85,7 @@ def test_a_narrow_terminal_has_fewer_columns_and_no_half_numbers(width: int) -> 
 def test_the_screen_has_a_line_per_application_or_states_that_none_runs() -> None:
     console = Console(width=160, record=True)
 
-    console.print(screen([application_row("77", later(), whole())]))
+    console.print(screen([application_row("77", later(), full_metrics())]))
     console.print(screen([]))
 
     text = console.export_text()
@@ -149,7 +149,7 @@ def test_two_applications_with_one_name_are_distinguished_on_any_width(width: in
 @pytest.mark.parametrize("width", [200, 60, 30])
 def test_a_long_name_wraps_and_no_number_is_truncated(width: int) -> None:
     name = "an-application-with-a-name-that-nobody-can-remember"
-    row = application_row("77", replace(later(), application_id=name), whole())
+    row = application_row("77", replace(later(), application_id=name), full_metrics())
 
     text = shown(width, row)
 
@@ -178,24 +178,30 @@ def test_a_watched_application_that_ends_is_reported_and_shown_when_it_restarts(
 
 @pytest.fixture
 def ends_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    again = replace(whole(), at_ms=9000, records_in=1, state="restarting")
-    seen = iter([{("77", "sums"): whole()}, {("9", "other"): whole()}, {("78", "sums"): again}])
+    again = replace(full_metrics(), at_ms=9000, records_in=1, state="restarting")
+    seen = iter(
+        [
+            {("77", "sums"): full_metrics()},
+            {("9", "other"): full_metrics()},
+            {("78", "sums"): again},
+        ]
+    )
 
-    def look(addresses: tuple[str, ...] = ()) -> dict[tuple[str, str], Metrics]:
+    def poll(addresses: tuple[str, ...] = ()) -> dict[tuple[str, str], Metrics]:
         del addresses
         try:
             return next(seen)
         except StopIteration:
             raise KeyboardInterrupt from None
 
-    monkeypatch.setattr(snapshots, "look", look)
+    monkeypatch.setattr(snapshots, "look", poll)
     monkeypatch.setattr(command, "_FIRST_S", 0)
 
 
 @pytest.fixture
 def older() -> dict[str, object]:
     """Metrics of an older Duolog, which did not count the rows of stores."""
-    told = whole().to_json()
+    told = full_metrics().to_json()
     for task in told["tasks"]:
         del task["stores"]
     return {**told, "pid": 12}
@@ -204,8 +210,8 @@ def older() -> dict[str, object]:
 def test_a_process_of_another_version_does_not_hide_the_others(
     monkeypatch: pytest.MonkeyPatch, older: dict[str, object]
 ) -> None:
-    newer = {**whole().to_json(), "pid": 13, "more": 1}
-    told = [older, {**whole().to_json(), "pid": 14}, newer]
+    newer = {**full_metrics().to_json(), "pid": 13, "more": 1}
+    told = [older, {**full_metrics().to_json(), "pid": 14}, newer]
     monkeypatch.setattr(snapshots, "list_applications", lambda: told)
 
     # Unknown fields of a newer version are ignored.

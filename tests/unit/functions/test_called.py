@@ -113,11 +113,11 @@ class Order:
 
 
 def test_a_parameter_can_be_an_object_of_several_columns() -> None:
-    def told(order: Order, value: dict[str, Any]) -> str:
+    def describe(order: Order, value: dict[str, Any]) -> str:
         return f"{order} {value}"
 
     shape = (Gathered(("id", "item"), Order), Gathered(("n",)))
-    function = PythonFunction(told, (BIGINT, STRING, INT), STRING, shape=shape)
+    function = PythonFunction(describe, (BIGINT, STRING, INT), STRING, shape=shape)
 
     assert lines_of(function, [7, None, 3]) == ['+{"r":"Order(id=7, item=None) {\'n\': 3}"}']
 

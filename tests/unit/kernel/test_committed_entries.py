@@ -10,13 +10,13 @@ MENDED = -1
 """The epoch of what a restore writes."""
 
 
-def told(generations: dict[int, int], *entries: tuple[int, int]) -> list[str]:
+def committed_words(generations: dict[int, int], *entries: tuple[int, int]) -> list[str]:
     lasts = ",".join(f"{number}:{last}" for number, last in generations.items())
     return run_java("CommittedEntries", lasts, *(f"{of}:{epoch}" for of, epoch in entries))
 
 
 def committed(generations: dict[int, int], *entries: tuple[int, int]) -> list[bool]:
-    return [word == "true" for word in told(generations, *entries)]
+    return [word == "true" for word in committed_words(generations, *entries)]
 
 
 def test_entries_count_up_to_the_last_epoch_of_their_generation() -> None:
@@ -44,14 +44,14 @@ def test_entries_that_no_commit_can_have_allowed_tell_that_commits_were_lost() -
     """A topic of commits that had lost its last records brought older state back, without a word."""
     entries = [(1, 9), (2, 5), (2, 6), (2, MENDED), (2, 7), (3, 0), (3, MENDED)]
 
-    assert told({1: 3, 2: 5}, *entries) == [
+    assert committed_words({1: 3, 2: 5}, *entries) == [
         *("false", "true", "false", "true", "beyond", "beyond", "false")
     ]
 
 
 def test_a_generation_that_no_commit_was_told_of_may_have_begun_one_epoch() -> None:
     """The epoch can have any number: Spark's log continues its count over starts."""
-    assert told({1: 17, 2: -1}, (1, 17), (2, 18), (2, 18), (2, 19)) == [
+    assert committed_words({1: 17, 2: -1}, (1, 17), (2, 18), (2, 18), (2, 19)) == [
         *("true", "false", "false", "beyond")
     ]
 
@@ -60,6 +60,12 @@ def test_a_commit_that_was_not_told_is_told_by_the_next_start() -> None:
     """Spark had committed epoch 6 of generation 1 when the query ended, but epoch 5 was the last one reported."""
     entries = [(1, 5), (1, 6), (2, 7), (2, 8)]
 
-    assert told({1: 5}, *entries) == ["true", "false", "beyond", "beyond"]
-    assert told({1: 6, 2: -1}, *entries) == ["true", "true", "false", "beyond"]
-    assert told({1: 6, 2: 7}, *entries, (1, 7)) == ["true", "true", "true", "false", "false"]
+    assert committed_words({1: 5}, *entries) == ["true", "false", "beyond", "beyond"]
+    assert committed_words({1: 6, 2: -1}, *entries) == ["true", "true", "false", "beyond"]
+    assert committed_words({1: 6, 2: 7}, *entries, (1, 7)) == [
+        "true",
+        "true",
+        "true",
+        "false",
+        "false",
+    ]

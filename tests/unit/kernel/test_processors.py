@@ -35,9 +35,9 @@ class Mortal(Processor):
 
     def init(self, context: Any) -> None:
         self.context, self.counts = context, context.store("counts")
-        context.schedule(dt.timedelta(seconds=10), "stream time", self.told)
+        context.schedule(dt.timedelta(seconds=10), "stream time", self.punctuate)
 
-    def told(self, now: int) -> None:
+    def punctuate(self, now: int) -> None:
         if now == 20_000:
             os._exit(4)
         self.context.forward(Record("time", {"n": now}, now))
@@ -64,14 +64,14 @@ def test_what_a_process_does_not_survive_costs_its_record_and_leaves_its_store_a
 
     def run(*given: tuple[str, str, int]) -> list[tuple[bytes | None, bytes | None]]:
         records = [
-            SourceRecord("in", 0, number, at, key.encode(), f'{{"said":"{said}"}}'.encode())
-            for number, (key, said, at) in enumerate(given)
+            SourceRecord("in", 0, number, at, key.encode(), f'{{"said":"{word}"}}'.encode())
+            for number, (key, word, at) in enumerate(given)
         ]
         return [(one.key, one.value) for one in unpack(chain.run(pack(records), 0))]
 
     try:
-        told = run(("a", "", 0), ("a", "exit", 1), ("a", "", 2), ("a", "hang", 3), ("b", "", 4))
-        assert told == [
+        reported = run(("a", "", 0), ("a", "exit", 1), ("a", "", 2), ("a", "hang", 3), ("b", "", 4))
+        assert reported == [
             (b"a", b'{"n":1}'),
             (b"time", b'{"n":0}'),
             (b"a", b'{"n":2}'),
@@ -79,8 +79,8 @@ def test_what_a_process_does_not_survive_costs_its_record_and_leaves_its_store_a
         ]
         assert chain.skipped("processing") == 2
 
-        told = run(("a", "", 20_000), ("a", "", 20_001), ("a", "", 30_000))
-        assert told == [
+        reported = run(("a", "", 20_000), ("a", "", 20_001), ("a", "", 30_000))
+        assert reported == [
             (b"a", b'{"n":3}'),
             (b"a", b'{"n":4}'),
             (b"a", b'{"n":5}'),
@@ -93,7 +93,7 @@ def test_what_a_process_does_not_survive_costs_its_record_and_leaves_its_store_a
 
 def test_a_thread_of_a_processor_asks_no_store(tmp_path: Path) -> None:
     """Its request could be sent at any time, and the answer to the next call used to be read as its answer."""
-    told = tmp_path / "told"
+    reported = tmp_path / "told"
 
     class Asking(Processor):
         def init(self, context: Any) -> None:
@@ -111,7 +111,7 @@ def test_a_thread_of_a_processor_asks_no_store(tmp_path: Path) -> None:
             try:
                 self.counts.get("a")
             except StatementError as error:
-                told.write_text(str(error))
+                reported.write_text(str(error))
 
     topology = Topology("asking")
     counts = key_value_store("counts", key="id STRING", value="n BIGINT")
@@ -120,14 +120,14 @@ def test_a_thread_of_a_processor_asks_no_store(tmp_path: Path) -> None:
     spec = lower(find_levels(topology.build(), 1), "asking", cache_bytes_max=0)
     chain = MemoryChain(spec | python_of(20_000, 1 << 30))
     try:
-        for number, said in enumerate(("thread", "", "thread", "")):
-            record = SourceRecord("in", 0, number, number, b"k", f'{{"said":"{said}"}}'.encode())
+        for number, word in enumerate(("thread", "", "thread", "")):
+            record = SourceRecord("in", 0, number, number, b"k", f'{{"said":"{word}"}}'.encode())
             out = unpack(chain.run(pack([record]), 0))
             assert [one.value for one in out] == [b'{"n":0}']
     finally:
         chain.close()
 
-    assert told.read_text().startswith("a store is accessed in a thread of the processor")
+    assert reported.read_text().startswith("a store is accessed in a thread of the processor")
 
 
 class Minutes(Processor):
@@ -135,9 +135,9 @@ class Minutes(Processor):
 
     def init(self, context: Any) -> None:
         self.context = context
-        context.schedule(dt.timedelta(seconds=5), "stream time", self.told)
+        context.schedule(dt.timedelta(seconds=5), "stream time", self.punctuate)
 
-    def told(self, now: int) -> None:
+    def punctuate(self, now: int) -> None:
         self.context.forward(Record("time", {"n": now}, now))
 
     def process(self, record: Record) -> None:
@@ -154,14 +154,14 @@ def minutes_spec(launch: str, application: str) -> dict[str, Any]:
     return spec | python_of(TIMEOUT_MS, 1 << 30) | {"run": "r", "launch": launch}
 
 
-def said(word: str, at: int) -> In:
+def command_record(word: str, at: int) -> In:
     return In("in", "k", f'{{"said":"{word}"}}', at, 0, at)
 
 
 def pid_and_times(out: list[Out]) -> tuple[int, list[int]]:
-    told = [(one.key, json.loads(one.value or "")["n"]) for one in out]
-    (pid,) = {n for key, n in told if key == "k"}
-    return pid, [n for key, n in told if key == "time"]
+    reported = [(one.key, json.loads(one.value or "")["n"]) for one in out]
+    (pid,) = {n for key, n in reported if key == "k"}
+    return pid, [n for key, n in reported if key == "time"]
 
 
 def test_a_first_micro_batch_that_comes_again_finds_no_schedules_of_the_one_before(
@@ -169,7 +169,7 @@ def test_a_first_micro_batch_that_comes_again_finds_no_schedules_of_the_one_befo
 ) -> None:
     """The sink had failed: the state had no schedule, but the process of the earlier attempt had already called it."""
     application = f"minutes-{time.monotonic_ns()}"
-    records = [said("", 5000), said("", 10_000)]
+    records = [command_record("", 5000), command_record("", 10_000)]
     try:
         first = KernelDriver(spark, minutes_spec("first", application)).batch(records)
         again = KernelDriver(spark, minutes_spec("second", application)).batch(records)
@@ -185,14 +185,16 @@ def test_a_process_that_the_task_has_come_back_to_makes_its_processor_anew(
 ) -> None:
     """On a cluster it was elsewhere meanwhile: what this process had last is not what the state says."""
     application = f"minutes-{time.monotonic_ns()}"
-    records = [said("", 5000), said("", 10_000)]
+    records = [command_record("", 5000), command_record("", 10_000)]
     try:
         here = KernelDriver(spark, minutes_spec("one", application))
         first = pid_and_times(here.batch(records))
         # Of the same run of the application, and with the state that the task had before.
         back = KernelDriver(spark, minutes_spec("one", application))
         again = pid_and_times(back.batch(records))
-        goes_on = pid_and_times(back.batch([said("", 14_000), said("", 15_000)]))
+        goes_on = pid_and_times(
+            back.batch([command_record("", 14_000), command_record("", 15_000)])
+        )
     finally:
         kernel_package(spark).ProcessorWorkers.end(application)
 
@@ -227,17 +229,17 @@ def test_a_task_that_fails_leaves_no_process_and_the_next_attempt_has_a_new_one(
     driver = KernelDriver(spark, minutes_spec("one", application))
     try:
         with task_of_spark(spark):
-            committed, _ = pid_and_times(driver.batch([said("", 1000)]))
+            committed, _ = pid_and_times(driver.batch([command_record("", 1000)]))
         assert is_alive(committed)
 
         with pytest.raises(Py4JJavaError, match="unlucky"), task_of_spark(spark):
-            driver.batch([said("", 2000), said("fail", 3000)])
+            driver.batch([command_record("", 2000), command_record("fail", 3000)])
         wait_for_end(committed)
 
         with task_of_spark(spark):
-            behind, _ = pid_and_times(driver.batch([said("", 2000)]))
+            behind, _ = pid_and_times(driver.batch([command_record("", 2000)]))
         with task_of_spark(spark):
-            kept, _ = pid_and_times(driver.batch([said("", 3000)]))
+            kept, _ = pid_and_times(driver.batch([command_record("", 3000)]))
         assert kept == behind != committed
     finally:
         kernel_package(spark).ProcessorWorkers.end(application)

@@ -45,9 +45,9 @@ class Outcome:
         driver = KernelDriver(spark, spec | {"errors": {"processing": "log_and_continue"}})
         records = [In("numbers", key="k", value=f'{{"n":{n}}}', offset=n, ts=n) for n in range(4)]
         self.values = [json.loads(out.value)["r"] for out in driver.batch(records) if out.value]
-        told = json.loads(kernel_package(spark).Metrics.snapshot(application))
-        self.skipped = told["skipped"].get("processing", 0)
-        self.sample: dict[str, Any] = told["samples"][0] if told["samples"] else {}
+        metrics = json.loads(kernel_package(spark).Metrics.snapshot(application))
+        self.skipped = metrics["skipped"].get("processing", 0)
+        self.sample: dict[str, Any] = metrics["samples"][0] if metrics["samples"] else {}
 
 
 def test_one_that_raises_costs_its_record(outcomes: Callable[..., Outcome]) -> None:
@@ -89,13 +89,13 @@ def test_one_that_gives_something_else_costs_its_record(outcomes: Callable[..., 
 
 
 def test_what_they_print_reaches_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
-    def told(n: int) -> int:
+    def print_and_return(n: int) -> int:
         print(f"n is {n}")  # noqa: T201
         return n
 
     topology = Topology("t")
     numbers = topology.stream("numbers", key="id STRING", value="n BIGINT")
-    numbers.map_values(r=told).to("out")
+    numbers.map_values(r=print_and_return).to("out")
 
     with TopologyDriver(topology, engine="kernel") as driver:
         driver.input_topic("numbers").pipe_input("a", {"n": 5})
@@ -236,8 +236,8 @@ def test_lookups_in_real_time_keep_the_order(spark: SparkSession) -> None:
         driver = KernelDriver(spark, spec | python_of(20_000, MEMORY))
         out = driver.batch(records)
         out += driver.batch([*bad, *records[:20]])
-        told = json.loads(kernel_package(spark).Metrics.snapshot(application))
-        return out, told["skipped"]["processing"]
+        metrics = json.loads(kernel_package(spark).Metrics.snapshot(application))
+        return out, metrics["skipped"]["processing"]
 
     wanted, skipped = found(real_time=False)
     live, skipped_live = found(real_time=True)

@@ -8,7 +8,7 @@ from unit.kernel.java_program import run_java
 pytestmark = pytest.mark.timeout(120)
 
 
-def told(cache_bytes: int, *steps: tuple[int, int]) -> list[int]:
+def update_counts(cache_bytes: int, *steps: tuple[int, int]) -> list[int]:
     """Return the number of updates emitted after each step (keys, bytes of their rows), and at the end."""
     arguments = [part for step in steps for part in step]
     return [int(word) for word in run_java("RecordCache", cache_bytes, *arguments)]
@@ -16,20 +16,20 @@ def told(cache_bytes: int, *steps: tuple[int, int]) -> list[int]:
 
 def test_a_record_cache_larger_than_what_is_kept_for_reading_costs_no_more_for_each_key() -> None:
     """Beyond 64 MiB each new key went through all that were held back: hours for a million keys."""
-    assert told(GIB, (400_000, 16)) == [0, 400_000]
+    assert update_counts(GIB, (400_000, 16)) == [0, 400_000]
 
 
 def test_a_row_that_grows_while_it_is_held_back_counts_as_large_as_it_is() -> None:
-    assert told(10_000, (2, 16), (2, 4000), (1, 8000)) == [0, 0, 1, 2]
+    assert update_counts(10_000, (2, 16), (2, 4000), (1, 8000)) == [0, 0, 1, 2]
 
 
 def test_what_was_told_early_no_longer_counts() -> None:
-    assert told(1000, (3, 400), (1, 16), (2, 16)) == [1, 2, 2, 5]
+    assert update_counts(1000, (3, 400), (1, 16), (2, 16)) == [1, 2, 2, 5]
 
 
 def test_the_cache_of_a_default_size_holds_as_many_small_rows_as_kafka_streams() -> None:
     """Two tasks have 50,000 keys each; Kafka Streams emits none of their updates before it commits."""
-    assert told(5 * MIB, (50_000, 24)) == [0, 50_000]
+    assert update_counts(5 * MIB, (50_000, 24)) == [0, 50_000]
 
 
 def test_an_entry_that_somebody_holds_is_changed_though_the_store_has_forgotten_it() -> None:

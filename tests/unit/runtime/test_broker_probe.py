@@ -47,7 +47,7 @@ def answers_as_a_broker(connection: socket.socket) -> None:
     connection.sendall(b"\0\0\0\x0a" + correlation_id + b"\0" * 6)
 
 
-def stays_silent(connection: socket.socket) -> None:
+def never_answers(connection: socket.socket) -> None:
     connection.recv(100)
     connection.recv(100)
 
@@ -74,7 +74,7 @@ def test_a_program_that_is_not_a_broker_is_reported_at_once(
 
 
 def test_a_broker_that_is_busy_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
-    with listening(stays_silent, answers_as_a_broker) as address:
+    with listening(never_answers, answers_as_a_broker) as address:
         ensure_reachable(address)
 
     assert caplog.messages == [f"waiting for an answer from {address} …"]
@@ -82,7 +82,7 @@ def test_a_broker_that_is_busy_is_waited_for(caplog: pytest.LogCaptureFixture) -
 
 def test_a_silent_port_is_reported_as_such() -> None:
     """`run` used to print nothing for sixteen seconds before it reported that no broker answers."""
-    with listening(*[stays_silent] * 4) as address, pytest.raises(BrokerUnavailable) as caught:
+    with listening(*[never_answers] * 4) as address, pytest.raises(BrokerUnavailable) as caught:
         ensure_reachable(address, patience_s=0.6)
 
     assert caught.value.detail == f"{address}: accepts connections but does not answer"

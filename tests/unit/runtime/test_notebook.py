@@ -20,7 +20,7 @@ from duolog.engine.query.query_repr import query_repr
 from duolog.runtime import application as of_application
 from duolog.runtime import listing, waiting
 from duolog.runtime.waiting import Waiting
-from unit.engine.query.metrics_samples import whole
+from unit.engine.query.metrics_samples import full_metrics
 
 
 class FakeQuery:
@@ -146,7 +146,7 @@ def test_a_failed_start_replaces_nothing(
 def test_the_list_has_what_runs_here_and_in_other_processes(
     monkeypatch: pytest.MonkeyPatch, started: list[FakeQuery], tmp_path: Path
 ) -> None:
-    here = whole()
+    here = full_metrics()
     application = counts(tmp_path, here.application_id)
     application.start()
     told = [{**here.to_json(), "pid": os.getpid()}, {**here.to_json(), "pid": 1}]

@@ -110,7 +110,7 @@ def _wait_for_commits(folder: Path) -> None:
     wait_until(all_committed, f"the queries of {folder} have committed", 120)
 
 
-def _of_nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
+def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     return member
@@ -123,4 +123,4 @@ if __name__ == "__main__":
         for log in (made / "broker.log", *made.rglob("engine.log")):
             log.unlink()
         with tarfile.open(sys.argv[1], "w:xz") as packed:
-            packed.add(made, arcname=".", filter=_of_nobody)
+            packed.add(made, arcname=".", filter=_without_owner)

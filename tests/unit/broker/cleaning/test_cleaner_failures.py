@@ -48,9 +48,9 @@ class CleanerHarness:
         self.commit.run_pending()
         log.high_watermark = log.log_end_offset
 
-    def look(self, times: int = 6) -> None:
+    def run_round(self, times: int = 6) -> None:
         for _ in range(times):
-            self.driven.look()
+            self.driven.run_round()
 
 
 def key_of_impossible_length() -> bytearray:
@@ -69,7 +69,7 @@ def test_a_log_that_cannot_be_compacted_is_left_alone_after_two_tries_and_others
 ) -> None:
     harness = CleanerHarness(poison)
 
-    harness.look()
+    harness.run_round()
 
     whole = "b" if poison == "a" else "a"
     assert harness.log(whole).checkpoint.clean_offset > 0
@@ -95,7 +95,7 @@ def test_a_log_whose_compaction_ends_the_process_is_left_alone_too() -> None:
 
     harness.driven.cleaner._process.run = dying  # type: ignore[method-assign]  # noqa: SLF001
 
-    harness.look()
+    harness.run_round()
 
     assert [str(name) for name in harness.driven.cleaner.uncleanable] == ["a-0"]
     assert harness.log("b").checkpoint.clean_offset > 0
@@ -112,10 +112,10 @@ def test_a_sync_that_fails_in_a_run_is_final(step: str, monkeypatch: pytest.Monk
         return real(self, *args)
 
     monkeypatch.setattr(CompactionRun, step, failing)
-    harness.look(1)
+    harness.run_round(1)
     harness.disk.heal()
     before = harness.disk.operations
-    harness.look()
+    harness.run_round()
 
     assert harness.commit.failed is not None, "a disk that forgot what it said is used on"
     assert harness.disk.operations == before
@@ -138,7 +138,7 @@ def test_a_log_whose_job_cannot_be_made_does_not_stop_the_cleaner(
         return real(self, *args, **more)
 
     monkeypatch.setattr(PartitionLog, "compaction_job", failing)
-    harness.look()
+    harness.run_round()
 
     assert [str(name) for name in harness.driven.cleaner.uncleanable] == ["a-0"]
     assert harness.log("b").checkpoint.clean_offset > 0
@@ -149,16 +149,16 @@ def test_an_error_that_nobody_expected_does_not_stop_the_cleaner(
 ) -> None:
     harness = CleanerHarness()
 
-    def surprise(*_: Any) -> Any:
+    def fail_unexpectedly(*_: Any) -> Any:
         raise AssertionError("nobody expected this")
 
     with monkeypatch.context() as patch:
-        patch.setattr(CompactionRun, "promise", surprise)
+        patch.setattr(CompactionRun, "promise", fail_unexpectedly)
         for _ in range(2):
             with pytest.raises(AssertionError):
-                harness.look(1)
+                harness.run_round(1)
             harness.driven.steps.clear()
-    harness.look()
+    harness.run_round()
 
     assert (
         harness.log("a").checkpoint.clean_offset > 0 or harness.log("b").checkpoint.clean_offset > 0

@@ -29,7 +29,7 @@ def many_records(count: int, *, codec: Compression = Compression.NONE, keyless: 
     return bytes(encode_batch(records, compression=codec))
 
 
-def lying(batch: bytes | bytearray, max_timestamp: int) -> bytes:
+def with_max_timestamp(batch: bytes | bytearray, max_timestamp: int) -> bytes:
     """Return the batch with another largest time, and a right checksum."""
     changed = bytearray(batch)
     changed[35:43] = max_timestamp.to_bytes(8)
@@ -43,7 +43,7 @@ def turn_until_closed(harness: Harness, client: Client) -> None:
 
 
 @pytest.fixture
-def opened_beside(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def opened_in_background(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the number of batches per request that were opened outside the loop."""
     found: list[int] = []
     open_all = records_check.open_all
@@ -85,25 +85,27 @@ def test_a_record_without_a_key_among_many_is_named(harness: Harness, codec: Com
     assert harness.broker.log("table", 0).log_end_offset == 0
 
 
-def test_few_records_are_looked_at_on_the_loop(harness: Harness, opened_beside: list[int]) -> None:
+def test_few_records_are_looked_at_on_the_loop(
+    harness: Harness, opened_in_background: list[int]
+) -> None:
     harness.topic("table", cleanup_policy="compact")
     client = harness.client()
 
     assert client.produce("table", many_records(10, codec=Compression.LZ4)).error_code == 0
-    assert opened_beside == []
+    assert opened_in_background == []
     assert client.produce("table", many_records(51)).error_code == 0
-    assert opened_beside == [1]
+    assert opened_in_background == [1]
 
 
 def test_a_few_bytes_that_decompress_to_many_are_looked_at_beside_the_loop(
-    harness: Harness, opened_beside: list[int]
+    harness: Harness, opened_in_background: list[int]
 ) -> None:
     harness.topic("table", cleanup_policy="compact")
     large = encode_batch([Record(0, 1, b"k", bytes(1 << 20))], compression=Compression.ZSTD)
 
     answer = harness.client().produce("table", bytes(large))
 
-    assert (answer.error_code, opened_beside) == (0, [1])
+    assert (answer.error_code, opened_in_background) == (0, [1])
     assert len(large) < 1024
 
 
@@ -234,7 +236,7 @@ def test_a_time_ahead_that_no_record_has_is_corrected(harness: Harness) -> None:
     harness.topic("orders")
     client = harness.client()
     now_ms = harness.broker.clock.now_ms()
-    batch = lying(encode_batch([Record(0, now_ms, b"k", b"v")]), now_ms + 3_000_000)
+    batch = with_max_timestamp(encode_batch([Record(0, now_ms, b"k", b"v")]), now_ms + 3_000_000)
 
     assert client.produce("orders", batch).error_code == 0
 
@@ -254,7 +256,7 @@ def test_the_largest_time_is_that_of_a_record_and_not_a_claim(harness: Harness) 
     for number in range(20):
         records = [Record(0, now_ms - 10_000 + number % 12, b"k", b"v") for _ in range(20_000)]
         batch = encode_batch(records, compression=Compression.GZIP)
-        assert client.produce("orders", lying(batch, now_ms + number)).error_code == 0
+        assert client.produce("orders", with_max_timestamp(batch, now_ms + number)).error_code == 0
     asked = {"partition_index": 0, "timestamp": MAX_TIMESTAMP, "current_leader_epoch": -1}
     topics = [{"name": "orders", "partitions": [asked]}]
     frame = client.frame(LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics)
@@ -275,7 +277,7 @@ def test_a_compacted_topic_keeps_the_times_that_its_records_have(
     harness.topic("table", cleanup_policy="compact")
     client = harness.client()
 
-    assert client.produce("table", lying(many_records(count), claimed)).error_code == 0
+    assert client.produce("table", with_max_timestamp(many_records(count), claimed)).error_code == 0
 
     stored = client.fetch("table", 0).records
     assert read_header(stored).max_timestamp == 1000
@@ -296,18 +298,20 @@ def test_a_batch_of_today_takes_the_short_way(
     assert client.produce("orders", bytes(batch)).base_offset == 100
 
 
-def test_a_time_that_is_ahead_in_truth_is_taken(harness: Harness, opened_beside: list[int]) -> None:
+def test_a_time_that_is_ahead_in_truth_is_taken(
+    harness: Harness, opened_in_background: list[int]
+) -> None:
     harness.topic("orders")
     now_ms = harness.broker.clock.now_ms()
     batch = encode_batch([Record(0, now_ms + 600_000, b"k", b"v")] * 100)
 
     answer: Any = harness.client().produce("orders", bytes(batch))
 
-    assert (answer.error_code, opened_beside) == (0, [1])
+    assert (answer.error_code, opened_in_background) == (0, [1])
 
 
 def test_a_few_records_of_many_bytes_are_looked_at_beside_the_loop(
-    harness: Harness, opened_beside: list[int]
+    harness: Harness, opened_in_background: list[int]
 ) -> None:
     harness.topic("table", cleanup_policy="compact")
     client = harness.client()
@@ -315,7 +319,7 @@ def test_a_few_records_of_many_bytes_are_looked_at_beside_the_loop(
     answers = [client.produce("table", harness.batch(b"v" * size)) for size in (8_000, 8_300)]
 
     assert [answer.error_code for answer in answers] == [0, 0]
-    assert opened_beside == [1]
+    assert opened_in_background == [1]
 
 
 @pytest.mark.parametrize("few", [True, False])

@@ -16,7 +16,7 @@ PRODUCE, FETCH, METADATA = 0, 1, 3
 SURPRISE = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def surprise(*_: Any, **__: Any) -> Any:
+def fail_unexpectedly(*_: Any, **__: Any) -> Any:
     raise ZeroDivisionError("nobody expected this")
 
 
@@ -48,7 +48,7 @@ def test_a_produce_request_is_answered_with_an_error(
     harness.topic("orders")
     client = harness.client()
     with monkeypatch.context() as patch:
-        patch.setattr(PartitionLog, "append", surprise)
+        patch.setattr(PartitionLog, "append", fail_unexpectedly)
         answer = client.produce("orders", harness.batch(b"a" * 150), version=version)
 
     assert (answer.error_code, answer.base_offset) == (SURPRISE, -1)
@@ -64,7 +64,7 @@ def test_answers_stay_in_order_around_it(harness: Any, monkeypatch: pytest.Monke
 
     def second_fails(log: PartitionLog, batch: memoryview) -> Any:
         calls.append(1)
-        return surprise() if len(calls) == 2 else append(log, batch)
+        return fail_unexpectedly() if len(calls) == 2 else append(log, batch)
 
     monkeypatch.setattr(PartitionLog, "append", second_fails)
     frames = []
@@ -85,7 +85,7 @@ def test_a_producer_that_waits_for_no_answer_loses_its_connection(
 ) -> None:
     harness.topic("orders")
     client = harness.client()
-    monkeypatch.setattr(k00_produce, "check_batch", surprise)
+    monkeypatch.setattr(k00_produce, "check_batch", fail_unexpectedly)
     monkeypatch.setattr(produce_burst, "read_single", lambda *_: None)
     data = [{"index": 0, "records": harness.batch(b"a")}]
     topics = [{"name": "orders", "partition_data": data}]
@@ -101,7 +101,7 @@ def test_a_fetch_request_is_answered_with_an_error(
 ) -> None:
     harness.topic("orders")
     client = harness.client()
-    monkeypatch.setattr(fetch_sessions, "fetch", surprise)
+    monkeypatch.setattr(fetch_sessions, "fetch", fail_unexpectedly)
 
     answer = client.ask(FETCH, version, **fetch_fields(harness))
 
@@ -117,7 +117,7 @@ def test_a_fetch_that_waits_is_answered_with_an_error(
     reader = harness.client()
     reader.send(FETCH, 11, **fetch_fields(harness))
     reader.receive_nothing()
-    monkeypatch.setattr(fetch_sessions, "fetch", surprise)
+    monkeypatch.setattr(fetch_sessions, "fetch", fail_unexpectedly)
 
     harness.client().produce("orders", harness.batch(b"a"))
 
@@ -133,7 +133,7 @@ def test_a_metadata_request_is_answered_with_an_error(
     client = harness.client()
     wanted = [{"name": "orders", "topic_id": None}]
     with monkeypatch.context() as patch:
-        patch.setattr(k03_metadata, "metadata_response_start", surprise)
+        patch.setattr(k03_metadata, "metadata_response_start", fail_unexpectedly)
         answer = client.ask(METADATA, version, topics=wanted)
 
     assert [topic.error_code for topic in answer.topics] == [SURPRISE]
@@ -152,7 +152,7 @@ def test_a_group_record_that_cannot_be_applied_costs_nobody_else_an_answer(
     committer.ask(8, 7, group_id="before", **commit)
     coordinator = harness.broker.groups._coordinator  # noqa: SLF001
 
-    monkeypatch.setattr(coordinator.store, "replay", surprise)
+    monkeypatch.setattr(coordinator.store, "replay", fail_unexpectedly)
 
     committer.send(8, 7, group_id="g", **commit)
     produced = producer.produce("t", harness.batch(b"v"))

@@ -322,18 +322,18 @@ def test_a_dead_broker_is_reported_within_five_seconds_with_an_unknown_lag(
     reporter = ProgressReporter(cast("RunningQuery", Moving()), quiet=False)
     watcher = Watcher(reporter, broker, lambda: now)
 
-    def told_after(seconds: int) -> list[str]:
+    def printed_after(seconds: int) -> list[str]:
         nonlocal now
         for _ in range(seconds):
             now += 1
             watcher.report_due()
         return capsys.readouterr().err.splitlines()
 
-    before = told_after(12)
+    before = printed_after(12)
     problems = "refused"
-    gone = told_after(3)
+    gone = printed_after(3)
     problems = ""
-    back = told_after(3)
+    back = printed_after(3)
 
     assert before == ["real-time, running: 0 records in, 0 out, lag 7"]
     assert gone == [

@@ -212,7 +212,7 @@ STATE = {"0": [["id-a"], ["id-b"]], "1": [["id-c"], ["id-d"]]}
 """Ids of the stores of each operator's tasks, as Spark puts them into its commit log."""
 
 
-def whole(tmp_path: Path) -> Checkpoint:
+def complete_checkpoint(tmp_path: Path) -> Checkpoint:
     """Return a checkpoint whose commit 1 names state files, some of them snapshots; micro-batch 2 is planned."""
     checkpoint = started(tmp_path, offsets=3, commits=2)
     entry = json.dumps({"nextBatchWatermarkMs": 0, "stateUniqueIds": STATE})
@@ -243,7 +243,7 @@ def test_a_checkpoint_that_was_copied_in_part_is_refused_with_what_is_missing(
     tmp_path: Path, name: str, lost: str
 ) -> None:
     """Spark used to start from the beginning or from older state, and reported nothing."""
-    checkpoint = whole(tmp_path)
+    checkpoint = complete_checkpoint(tmp_path)
     checkpoint.pin("flights", StartFacts(shape(), VERSIONS, TOPICS))
     path = tmp_path / name
     if path.is_dir():
@@ -260,7 +260,7 @@ def test_a_checkpoint_that_was_copied_in_part_is_refused_with_what_is_missing(
 
 def test_a_missing_commit_next_to_its_checksum_is_refused(tmp_path: Path) -> None:
     """Spark computed the micro-batch again, and could not put it down: `Rename destination … already exists`."""
-    checkpoint = whole(tmp_path)
+    checkpoint = complete_checkpoint(tmp_path)
     (checkpoint.spark_dir / "commits" / ".2.crc").write_text("")
 
     with pytest.raises(CheckpointDamaged, match=r"commits/2.*is missing") as caught:
@@ -270,7 +270,7 @@ def test_a_missing_commit_next_to_its_checksum_is_refused(tmp_path: Path) -> Non
 
 
 def test_state_that_is_empty_is_refused(tmp_path: Path) -> None:
-    checkpoint = whole(tmp_path)
+    checkpoint = complete_checkpoint(tmp_path)
     (checkpoint.spark_dir / "state/0/1/2_id-b.changelog").write_text("")
 
     with pytest.raises(CheckpointDamaged, match=r"2_id-b\.changelog.*is damaged"):

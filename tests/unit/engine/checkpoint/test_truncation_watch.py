@@ -26,7 +26,7 @@ def broker(*begins: int) -> MagicMock:
     return topics
 
 
-def standing_at(end: LogEnd, *, last: SeenRecord | None = None) -> MagicMock:
+def broker_with_log_end(end: LogEnd, *, last: SeenRecord | None = None) -> MagicMock:
     """Return a broker whose logs end at `end`, with `last` as the last record before each position."""
     topics = broker()
     topics.log_ends.side_effect = lambda of, **_: dict.fromkeys(of, end)
@@ -40,7 +40,7 @@ def standing_at(end: LogEnd, *, last: SeenRecord | None = None) -> MagicMock:
 def test_a_log_that_lacks_one_record_is_refused(
     tmp_path: Path, end: int, *, is_whole: bool
 ) -> None:
-    watch = TruncationWatch(standing_at(LogEnd(end)), tmp_path)
+    watch = TruncationWatch(broker_with_log_end(LogEnd(end)), tmp_path)
 
     if is_whole:
         watch.ensure_whole(READ)
@@ -50,7 +50,7 @@ def test_a_log_that_lacks_one_record_is_refused(
 
 
 def test_a_changelog_that_loses_an_entry_ends_a_running_query(tmp_path: Path) -> None:
-    topics = standing_at(LogEnd(10, 1))
+    topics = broker_with_log_end(LogEnd(10, 1))
     watch = TruncationWatch(topics, tmp_path, {"totals-changelog": 1})
     watch.look({}, {}, {})
     watch.look({}, {}, {})
@@ -62,7 +62,7 @@ def test_a_changelog_that_loses_an_entry_ends_a_running_query(tmp_path: Path) ->
 
 def test_a_new_leader_epoch_makes_a_running_query_compare_records(tmp_path: Path) -> None:
     """The position has not moved, and the log has grown over it again: the epoch alone shows it."""
-    topics = standing_at(LogEnd(50, 1), last=SeenRecord(9, 1, "9f"))
+    topics = broker_with_log_end(LogEnd(50, 1), last=SeenRecord(9, 1, "9f"))
     watch = TruncationWatch(topics, tmp_path)
     watch.look(READ, READ, {})
     topics.looks.changed.side_effect = lambda marks: dict.fromkeys(marks, "its log was truncated")
@@ -76,7 +76,7 @@ def test_a_new_leader_epoch_makes_a_running_query_compare_records(tmp_path: Path
 def test_records_are_compared_at_a_start_whatever_the_leader_epoch(tmp_path: Path) -> None:
     """A broker that was restored from a backup uses epochs again."""
     write_marks(tmp_path, Marks({AT: MARK}, {}))
-    topics = standing_at(LogEnd(50, MARK.leader_epoch))
+    topics = broker_with_log_end(LogEnd(50, MARK.leader_epoch))
     topics.looks.changed.side_effect = lambda marks: dict.fromkeys(marks, "it is another one")
 
     with pytest.raises(LogTruncated, match='"orders" has lost records'):
@@ -84,7 +84,7 @@ def test_records_are_compared_at_a_start_whatever_the_leader_epoch(tmp_path: Pat
 
 
 def test_records_are_compared_while_a_query_reads_on(tmp_path: Path) -> None:
-    topics = standing_at(LogEnd(50, 1), last=SeenRecord(9, 1, "9f"))
+    topics = broker_with_log_end(LogEnd(50, 1), last=SeenRecord(9, 1, "9f"))
     watch = TruncationWatch(topics, tmp_path)
     watch.look(READ, READ, {})
     topics.looks.changed.side_effect = lambda marks: dict.fromkeys(marks, "it is another one")
@@ -95,7 +95,7 @@ def test_records_are_compared_while_a_query_reads_on(tmp_path: Path) -> None:
 
 def test_a_changelog_is_compared_at_a_start(tmp_path: Path) -> None:
     write_marks(tmp_path, Marks({("totals-changelog", 0): Mark(10)}, {}))
-    watch = TruncationWatch(standing_at(LogEnd(9)), tmp_path, {"totals-changelog": 1})
+    watch = TruncationWatch(broker_with_log_end(LogEnd(9)), tmp_path, {"totals-changelog": 1})
 
     with pytest.raises(LogTruncated, match='changelog "totals-changelog"'):
         watch.ensure_whole({})

@@ -70,8 +70,8 @@ def test_a_data_directory_at_an_unsafe_url_is_refused() -> None:
     )
     assert str(application.checkpoint_dir) == "hdfs://host/data/checkpoints/t"
     for command in ("broker", "demo", "sql"):
-        told = CliRunner().invoke(cli, [command, "--data", "hdfs://host/data"])
-        assert "is a URL; this command needs a local directory" in told.output, command
+        result = CliRunner().invoke(cli, [command, "--data", "hdfs://host/data"])
+        assert "is a URL; this command needs a local directory" in result.output, command
 
 
 def test_a_demo_broker_stores_nothing_at_a_url(tmp_path: Path) -> None:
@@ -81,10 +81,10 @@ def test_a_demo_broker_stores_nothing_at_a_url(tmp_path: Path) -> None:
         "topology.stream('a', key=str, value=str).to('b')\n"
     )
 
-    told = CliRunner().invoke(cli, ["run", str(file), "--data", "hdfs://host/data"])
+    result = CliRunner().invoke(cli, ["run", str(file), "--data", "hdfs://host/data"])
 
-    assert told.exit_code == 2
-    assert "can hold checkpoints, but not the log of a broker" in told.output
+    assert result.exit_code == 2
+    assert "can hold checkpoints, but not the log of a broker" in result.output
 
 
 def test_master_and_settings_of_spark_are_short_forms_of_set(tmp_path: Path) -> None:
@@ -94,13 +94,13 @@ def test_master_and_settings_of_spark_are_short_forms_of_set(tmp_path: Path) -> 
         "topology.stream('orders', key='k STRING', value='n BIGINT').to('copies')\n"
     )
 
-    def told(*arguments: str) -> str:
+    def explain(*arguments: str) -> str:
         result = CliRunner().invoke(cli, ["run", str(file), "--explain", *arguments])
         return result.output + str(result.exception or "")
 
-    assert "if the cluster has" in told("--master", "spark://127.0.0.1:1")
-    assert 'setting "spark.master" is set by Duolog' in told("--spark-conf", "spark.master=yarn")
-    assert 'the name must start with "spark."' in told("--spark-conf", "tasks=4")
+    assert "if the cluster has" in explain("--master", "spark://127.0.0.1:1")
+    assert 'setting "spark.master" is set by Duolog' in explain("--spark-conf", "spark.master=yarn")
+    assert 'the name must start with "spark."' in explain("--spark-conf", "tasks=4")
 
 
 def conf_of(tmp_path: Path, **settings: str) -> dict[str, str]:
@@ -113,8 +113,8 @@ def test_without_a_setting_the_master_of_the_environment_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def master(**given: str) -> str:
-        told = {"bootstrap_servers": "", "checkpoint_dir": tmp_path}
-        return EngineConfig.from_settings(given, **told).master  # type: ignore[arg-type]
+        settings = {"bootstrap_servers": "", "checkpoint_dir": tmp_path}
+        return EngineConfig.from_settings(given, **settings).master  # type: ignore[arg-type]
 
     monkeypatch.setenv("DUOLOG_MASTER", "spark://host:7077")
 

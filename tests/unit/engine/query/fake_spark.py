@@ -71,7 +71,7 @@ class FakeLauncher:
     bounds: list[dict[str, int]] = field(default_factory=list)
     forgotten: int = 0
     bytes_in: int = 0
-    looks: int = 0
+    polls: int = 0
     """How often its counters were asked for."""
     jvm_has_ended: bool = False
     how_jvm_ended: str = "The JVM was killed by SIGKILL."
@@ -147,7 +147,7 @@ class FakeLauncher:
         self.refuses = QueryFailed("cancelled", query_id="flights")
 
     def counters(self) -> Counters:
-        self.looks += 1
+        self.polls += 1
         return Counters(
             records_in=self.position,
             bytes_in=self.bytes_in,

@@ -52,7 +52,7 @@ EPOCHS = {
 }
 
 
-def whole() -> Metrics:
+def full_metrics() -> Metrics:
     counted = ONE | {"epochs": EPOCHS}
     return Metrics(
         application_id="sums",

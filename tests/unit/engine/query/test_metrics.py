@@ -14,7 +14,7 @@ from duolog.engine.query.metrics import (
 )
 from duolog.engine.query.reports.metrics_merge import merge_snapshots
 from duolog.engine.query.reports.progress import Counters
-from unit.engine.query.metrics_samples import EPOCHS, ONE, STORE, TASK, whole
+from unit.engine.query.metrics_samples import EPOCHS, ONE, STORE, TASK, full_metrics
 
 
 def test_what_executors_have_counted_is_added_and_of_times_the_greatest_counts() -> None:
@@ -82,7 +82,7 @@ def test_without_a_broker_the_lag_is_unknown() -> None:
 
 
 def test_metrics_of_one_process_can_be_read_by_another() -> None:
-    metrics = whole()
+    metrics = full_metrics()
 
     found = Metrics.from_json(json.loads(json.dumps(metrics.to_json())))
 
@@ -95,7 +95,7 @@ def test_metrics_of_one_process_can_be_read_by_another() -> None:
 def test_records_that_were_dropped_are_those_that_could_not_be_taken_and_not_the_late_ones() -> (
     None
 ):
-    assert whole().dropped == 2
+    assert full_metrics().dropped == 2
 
 
 def test_before_the_first_record_there_is_no_time() -> None:

@@ -52,9 +52,9 @@ def test_the_final_progress_asks_neither_broker_nor_jvm() -> None:
     reporter.run.lifecycle.ended.set()
     reporter.run.lifecycle.state = "stopped"
     topics.waited_s.clear()
-    looks = launcher.looks
+    polls = launcher.polls
 
     progress = reporter.progress()
 
     assert (progress.state, progress.records_in) == ("stopped", 150_000)
-    assert (topics.waited_s, launcher.looks) == ([], looks)
+    assert (topics.waited_s, launcher.polls) == ([], polls)

@@ -234,8 +234,8 @@ def test_a_topic_below_its_guessed_bound_causes_no_restart() -> None:
     launcher.position, launcher.bytes_in = 1000, 100_000
     launcher.queries[-1].report(epoch_id=1, records=1000)
 
-    looks = launcher.looks
-    wait_until(lambda: launcher.looks > looks + 2, "the query is looked at")
+    polls = launcher.polls
+    wait_until(lambda: launcher.polls > polls + 2, "the query is looked at")
     query.stop()
 
     assert len(launcher.bounds) == 1
@@ -282,8 +282,8 @@ def test_many_small_micro_batches_between_two_checks_do_not_count_as_one_large_o
     launcher.position, launcher.bytes_in = 10**6, 10**9
     launcher.queries[-1].report(epoch_id=7, records=1000)
 
-    looks = launcher.looks
-    wait_until(lambda: launcher.looks > looks + 2, "the query is looked at")
+    polls = launcher.polls
+    wait_until(lambda: launcher.polls > polls + 2, "the query is looked at")
     query.stop()
 
     assert len(launcher.bounds) == 1
@@ -329,11 +329,11 @@ def test_stopping_twice_is_stopping_once() -> None:
 
 def test_an_idle_query_is_checked_less_and_less_often() -> None:
     """Fifty idle ones cost a quarter of a core, a third of it for looks that saw nothing."""
-    looks = [CHECK_S]
+    polls = [CHECK_S]
     for _ in range(4):
-        looks.append(next_check_s(looks[-1], is_idle=True))
+        polls.append(next_check_s(polls[-1], is_idle=True))
 
-    assert looks == [2, 4, 8, 8, 8]
+    assert polls == [2, 4, 8, 8, 8]
     assert next_check_s(8, is_idle=False) == 2
 
 

@@ -57,15 +57,17 @@ def _message(offset: int, value: bytes | int, epoch: int = -1) -> MagicMock:
     return message
 
 
-def looks_at(records: Mapping[int, tuple[bytes, int] | int]) -> tuple[RecordChecks, FakeConsumer]:
+def checks_over(
+    records: Mapping[int, tuple[bytes, int] | int],
+) -> tuple[RecordChecks, FakeConsumer]:
     fake = FakeConsumer(records)
     consumer = cast("Consumer", cast("Any", fake))
     return RecordChecks("", {}, _opened={"error": consumer, "earliest": consumer}), fake
 
 
 def seen(value: bytes, epoch: int = 3) -> SeenRecord:
-    looks, _ = looks_at({9: (value, epoch)})
-    return looks.last_before({AT: 10})[AT]
+    checks, _ = checks_over({9: (value, epoch)})
+    return checks.last_before({AT: 10})[AT]
 
 
 @pytest.mark.parametrize(
@@ -75,9 +77,9 @@ def test_a_broker_is_told_the_leader_epoch_of_what_was_read(
     mark: Mark, asked: tuple[int, int]
 ) -> None:
     """The broker then reports a truncated log, even if the log has since grown past the position."""
-    looks, consumer = looks_at({9: (b"a", 3), 10: (b"b", 4)})
+    checks, consumer = checks_over({9: (b"a", 3), 10: (b"b", 4)})
 
-    looks.changed({AT: mark})
+    checks.changed({AT: mark})
 
     assert [(one.offset, one.leader_epoch) for one in consumer.asked] == [asked]
 
@@ -91,9 +93,9 @@ def test_a_broker_is_told_the_leader_epoch_of_what_was_read(
     ],
 )
 def test_a_broker_that_says_that_the_log_was_truncated_is_believed(code: int) -> None:
-    looks, _ = looks_at({10: code})
+    checks, _ = checks_over({10: code})
 
-    assert looks.changed({AT: Mark(10, 4)}) == {AT: "its log was truncated below offset 10"}
+    assert checks.changed({AT: Mark(10, 4)}) == {AT: "its log was truncated below offset 10"}
 
 
 @pytest.mark.parametrize(
@@ -103,9 +105,9 @@ def test_a_record_is_the_same_by_content_and_leader_epoch(
     now: tuple[bytes, int], *, is_same: bool
 ) -> None:
     before = seen(b"a")
-    looks, _ = looks_at({9: now, 10: (b"later", 4)})
+    checks, _ = checks_over({9: now, 10: (b"later", 4)})
 
-    found = looks.changed({AT: Mark(10, 4, before.offset, before.leader_epoch, before.digest)})
+    found = checks.changed({AT: Mark(10, 4, before.offset, before.leader_epoch, before.digest)})
 
     changed = {AT: "the record at offset 9 differs from the one that was read"}
     assert found == ({} if is_same else changed)
@@ -113,13 +115,13 @@ def test_a_record_is_the_same_by_content_and_leader_epoch(
 
 def test_the_last_record_before_a_position_is_none_at_the_position() -> None:
     """Between them may be a marker of a transaction, which has an offset too."""
-    looks, _ = looks_at({7: (b"a", 3), 8: (b"b", 3), 10: (b"at the position", 3)})
+    checks, _ = checks_over({7: (b"a", 3), 8: (b"b", 3), 10: (b"at the position", 3)})
 
-    assert looks.last_before({AT: 10})[AT].offset == 8
+    assert checks.last_before({AT: 10})[AT].offset == 8
 
 
 def test_a_record_is_looked_for_further_back_than_the_first_look_reads() -> None:
-    looks, consumer = looks_at({5: (b"a", 3)})
+    checks, consumer = checks_over({5: (b"a", 3)})
 
-    assert looks.last_before({AT: 1_000})[AT].offset == 5
+    assert checks.last_before({AT: 1_000})[AT].offset == 5
     assert [one.offset for one in consumer.asked] == [980, 800, 0]

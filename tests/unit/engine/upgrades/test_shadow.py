@@ -35,7 +35,7 @@ def shadow(before: Build, after: Build, *written: str) -> Shadow:
     return shadow_of(spec, compare(shape_of(*lowered(before)), spec, names), written)
 
 
-def told(found: Shadow) -> set[str]:
+def written_topics(found: Shadow) -> set[str]:
     """Return the topics that are written."""
     nodes, fresh = set[int](), [child for of in found.spec["sources"] for child in of["children"]]
     while fresh:
@@ -65,17 +65,21 @@ def test_only_what_a_store_needs_runs_and_a_topic_of_its_own_is_written() -> Non
 
     assert found.topics == {"flights", "airlines"}
     assert len(found.stores) == 2, "the aggregate, and the table that it needs"
-    assert told(found) == {"by-name"}, "what has no store that is rebuilt begins behind the upgrade"
+    assert written_topics(found) == {"by-name"}, (
+        "what has no store that is rebuilt begins behind the upgrade"
+    )
 
 
 def test_what_the_old_topology_writes_is_not_written_twice() -> None:
     def other(_topology: Topology, flights: Stream, _airlines: Table) -> None:
         flights.group_by("dest").aggregate(n=count(), s=sum_("air")).to("by-dest")
 
-    assert told(shadow(by_dest, other, "by-dest")) == set()
+    assert written_topics(shadow(by_dest, other, "by-dest")) == set()
     spec, names = lowered(other)
     found = compare(shape_of(*lowered(by_dest)), spec, names)
-    assert told(shadow_of(spec, found, None)) == set(), "of an older checkpoint nobody knows"
+    assert written_topics(shadow_of(spec, found, None)) == set(), (
+        "of an older checkpoint nobody knows"
+    )
 
 
 def test_a_topic_that_is_read_for_the_first_time_is_read_by_one_of_both() -> None:
@@ -98,7 +102,7 @@ def test_a_topic_that_is_read_for_the_first_time_is_read_by_one_of_both() -> Non
     found = shadow(by_dest, more, "by-dest")
     assert found.topics == {"flights", "landings"}
     assert found.stores == {"airs", "both"}
-    assert told(found) == {"by-dest", "both"}
+    assert written_topics(found) == {"by-dest", "both"}
 
     found = shadow(by_dest, alone, "by-dest")
     assert found.topics == {"flights"}
@@ -190,7 +194,7 @@ KEPT: Final[dict[str, Kept]] = {
 }
 
 
-def beside(kept: Kept) -> Shadow:
+def shadow_with_kept_step(kept: Kept) -> Shadow:
     """Return a shadow that rebuilds an aggregate of flights alongside a step that is kept."""
 
     def before(topology: Topology, flights: Stream, airlines: Table) -> None:
@@ -208,7 +212,7 @@ def beside(kept: Kept) -> Shadow:
 
 @pytest.mark.parametrize("kept", KEPT.values(), ids=KEPT)
 def test_a_kept_step_of_several_nodes_stays_complete_next_to_a_rebuilt_store(kept: Kept) -> None:
-    spec = beside(kept).spec
+    spec = shadow_with_kept_step(kept).spec
 
     inside = subtopologies_of(spec)
     reached = {edge["node"] for edge in spec["edges"]}
@@ -234,6 +238,10 @@ def test_a_kept_step_of_several_nodes_stays_complete_next_to_a_rebuilt_store(kep
 @pytest.mark.parametrize("kept", KEPT.values(), ids=KEPT)
 def test_the_kernel_can_build_a_shadow(spark: SparkSession, kept: Kept) -> None:
     assert spark is not None, "the chain finds the session of this run"
-    spec = beside(kept).spec | python_of(60_000, 1 << 30) | {"errors": ErrorHandling().spec()}
+    spec = (
+        shadow_with_kept_step(kept).spec
+        | python_of(60_000, 1 << 30)
+        | {"errors": ErrorHandling().spec()}
+    )
 
     MemoryChain(spec).close()

@@ -27,7 +27,7 @@ MADE: Final = (
 )
 
 
-def said(text: str, session: SqlSession | None = None) -> Done:
+def last_result(text: str, session: SqlSession | None = None) -> Done:
     """Return what the last statement has done."""
     *_, done = (session or SqlSession()).run(MADE * (session is None) + text)
     return done
@@ -51,7 +51,7 @@ def said(text: str, session: SqlSession | None = None) -> Done:
 def test_user_functions_can_be_called_like_built_in_ones(selected: str, columns: list[str]) -> None:
     kind = "TABLE" if "GROUP BY" in selected else "STREAM"
 
-    query = said(f"CREATE {kind} x AS SELECT {selected};").query
+    query = last_result(f"CREATE {kind} x AS SELECT {selected};").query
 
     assert query is not None
     found = [str(column) for column in query.planned.columns]
@@ -80,15 +80,15 @@ def test_user_functions_can_be_called_like_built_in_ones(selected: str, columns:
 )  # fmt: skip
 def test_invalid_statements_are_refused(statement: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
-        said(statement)
+        last_result(statement)
 
 
 def test_a_function_is_listed_and_described() -> None:
     session = SqlSession()
     list(session.run(MADE))
 
-    (listed,) = said("SHOW FUNCTIONS;", session).rows
-    facts, ways = said("DESCRIBE FUNCTION score;", session).rows
+    (listed,) = last_result("SHOW FUNCTIONS;", session).rows
+    facts, ways = last_result("DESCRIBE FUNCTION score;", session).rows
 
     assert ("MEAN2", "AGGREGATE") in listed.rows
     assert ("WORDS", "TABLE") in listed.rows
@@ -103,24 +103,26 @@ def test_a_function_in_use_is_kept_and_replaced_by_one_of_the_same_types_only() 
     before = session.state.queries["CSAS_X_0"]
 
     with pytest.raises(SqlError, match=r"Cannot drop function SCORE: it is called by CSAS_X_0\."):
-        said("DROP FUNCTION score;", session)
+        last_result("DROP FUNCTION score;", session)
     with pytest.raises(SqlError, match="Cannot replace function SCORE: queries call it"):
-        said(f"CREATE OR REPLACE FUNCTION score FROM '{MODULE}:told';", session)
-    done = said(f"CREATE OR REPLACE FUNCTION score FROM '{MODULE}:score';", session)
+        last_result(f"CREATE OR REPLACE FUNCTION score FROM '{MODULE}:told';", session)
+    done = last_result(f"CREATE OR REPLACE FUNCTION score FROM '{MODULE}:score';", session)
 
     assert done.message == f"Function SCORE replaced from '{MODULE}:score'"
     assert session.state.queries["CSAS_X_0"].planned is not before.planned, "it starts again"
     assert session.state.queries["CSAS_X_0"].planned.plan is before.planned.plan
-    assert said("TERMINATE CSAS_X_0; DROP FUNCTION score;", session).message == "Function SCORE dropped"  # fmt: skip
+    assert last_result("TERMINATE CSAS_X_0; DROP FUNCTION score;", session).message == "Function SCORE dropped"  # fmt: skip
 
 
 def test_if_not_exists_leaves_an_existing_function_unchanged() -> None:
-    assert said(f"CREATE FUNCTION IF NOT EXISTS score FROM '{MODULE}:told';").message == f"Function SCORE already exists, from '{MODULE}:score'"  # fmt: skip
-    assert said("DROP FUNCTION IF EXISTS nothing;").message == "Function NOTHING does not exist"
+    assert last_result(f"CREATE FUNCTION IF NOT EXISTS score FROM '{MODULE}:told';").message == f"Function SCORE already exists, from '{MODULE}:score'"  # fmt: skip
+    assert (
+        last_result("DROP FUNCTION IF EXISTS nothing;").message == "Function NOTHING does not exist"
+    )
 
 
 def test_the_state_of_an_aggregate_has_its_own_type() -> None:
-    query = said("CREATE TABLE x AS SELECT k, mean2(n) AS x FROM s GROUP BY k;").query
+    query = last_result("CREATE TABLE x AS SELECT k, mean2(n) AS x FROM s GROUP BY k;").query
 
     assert query is not None
     (node,) = [one for one in query.planned.plan.nodes if one.stores]
@@ -130,7 +132,7 @@ def test_the_state_of_an_aggregate_has_its_own_type() -> None:
 
 
 def test_explain_shows_which_user_functions_are_called_and_how() -> None:
-    done = said("EXPLAIN CREATE STREAM x AS SELECT k, score(a, n) AS x FROM s;")
+    done = last_result("EXPLAIN CREATE STREAM x AS SELECT k, score(a, n) AS x FROM s;")
 
     (calls,) = [rows for rows in done.rows if rows.title == "Functions in Python"]
 

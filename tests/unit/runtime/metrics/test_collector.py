@@ -71,8 +71,8 @@ def collector() -> Iterator[FakeCollector]:
     thread.join()
 
 
-def running(looks: list[list[int]]) -> "RunningQuery":
-    return cast("RunningQuery", cast("Any", FakeQuery(looks)))
+def running(samples: list[list[int]]) -> "RunningQuery":
+    return cast("RunningQuery", cast("Any", FakeQuery(samples)))
 
 
 def value(span: dict[str, Any], name: str) -> object:

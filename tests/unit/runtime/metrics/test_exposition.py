@@ -14,7 +14,7 @@ from duolog.runtime.metrics import endpoint as endpoints
 from duolog.runtime.metrics.endpoint import ApplicationsEndpoint, serve_metrics
 from duolog.runtime.metrics.exposition import exposition
 from duolog.runtime.metrics.rows import AGES, ROWS
-from unit.engine.query.metrics_samples import whole
+from unit.engine.query.metrics_samples import full_metrics
 
 NAME = re.compile(r"[a-z_:][a-z0-9_:]*")
 
@@ -27,7 +27,7 @@ def samples(*applications: Metrics) -> dict[str, float]:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApplicationsEndpoint]:
-    monkeypatch.setattr(endpoints, "local_applications", lambda: [whole()])
+    monkeypatch.setattr(endpoints, "local_applications", lambda: [full_metrics()])
     endpoint = serve_metrics("127.0.0.1:0")
     yield endpoint
     endpoint.close()
@@ -46,7 +46,7 @@ def test_names_follow_prometheus_and_counters_end_in_total() -> None:
 
 
 def test_metrics_are_labelled_by_node_and_task_by_topic_and_by_phase() -> None:
-    told = samples(whole())
+    told = samples(full_metrics())
 
     node = '{application_id="sums",task_id="1_0",processor_node_id="fold"'
     assert told[f"kafka_streams_stream_processor_node_metrics_process_total{node}}}"] == 3
@@ -65,7 +65,7 @@ def test_metrics_are_labelled_by_node_and_task_by_topic_and_by_phase() -> None:
 
 
 def test_result_ages_are_a_histogram_with_an_inf_bucket() -> None:
-    told = samples(whole())
+    told = samples(full_metrics())
 
     labels = 'application_id="sums",topic_name="sums"'
     assert told[f'{AGES}_bucket{{{labels},le="0"}}'] == 2
@@ -74,7 +74,7 @@ def test_result_ages_are_a_histogram_with_an_inf_bucket() -> None:
 
 
 def test_a_family_has_its_head_once_for_several_applications() -> None:
-    text = "".join(exposition([whole(), whole()]))
+    text = "".join(exposition([full_metrics(), full_metrics()]))
 
     heads = [row for row in text.splitlines() if row.startswith("# TYPE")]
     assert len(heads) == len(set(heads))
@@ -84,7 +84,7 @@ def test_a_family_has_its_head_once_for_several_applications() -> None:
 def test_what_is_served_can_be_scraped_and_read_by_top(served: ApplicationsEndpoint) -> None:
     assert b"duolog_application_info" in get(served, "/metrics")
     (told,) = json.loads(get(served, "/applications"))
-    assert Metrics.from_json(told) == whole()
+    assert Metrics.from_json(told) == full_metrics()
     assert json.loads(get(served, "/health")) == {"alive": True}
 
 

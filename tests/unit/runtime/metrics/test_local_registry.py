@@ -8,14 +8,14 @@ import pytest
 
 from duolog.engine.query.metrics import Metrics
 from duolog.runtime.metrics import local_registry
-from unit.engine.query.metrics_samples import whole
+from unit.engine.query.metrics_samples import full_metrics
 
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr(local_registry, "_sockets", [])
-    monkeypatch.setattr(local_registry, "local_applications", lambda: [whole()])
+    monkeypatch.setattr(local_registry, "local_applications", lambda: [full_metrics()])
     return tmp_path / "duolog"
 
 
@@ -26,7 +26,7 @@ def test_applications_are_visible_to_other_processes(runtime: Path) -> None:
     (told,) = local_registry.list_applications()
 
     assert told["pid"] == os.getpid()
-    assert Metrics.from_json(told) == whole()
+    assert Metrics.from_json(told) == full_metrics()
     assert runtime.stat().st_mode & 0o777 == 0o700
 
 

@@ -22,7 +22,7 @@ PHASES = {"addBatch": 70, "walCommit": 5, "latestOffset": 2, "triggerExecution":
 class FakeQuery:
     """Ends after its last poll; each poll finds the epochs completed by then."""
 
-    looks: list[list[int]]
+    samples: list[list[int]]
     application_id: str = "sales"
     launcher: "FakeQuery" = field(init=False)
     exchange: "FakeQuery" = field(init=False)
@@ -33,10 +33,10 @@ class FakeQuery:
         self.launcher = self.exchange = self
 
     def wait(self, _timeout_s: float) -> bool:
-        return len(self.looks) == 1
+        return len(self.samples) == 1
 
     def counted(self) -> dict[str, Any]:
-        numbers = self.looks.pop(0)
+        numbers = self.samples.pop(0)
         last = [
             {"number": n, "id": n, "started_at": 1000, "records_in": 3, "phases": PHASES}
             for n in numbers

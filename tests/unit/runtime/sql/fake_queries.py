@@ -64,7 +64,7 @@ class FakeStarter:
         pass
 
 
-def said(engine: SqlEngine, text: str) -> list[object]:
+def answers_of(engine: SqlEngine, text: str) -> list[object]:
     """Return what statements answer: sentences, and lists of rows."""
     return [
         answer.text if isinstance(answer, Message) else list(answer)

@@ -9,7 +9,7 @@ from duolog.ksql.errors import SqlError
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.testing import EmbeddedCluster
 from duolog.testing.client import Client
-from unit.runtime.sql.fake_queries import FakeStarter, said
+from unit.runtime.sql.fake_queries import FakeStarter, answers_of
 
 Opened = Callable[[], SqlEngine]
 
@@ -44,14 +44,14 @@ def test_a_deleted_row_is_gone_and_its_tombstone_is_in_the_topic(
     engine = opened()
     topic = f"{service}users"
     declared = f"(name STRING PRIMARY KEY, age INT) WITH (kafka_topic='{topic}', partitions=3, value_format='JSON')"
-    said(engine, f"CREATE TABLE users {declared};")
+    answers_of(engine, f"CREATE TABLE users {declared};")
     for name in ("ann", "bob", "eve"):
-        said(engine, f"INSERT INTO users VALUES ('{name}', 5);")
+        answers_of(engine, f"INSERT INTO users VALUES ('{name}', 5);")
 
-    said(engine, "DELETE FROM users WHERE name IN ('ann', 'bob', 'nobody');")
-    (left,) = said(engine, "SELECT name FROM users;")
-    said(engine, "INSERT INTO users (name, ROWTIME) NULL VALUES KEY ('eve', 1234);")
-    (after,) = said(engine, "SELECT name FROM users;")
+    answers_of(engine, "DELETE FROM users WHERE name IN ('ann', 'bob', 'nobody');")
+    (left,) = answers_of(engine, "SELECT name FROM users;")
+    answers_of(engine, "INSERT INTO users (name, ROWTIME) NULL VALUES KEY ('eve', 1234);")
+    (after,) = answers_of(engine, "SELECT name FROM users;")
 
     assert (left, after) == ([("eve",)], [])
     records = Client(cluster.bootstrap_servers).read(topic)
@@ -66,15 +66,15 @@ def test_inserted_headers_are_written_byte_for_byte_and_read_back(
     engine = opened()
     columns = "k STRING KEY, n INT, a BYTES HEADER('x-a'), b BYTES HEADER('b')"
     declared = f"({columns}) WITH (kafka_topic='{service}s', partitions=1, value_format='JSON')"
-    said(engine, f"CREATE STREAM s {declared};")
+    answers_of(engine, f"CREATE STREAM s {declared};")
 
-    said(engine, "INSERT INTO s (k, n, b, a) VALUES ('1', 1, 'bär', NULL);")
-    said(engine, "INSERT INTO s (k, n) VALUES ('2', 2);")
+    answers_of(engine, "INSERT INTO s (k, n, b, a) VALUES ('1', 1, 'bär', NULL);")
+    answers_of(engine, "INSERT INTO s (k, n) VALUES ('2', 2);")
 
     records = Client(cluster.bootstrap_servers).read(f"{service}s")
     found = [list(record.headers) for record in records]
     assert found == [[("x-a", None), ("b", "bär".encode())], []]
-    (rows,) = said(engine, "SELECT k, FROM_BYTES(b, 'utf8'), a FROM s;")
+    (rows,) = answers_of(engine, "SELECT k, FROM_BYTES(b, 'utf8'), a FROM s;")
     assert rows == [("1", "bär", None), ("2", None, None)]
 
 
@@ -83,7 +83,7 @@ def test_several_topics_are_created_and_read_as_one_stream(opened: Opened, servi
     topics = [f"{service}orders-{name}" for name in ("eu", "us")]
     form = "value_format='JSON'"
     columns = "(k STRING KEY, n INT)"
-    said(
+    answers_of(
         engine,
         f"CREATE STREAM both {columns} WITH (kafka_topic='{','.join(topics)}', partitions=2, {form});"
         f"CREATE STREAM matched {columns} WITH (topic_pattern='{service}orders-.*', {form});"
@@ -93,23 +93,27 @@ def test_several_topics_are_created_and_read_as_one_stream(opened: Opened, servi
     )
 
     for name in ("both", "matched"):
-        (rows,) = said(engine, f"SELECT k, ROWTOPIC FROM {name} ORDER BY k;")
+        (rows,) = answers_of(engine, f"SELECT k, ROWTOPIC FROM {name} ORDER BY k;")
         assert rows == [("a", topics[0]), ("b", topics[1]), ("c", topics[1])]
-        (counted,) = said(engine, f"SELECT ROWTOPIC AS t, SUM(n) FROM {name} GROUP BY ROWTOPIC;")
+        (counted,) = answers_of(
+            engine, f"SELECT ROWTOPIC AS t, SUM(n) FROM {name} GROUP BY ROWTOPIC;"
+        )
         assert isinstance(counted, list)
         assert sorted(counted) == [(topics[0], 1), (topics[1], 5)]
     strict = "SET 'ksql.compatibility' = 'strict'; SELECT k, ROWTOPIC FROM eu"
     for statement in (f"{strict};", f"{strict} EMIT CHANGES;"):
         with pytest.raises(SqlError, match="'ROWTOPIC' cannot be resolved"):
-            said(engine, statement)
-    said(engine, "UNSET 'ksql.compatibility';")
+            answers_of(engine, statement)
+    answers_of(engine, "UNSET 'ksql.compatibility';")
     missing = f"CREATE STREAM x {columns} WITH (kafka_topic='{topics[0]},{service}none', {form});"
     with pytest.raises(SqlError, match=f"Topic '{service}none' does not exist"):
-        said(engine, missing)
-    said(engine, f"CREATE STREAM none {columns} WITH (topic_pattern='{service}no.*', {form});")
+        answers_of(engine, missing)
+    answers_of(
+        engine, f"CREATE STREAM none {columns} WITH (topic_pattern='{service}no.*', {form});"
+    )
     for statement in ("SELECT * FROM none;", "CREATE STREAM o AS SELECT * FROM none;"):
         with pytest.raises(SqlError, match="No topic matches"):
-            said(engine, statement)
+            answers_of(engine, statement)
 
 
 def test_a_query_begins_at_the_ends_of_all_topics_and_knows_its_dead_letters_later(
@@ -117,7 +121,7 @@ def test_a_query_begins_at_the_ends_of_all_topics_and_knows_its_dead_letters_lat
 ) -> None:
     columns = "(k STRING KEY, n INT)"
     with opened() as engine:
-        said(
+        answers_of(
             engine,
             f"CREATE STREAM a {columns} WITH (kafka_topic='{service}x-a', partitions=1, value_format='JSON');"
             f"CREATE STREAM b {columns} WITH (kafka_topic='{service}x-b', partitions=1, value_format='JSON');"
@@ -131,6 +135,6 @@ def test_a_query_begins_at_the_ends_of_all_topics_and_knows_its_dead_letters_lat
 
     assert starter.offsets["CSAS_O_0"] == {f"{service}x-a": {0: 1}, f"{service}x-b": {0: 0}}
     with opened() as again:
-        facts, *_ = said(again, "EXPLAIN CSAS_O_0;")
+        facts, *_ = answers_of(again, "EXPLAIN CSAS_O_0;")
     assert isinstance(facts, list)
     assert ("Dead letters", "letters") in facts

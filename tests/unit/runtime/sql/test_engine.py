@@ -17,7 +17,7 @@ from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 from duolog.runtime.sql.persistent.ownership import SESSION_TIMEOUT_S
 from duolog.testing import EmbeddedCluster
 from duolog.testing.client import Client
-from unit.runtime.sql.fake_queries import FakeStarter, said
+from unit.runtime.sql.fake_queries import FakeStarter, answers_of
 
 Opened = Callable[..., SqlEngine]
 WAIT_S = 60.0
@@ -68,17 +68,17 @@ def test_another_engine_finds_streams_tables_types_and_queries_again(
     opened: Opened, service: str, starter: FakeStarter, tmp_path: Path
 ) -> None:
     with opened() as engine:
-        said(engine, "CREATE TYPE place AS STRUCT<x INT>;" + created(service))
-        said(engine, "INSERT INTO late SELECT * FROM s; PAUSE CTAS_TOTALS_1;")
+        answers_of(engine, "CREATE TYPE place AS STRUCT<x INT>;" + created(service))
+        answers_of(engine, "INSERT INTO late SELECT * FROM s; PAUSE CTAS_TOTALS_1;")
         assert engine.wait_settled(WAIT_S)
-        before = said(engine, "SHOW STREAMS; SHOW TABLES; SHOW TYPES; SHOW QUERIES;")
+        before = answers_of(engine, "SHOW STREAMS; SHOW TABLES; SHOW TYPES; SHOW QUERIES;")
     starter.starts.clear()
     shutil.rmtree(tmp_path / "data", ignore_errors=True)
 
     with opened("elsewhere") as engine:
         engine.start()
         assert engine.wait_settled(WAIT_S)
-        assert said(engine, "SHOW STREAMS; SHOW TABLES; SHOW TYPES; SHOW QUERIES;") == before
+        assert answers_of(engine, "SHOW STREAMS; SHOW TABLES; SHOW TYPES; SHOW QUERIES;") == before
     assert ids(before[3]) == ["CSAS_LATE_0", "CTAS_TOTALS_1", "INSERTQUERY_2"]
     assert starter.starts == ["CSAS_LATE_0", "INSERTQUERY_2"], "the paused one stays so"
 
@@ -92,10 +92,10 @@ def test_statements_need_no_pyspark_until_a_query_runs() -> None:
 
 def test_query_numbers_are_not_reused(opened: Opened, service: str) -> None:
     with opened() as engine:
-        said(engine, created(service) + "TERMINATE ALL;")
+        answers_of(engine, created(service) + "TERMINATE ALL;")
 
     with opened() as engine:
-        (message,) = said(engine, "INSERT INTO late SELECT * FROM s;")
+        (message,) = answers_of(engine, "INSERT INTO late SELECT * FROM s;")
 
     assert message == "Created query with ID INSERTQUERY_2"
 
@@ -104,12 +104,12 @@ def test_a_query_begins_where_its_topics_ended_when_it_was_made_also_on_another_
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
     with opened() as engine:
-        said(engine, created(service).split(";", 1)[0] + ";")
-        said(engine, "INSERT INTO s VALUES ('a', 1);")
-        said(engine, created(service).split(";", 1)[1])
-        said(engine, "SET 'auto.offset.reset'='earliest'; INSERT INTO late SELECT * FROM s;")
+        answers_of(engine, created(service).split(";", 1)[0] + ";")
+        answers_of(engine, "INSERT INTO s VALUES ('a', 1);")
+        answers_of(engine, created(service).split(";", 1)[1])
+        answers_of(engine, "SET 'auto.offset.reset'='earliest'; INSERT INTO late SELECT * FROM s;")
         assert engine.wait_settled(WAIT_S)
-        said(engine, "INSERT INTO s VALUES ('a', 1);")
+        answers_of(engine, "INSERT INTO s VALUES ('a', 1);")
     begun = starter.offsets["CTAS_TOTALS_1"]
     assert sum(begun[f"{service}s"].values()) == 1
     starter.offsets.clear()
@@ -126,43 +126,43 @@ def test_a_second_engine_answers_and_writes_commands_but_runs_nothing(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
     first, second = opened(), opened("other")
-    said(first, created(service))
+    answers_of(first, created(service))
     assert first.wait_settled(WAIT_S)
 
     with pytest.raises(ServiceInUse):
         second.start()
-    said(second, "TERMINATE CTAS_TOTALS_1; INSERT INTO late SELECT * FROM s;")
+    answers_of(second, "TERMINATE CTAS_TOTALS_1; INSERT INTO late SELECT * FROM s;")
 
     assert not second.runs_queries
     assert first._queries.supervisor is not None  # noqa: SLF001 - the one that runs them
     assert first._queries.supervisor.wait_until(lambda: "INSERTQUERY_2" in starter.running, WAIT_S)  # noqa: SLF001
     assert starter.running["CTAS_TOTALS_1"].has_ended
-    assert ids(said(first, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "INSERTQUERY_2"]
+    assert ids(answers_of(first, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "INSERTQUERY_2"]
 
 
 def test_a_damaged_command_topic_is_refused_with_the_offset(
     opened: Opened, service: str, cluster: EmbeddedCluster
 ) -> None:
     with opened() as engine:
-        said(engine, created(service))
+        answers_of(engine, created(service))
     Client(cluster.bootstrap_servers).produce(command_topic_of(service), None, b"\x00\x01")
 
     with opened() as engine:
         for text in ("SHOW STREAMS;", "CREATE TYPE t AS INT;", "SHOW STREAMS;"):
             with pytest.raises(CommandDamaged, match="offset 3"):
-                said(engine, text)
+                answers_of(engine, text)
 
 
 def test_a_statement_that_is_refused_leaves_no_trace(opened: Opened, service: str) -> None:
     with opened() as engine:
-        said(engine, created(service))
+        answers_of(engine, created(service))
         with pytest.raises(SqlError, match="does not exist") as refused:
-            said(engine, "SHOW STREAMS;\nCREATE STREAM x AS SELECT b FROM nothing;")
+            answers_of(engine, "SHOW STREAMS;\nCREATE STREAM x AS SELECT b FROM nothing;")
         assert refused.value.at is not None
         assert refused.value.at.line == 2
 
     with opened() as engine:
-        assert ids(said(engine, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "CTAS_TOTALS_1"]
+        assert ids(answers_of(engine, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "CTAS_TOTALS_1"]
 
 
 def test_topics_are_created_as_declared_and_missing_ones_reported(
@@ -170,23 +170,23 @@ def test_topics_are_created_as_declared_and_missing_ones_reported(
 ) -> None:
     engine = opened()
     with pytest.raises(SqlError, match="PARTITIONS"):
-        said(engine, f"CREATE STREAM m (a INT) WITH (kafka_topic='{service}m', value_format='json');")  # fmt: skip
+        answers_of(engine, f"CREATE STREAM m (a INT) WITH (kafka_topic='{service}m', value_format='json');")  # fmt: skip
 
-    said(engine, created(service))
+    answers_of(engine, created(service))
 
     assert engine.topics.partitions()[f"{service}late"] == 2
     with pytest.raises(SqlError, match="different partition"):
-        said(engine, f"CREATE STREAM m (a INT) WITH (kafka_topic='{service}s', partitions=7, value_format='json');")  # fmt: skip
+        answers_of(engine, f"CREATE STREAM m (a INT) WITH (kafka_topic='{service}s', partitions=7, value_format='json');")  # fmt: skip
 
 
 def test_drop_delete_topic_ends_the_query_first(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
     engine = opened()
-    said(engine, created(service))
+    answers_of(engine, created(service))
     assert engine.wait_settled(WAIT_S)
 
-    said(engine, "DROP TABLE totals DELETE TOPIC;")
+    answers_of(engine, "DROP TABLE totals DELETE TOPIC;")
 
     assert starter.running["CTAS_TOTALS_1"].has_ended
     assert starter.forgotten == ["CTAS_TOTALS_1"]
@@ -198,10 +198,10 @@ def test_leftovers_of_a_query_dropped_while_no_engine_ran_are_deleted(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
     with opened() as engine:
-        said(engine, created(service))
+        answers_of(engine, created(service))
     with opened() as shell:
         shell._queries._ask_again_at = float("inf")  # noqa: SLF001 - it runs no queries
-        said(shell, "TERMINATE CTAS_TOTALS_1;")
+        answers_of(shell, "TERMINATE CTAS_TOTALS_1;")
     starter.forgotten.clear()
 
     opened().start()
@@ -213,17 +213,17 @@ def test_a_replaced_query_keeps_its_id_and_a_refused_replacement_its_reason(
     opened: Opened, service: str, starter: FakeStarter
 ) -> None:
     engine = opened()
-    said(engine, created(service))
+    answers_of(engine, created(service))
     assert engine.wait_settled(WAIT_S)
 
-    said(engine, f"CREATE OR REPLACE STREAM late WITH (kafka_topic='{service}late') AS SELECT * FROM s WHERE a > 9;")  # fmt: skip
+    answers_of(engine, f"CREATE OR REPLACE STREAM late WITH (kafka_topic='{service}late') AS SELECT * FROM s WHERE a > 9;")  # fmt: skip
     assert engine.wait_settled(WAIT_S)
     with pytest.raises(SqlError, match="Query is not upgradeable"):  # fmt: skip
-        said(engine, f"SET 'ksql.compatibility' = 'strict'; CREATE OR REPLACE TABLE totals WITH (kafka_topic='{service}totals') AS SELECT k, SUM(a) AS total FROM late GROUP BY k;")  # fmt: skip
+        answers_of(engine, f"SET 'ksql.compatibility' = 'strict'; CREATE OR REPLACE TABLE totals WITH (kafka_topic='{service}totals') AS SELECT k, SUM(a) AS total FROM late GROUP BY k;")  # fmt: skip
 
     assert starter.starts.count("CSAS_LATE_0") == 2
     assert starter.forgotten == []
-    assert len(said(engine, "SHOW QUERIES;")[0]) == 2  # type: ignore[arg-type]
+    assert len(answers_of(engine, "SHOW QUERIES;")[0]) == 2  # type: ignore[arg-type]
 
 
 def test_show_describe_and_explain_include_the_error_of_a_query(
@@ -231,10 +231,12 @@ def test_show_describe_and_explain_include_the_error_of_a_query(
 ) -> None:
     starter.refused["CSAS_LATE_0"] = "its checkpoint is damaged"
     engine = opened()
-    said(engine, created(service))
+    answers_of(engine, created(service))
     assert engine.wait_settled(WAIT_S)
 
-    shown, *others = said(engine, "SHOW QUERIES; DESCRIBE late EXTENDED; EXPLAIN CSAS_LATE_0;")
+    shown, *others = answers_of(
+        engine, "SHOW QUERIES; DESCRIBE late EXTENDED; EXPLAIN CSAS_LATE_0;"
+    )
 
     assert isinstance(shown, list)
     assert [(row[0], row[2], row[-1]) for row in shown] == [
@@ -250,16 +252,16 @@ def test_an_engine_that_runs_nothing_shows_the_states_of_the_one_that_does(
     """Failed queries used to be reported as RUNNING."""
     starter.refused["CSAS_LATE_0"] = "its checkpoint is damaged"
     first, second = opened(), opened("other")
-    said(first, created(service) + "PAUSE CTAS_TOTALS_1;")
+    answers_of(first, created(service) + "PAUSE CTAS_TOTALS_1;")
     assert first.wait_settled(WAIT_S)
 
     deadline = time.monotonic() + WAIT_S
     second.follow()
     while second.queries()[0].state != "ERROR":
         assert time.monotonic() < deadline, second.queries()
-    (shown,) = said(second, "SHOW QUERIES;")
+    (shown,) = answers_of(second, "SHOW QUERIES;")
     first.close()
-    (behind,) = said(second, "SHOW QUERIES;")
+    (behind,) = answers_of(second, "SHOW QUERIES;")
 
     assert isinstance(shown, list)
     assert isinstance(behind, list)
@@ -279,11 +281,11 @@ def test_a_named_query_dropped_while_no_engine_ran_starts_empty_when_recreated(
     """It used to continue from the state of the query that had ended."""
     named = "INSERT INTO late WITH (QUERY_ID='mine') SELECT * FROM s;"
     with opened() as engine:
-        said(engine, created(service) + named)
+        answers_of(engine, created(service) + named)
         assert engine.wait_settled(WAIT_S)
     with opened() as shell:
         shell._queries._ask_again_at = float("inf")  # noqa: SLF001 - it runs no queries
-        said(shell, "TERMINATE mine;" + named)
+        answers_of(shell, "TERMINATE mine;" + named)
     starter.forgotten.clear()
     starter.checkpoints.clear()
 
@@ -301,16 +303,16 @@ def test_a_select_requests_topics_only_for_unknown_names(
 ) -> None:
     """Each look-up by key asked the broker for all its topics."""
     engine = opened()
-    said(engine, created(service) + "INSERT INTO s VALUES ('a', 1);")
-    said(engine, "SELECT * FROM s;")
+    answers_of(engine, created(service) + "INSERT INTO s VALUES ('a', 1);")
+    answers_of(engine, "SELECT * FROM s;")
     asked = MagicMock(side_effect=engine.topics.partitions)
     monkeypatch.setattr(engine.topics, "partitions", asked)
 
     for _ in range(3):
-        said(engine, "SELECT * FROM s;")
+        answers_of(engine, "SELECT * FROM s;")
     assert asked.call_count == 0
-    said(opened("other"), f"CREATE STREAM n (a INT) WITH (kafka_topic='{service}n', partitions=1, value_format='json');")  # fmt: skip
-    said(engine, "SELECT * FROM n;")
+    answers_of(opened("other"), f"CREATE STREAM n (a INT) WITH (kafka_topic='{service}n', partitions=1, value_format='json');")  # fmt: skip
+    answers_of(engine, "SELECT * FROM n;")
 
     assert asked.call_count == 1
 
@@ -319,15 +321,15 @@ def test_rows_are_not_inserted_into_a_table_that_a_query_writes(
     opened: Opened, service: str
 ) -> None:
     engine = opened()
-    said(engine, created(service))
+    answers_of(engine, created(service))
 
     with pytest.raises(SqlError, match="query CTAS_TOTALS_1 writes it"):
-        said(engine, "INSERT INTO totals VALUES ('a', 1);")
+        answers_of(engine, "INSERT INTO totals VALUES ('a', 1);")
 
 
 def test_an_abandoned_engine_waits_for_no_owner_and_no_jvm(opened: Opened, service: str) -> None:
     with opened() as engine:
-        said(engine, created(service))
+        answers_of(engine, created(service))
 
     engine = opened()
     engine.give_up()
@@ -341,8 +343,8 @@ def test_inserted_rows_are_in_the_topic_and_shown_by_print(
     opened: Opened, service: str, cluster: EmbeddedCluster
 ) -> None:
     engine = opened()
-    said(engine, created(service))
-    said(
+    answers_of(engine, created(service))
+    answers_of(
         engine, "INSERT INTO s (k, a, ROWTIME) VALUES ('x', 4, 1234); INSERT INTO s (a) VALUES (5);"
     )
 
@@ -360,26 +362,26 @@ def test_assert_topic_waits_for_the_topic_and_reports_a_missing_one(
     opened: Opened, service: str
 ) -> None:
     engine = opened()
-    said(engine, created(service))
+    answers_of(engine, created(service))
 
     claims = f"ASSERT TOPIC '{service}s' WITH (partitions=2); ASSERT NOT EXISTS TOPIC '{service}x';"
-    assert len(said(engine, claims)) == 2
+    assert len(answers_of(engine, claims)) == 2
     with pytest.raises(SqlError, match="does not exist"):
-        said(engine, f"ASSERT TOPIC '{service}x' TIMEOUT 1 SECONDS;")
+        answers_of(engine, f"ASSERT TOPIC '{service}x' TIMEOUT 1 SECONDS;")
 
 
 def test_scripts_are_run_from_files(opened: Opened, service: str, tmp_path: Path) -> None:
     engine = opened()
     (tmp_path / "app.sql").write_text(created(service))
 
-    said(engine, f"RUN SCRIPT '{tmp_path / 'app.sql'}';")
+    answers_of(engine, f"RUN SCRIPT '{tmp_path / 'app.sql'}';")
 
     assert sorted(engine.catalog.sources) == ["LATE", "S", "TOTALS"]
     with pytest.raises(SqlError, match="Failed to read file"):
-        said(engine, "RUN SCRIPT 'nothing.sql';")
+        answers_of(engine, "RUN SCRIPT 'nothing.sql';")
     (tmp_path / "latin.sql").write_bytes("-- grün".encode("latin-1"))
     with pytest.raises(SqlError) as refused:
-        said(engine, f"RUN SCRIPT '{tmp_path / 'latin.sql'}';")
+        answers_of(engine, f"RUN SCRIPT '{tmp_path / 'latin.sql'}';")
     assert 'latin.sql", line 1, is not UTF-8' in refused.value.detail
 
 
@@ -387,9 +389,9 @@ def test_topics_are_shown_with_replicas_and_those_of_the_service_only_with_all(
     opened: Opened, service: str
 ) -> None:
     engine = opened()
-    said(engine, created(service))
+    answers_of(engine, created(service))
 
-    shown, everything = said(engine, "SHOW TOPICS; SHOW ALL TOPICS EXTENDED;")
+    shown, everything = answers_of(engine, "SHOW TOPICS; SHOW ALL TOPICS EXTENDED;")
 
     assert (f"{service}s", 2, "1, 1") in shown  # type: ignore[operator]
     assert command_topic_of(service) not in ids(shown)
@@ -405,7 +407,7 @@ def test_queries_run_again_after_a_broker_outage_longer_than_a_session(
         EmbeddedCluster(settings={"durability": "os"}) as own,
         SqlEngine(own.bootstrap_servers, data=tmp_path, starter=starter) as engine,
     ):
-        said(engine, created("x"))
+        answers_of(engine, created("x"))
         assert engine.wait_settled(WAIT_S)
 
         own.stop()
@@ -417,4 +419,4 @@ def test_queries_run_again_after_a_broker_outage_longer_than_a_session(
             "it does not happen",
         )
         assert starter.forgotten == []
-        assert ids(said(engine, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "CTAS_TOTALS_1"]
+        assert ids(answers_of(engine, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "CTAS_TOTALS_1"]

@@ -11,7 +11,7 @@ from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.headless import Reporter, apply_script, run_script
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 from duolog.testing import EmbeddedCluster
-from unit.runtime.sql.fake_queries import FakeStarter, said
+from unit.runtime.sql.fake_queries import FakeStarter, answers_of
 
 WAIT_S = 60.0
 
@@ -68,9 +68,9 @@ def test_a_changed_statement_replaces_the_old_one_or_reports_the_broken_rule(
     applied(engine, tmp_path, script(service))
     assert engine.wait_settled(WAIT_S)
 
-    told = applied(engine, tmp_path, script(service, "a > 9"))
+    reported = applied(engine, tmp_path, script(service, "a > 9"))
 
-    assert told[-3] == "Created query with ID CSAS_LATE_0"
+    assert reported[-3] == "Created query with ID CSAS_LATE_0"
     assert "a > 9" in engine.statements()["CSAS_LATE_0"]
     assert engine.wait_settled(WAIT_S)
     assert starter.starts.count("CSAS_LATE_0") == 2
@@ -82,11 +82,11 @@ def test_a_terminated_query_starts_again_with_its_file(
     engine: SqlEngine, service: str, tmp_path: Path
 ) -> None:
     applied(engine, tmp_path, script(service))
-    said(engine, "TERMINATE ALL;")
+    answers_of(engine, "TERMINATE ALL;")
 
-    told = applied(engine, tmp_path, script(service))
+    reported = applied(engine, tmp_path, script(service))
 
-    assert "Created query with ID CSAS_LATE_0" in told
+    assert "Created query with ID CSAS_LATE_0" in reported
     assert len(engine.queries()) == 3
 
 
@@ -104,22 +104,22 @@ def test_a_file_runs_until_it_is_stopped_with_a_line_for_each_query(
     engine: SqlEngine, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "warm_up", lambda: None)
-    said(engine, f"CREATE STREAM o (a INT) WITH (kafka_topic='{service}o', partitions=1, value_format='json');")  # fmt: skip
-    said(engine, f"CREATE STREAM old WITH (kafka_topic='{service}old') AS SELECT * FROM o;")
+    answers_of(engine, f"CREATE STREAM o (a INT) WITH (kafka_topic='{service}o', partitions=1, value_format='json');")  # fmt: skip
+    answers_of(engine, f"CREATE STREAM old WITH (kafka_topic='{service}old') AS SELECT * FROM o;")
     path = tmp_path / "app.sql"
     path.write_text(script(service))
-    told: list[str] = []
+    reported: list[str] = []
     stop = threading.Event()
 
-    def tell(line: str) -> None:
-        told.append(line)
+    def collect(line: str) -> None:
+        reported.append(line)
         if "CSAS_LATE_1  RUNNING" in line:
             stop.set()
 
-    run_script(engine, path, tell, every_s=0.1, stop=stop)
+    run_script(engine, path, collect, every_s=0.1, stop=stop)
 
-    assert "CSAS_OLD_0 is not in app.sql and keeps running; TERMINATE ends it" in told
-    assert "CSAS_LATE_1  RUNNING  0 events/s  lag 3 records" in told
+    assert "CSAS_OLD_0 is not in app.sql and keeps running; TERMINATE ends it" in reported
+    assert "CSAS_LATE_1  RUNNING  0 events/s  lag 3 records" in reported
 
 
 def test_a_line_shows_events_per_second_and_the_time_left(engine: SqlEngine) -> None:

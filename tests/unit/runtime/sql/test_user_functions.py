@@ -20,7 +20,7 @@ from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.function_modules import define_functions
 from duolog.runtime.sql.headless import apply_script
 from duolog.testing import EmbeddedCluster
-from unit.runtime.sql.fake_queries import FakeStarter, said
+from unit.runtime.sql.fake_queries import FakeStarter, answers_of
 
 GIVEN = "unit.ksql.udf.sample_functions"
 WAIT_S = 60.0
@@ -127,8 +127,10 @@ def test_a_table_function_produces_rows_of_a_pull_query(
         ("SELECT CASE WHEN k > 0 THEN words(a) ELSE 'x' END AS w FROM t", "cannot be used in CASE"),
     ],
 )  # fmt: skip
-def test_a_misplaced_table_function_is_refused_by_name(ask: Ask, query: str, said: str) -> None:
-    with pytest.raises(SqlError, match=said):
+def test_a_misplaced_table_function_is_refused_by_name(
+    ask: Ask, query: str, answers_of: str
+) -> None:
+    with pytest.raises(SqlError, match=answers_of):
         ask(f"{query};")
 
 
@@ -194,13 +196,13 @@ def test_a_function_is_available_after_a_restart(
     opened: Opened, service: str, module: Path, starter: FakeStarter
 ) -> None:
     with opened() as engine:
-        assert said(engine, created(service, module))[0] == f"Function PRICE created from '{module.stem}:price'"  # fmt: skip
+        assert answers_of(engine, created(service, module))[0] == f"Function PRICE created from '{module.stem}:price'"  # fmt: skip
     starter.starts.clear()
 
     with opened() as engine:
         engine.start()
         assert engine.wait_settled(WAIT_S)
-        (facts, _ways) = said(engine, "DESCRIBE FUNCTION price;")
+        (facts, _ways) = answers_of(engine, "DESCRIBE FUNCTION price;")
 
     assert isinstance(facts, list)
     assert ("From", f"{module.stem}:price") in facts
@@ -211,14 +213,14 @@ def test_a_missing_module_is_reported_by_name_and_stops_no_other_query(
     opened: Opened, service: str, module: Path, starter: FakeStarter
 ) -> None:
     with opened() as engine:
-        said(engine, created(service, module))
+        answers_of(engine, created(service, module))
     module.unlink()
     del sys.modules[module.stem]
 
     with opened() as engine:
         engine.start()
         assert engine.wait_settled(WAIT_S)
-        (facts, ways) = said(engine, "DESCRIBE FUNCTION price;")
+        (facts, ways) = answers_of(engine, "DESCRIBE FUNCTION price;")
         function = engine.catalog.functions["PRICE"]
 
         assert sorted(starter.running) == ["CSAS_COPIED_1", "CSAS_PRICED_0"]
@@ -226,11 +228,11 @@ def test_a_missing_module_is_reported_by_name_and_stops_no_other_query(
         assert isinstance(facts, list)
         assert dict(facts)["Missing"].startswith(f'there is no module "{module.stem}"')
         with pytest.raises(SqlError, match=f'function "PRICE" from "{module.stem}:price" cannot be called'):  # fmt: skip
-            said(engine, "SELECT price(1) AS x FROM s;")
+            answers_of(engine, "SELECT price(1) AS x FROM s;")
         assert function.code.missing
 
         module.write_text(SHOPPING)
-        said(engine, f"CREATE OR REPLACE FUNCTION price FROM '{module.stem}:price';")
+        answers_of(engine, f"CREATE OR REPLACE FUNCTION price FROM '{module.stem}:price';")
         assert not function.code.missing, "what holds the one that was missing calls this one"
         assert not engine.catalog.functions["PRICE"].code.missing
 
@@ -239,7 +241,7 @@ def test_later_statements_use_the_recorded_signature_of_a_function(
     opened: Opened, service: str, module: Path
 ) -> None:
     with opened() as engine:
-        said(engine, created(service, module))
+        answers_of(engine, created(service, module))
     module.write_text(SHOPPING.replace("def price(a: int) -> int", "def price(a: str) -> str"))
     del sys.modules[module.stem]
 
@@ -255,13 +257,13 @@ def test_replacing_a_function_restarts_its_queries_with_the_new_code(
     opened: Opened, service: str, module: Path, starter: FakeStarter
 ) -> None:
     with opened() as engine:
-        said(engine, created(service, module))
+        answers_of(engine, created(service, module))
         engine.start()
         assert engine.wait_settled(WAIT_S)
         starter.starts.clear()
         module.write_text(SHOPPING.replace("return a * 2", "return a * 3"))
 
-        said(engine, f"CREATE OR REPLACE FUNCTION price FROM '{module.stem}:price';")
+        answers_of(engine, f"CREATE OR REPLACE FUNCTION price FROM '{module.stem}:price';")
         assert engine.wait_settled(WAIT_S)
 
         assert starter.starts == ["CSAS_PRICED_0"]
@@ -290,7 +292,7 @@ def test_a_module_that_cannot_be_imported_is_an_error_of_the_statement(opened: O
         with pytest.raises(SqlError, match='there is no module "no_such_module"'):
             list(define_functions(engine, "no_such_module"))
         with pytest.raises(StatementError, match="Cannot create function X from 'no_such_module:x'"):  # fmt: skip
-            said(engine, "CREATE FUNCTION x FROM 'no_such_module:x';")
+            answers_of(engine, "CREATE FUNCTION x FROM 'no_such_module:x';")
 
 
 def test_the_second_start_of_a_file_keeps_its_functions(

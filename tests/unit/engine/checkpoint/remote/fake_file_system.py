@@ -43,20 +43,20 @@ class FakeFileSystem:
     def close(self) -> None:
         pass
 
-    def _told(self, path: str) -> dict[str, Any]:
+    def _status(self, path: str) -> dict[str, Any]:
         content = self.files[path]
-        told = {"name": path.rpartition("/")[2], "directory": content is None}
-        return told | {"bytes": len(content or ""), "modified_ms": self.modified_ms.get(path, 0)}
+        status = {"name": path.rpartition("/")[2], "directory": content is None}
+        return status | {"bytes": len(content or ""), "modified_ms": self.modified_ms.get(path, 0)}
 
     def _stat(self, path: str) -> dict[str, Any] | None:
-        return self._told(path) if path in self.files else None
+        return self._status(path) if path in self.files else None
 
     def _list(self, path: str) -> list[dict[str, Any]] | None:
         # HDFS's word for what is below a file.
         assert self.files.get(path.rpartition("/")[0]) is None, f"{path} (is not a directory)"
         if path not in self.files:
             return None
-        return [self._told(one) for one in self.files if one.rpartition("/")[0] == path]
+        return [self._status(one) for one in self.files if one.rpartition("/")[0] == path]
 
     def _read(self, path: str) -> str:
         if self.files.get(path) is None:

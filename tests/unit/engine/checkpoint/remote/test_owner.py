@@ -39,7 +39,7 @@ class FakeLockHolder:
         assert directory == str(DIRECTORY)
         self.number = number
         self._beat(number)
-        self._beating = threading.Thread(target=self._go_on, args=[number], daemon=True)
+        self._beating = threading.Thread(target=self._send_heartbeats, args=[number], daemon=True)
         self._beating.start()
         _beating.append(self)
 
@@ -47,11 +47,11 @@ class FakeLockHolder:
         assert directory == str(DIRECTORY)
         self._ended.set()
 
-    def die(self) -> None:
+    def stop_heartbeats(self) -> None:
         self._ended.set()
         self._beating.join()
 
-    def _go_on(self, number: int) -> None:
+    def _send_heartbeats(self, number: int) -> None:
         while not self._ended.wait(BEAT_S):
             self._beat(number)
 
@@ -66,7 +66,7 @@ def door(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeFileSystem]:
     with opened() as door:
         yield door
         while _beating:
-            _beating.pop().die()
+            _beating.pop().stop_heartbeats()
 
 
 def start(holder: FakeLockHolder, pid: int = 1, lease_s: float = LEASE_S) -> None:
@@ -89,20 +89,20 @@ def test_a_second_driver_is_refused_while_the_first_one_beats() -> None:
         with pytest.raises(CheckpointInUse):
             ensure_no_live_owner(DIRECTORY, "totals", watch_s=LEASE_S)
     finally:
-        first.die()
+        first.stop_heartbeats()
 
 
 @pytest.mark.usefixtures("door")
 def test_a_killed_owner_is_replaced_after_its_lease_and_not_before() -> None:
     first, second = FakeLockHolder(), FakeLockHolder()
     start(first)
-    first.die()
+    first.stop_heartbeats()
     forget_this_process()
 
     begun = time.monotonic()
     ensure_no_live_owner(DIRECTORY, "totals", watch_s=BEAT_S)
     start(second, pid=2)
-    second.die()
+    second.stop_heartbeats()
 
     assert time.monotonic() - begun >= LEASE_S
     assert second.number == first.number + 1
@@ -121,9 +121,9 @@ def test_one_that_gave_it_up_and_a_jvm_of_this_process_are_followed_at_once() ->
     forget_this_process()
 
     start(second, pid=2, lease_s=NEVER_S)
-    second.die()
+    second.stop_heartbeats()
     start(third, pid=3, lease_s=NEVER_S)
-    third.die()
+    third.stop_heartbeats()
 
     assert third.number == 3
 
@@ -160,7 +160,7 @@ def test_a_claim_that_never_became_an_owner_holds_up_the_next_one_for_a_lease(
     begun = time.monotonic()
     holder = FakeLockHolder()
     start(holder)
-    holder.die()
+    holder.stop_heartbeats()
 
     assert time.monotonic() - begun >= LEASE_S
     assert holder.number == 2
@@ -171,7 +171,7 @@ def test_a_claim_that_never_became_an_owner_holds_up_the_next_one_for_a_lease(
 def test_a_claimant_paused_before_owner_json_and_replaced_does_not_become_the_owner() -> None:
     first = FakeLockHolder()
     start(first)
-    first.die()
+    first.stop_heartbeats()
     found = owner._read(DIRECTORY)  # noqa: SLF001
     assert found is not None
     later = replace(found, number=2, claim="another")

@@ -285,7 +285,7 @@ def test_a_store_renamed_by_an_upstream_operator_is_reported_with_the_name_to_ke
     def with_a_filter(topology: Topology, flights: Stream, airlines: Table) -> None:
         totals({"n": N}, named=False)(topology, flights.filter(col("delay") > 0), airlines)
 
-    def as_told(_topology: Topology, flights: Stream, _airlines: Table) -> None:
+    def as_suggested(_topology: Topology, flights: Stream, _airlines: Table) -> None:
         late = flights.filter(col("delay") > 0)
         kept = late.group_by("dest").materialized("aggregate-4-store").aggregate(n=N)
         kept.filter(col("n") > 0).to("customer-totals")
@@ -294,7 +294,7 @@ def test_a_store_renamed_by_an_upstream_operator_is_reported_with_the_name_to_ke
 
     assert found.startswith('The aggregate of topic "customer-totals" kept its state in store')
     assert 'materialized("aggregate-4-store")' in found
-    assert difference(totals({"n": N}, named=False), as_told) == ""
+    assert difference(totals({"n": N}, named=False), as_suggested) == ""
 
 
 def test_removed_and_new_stores_are_described_by_familiar_names() -> None:

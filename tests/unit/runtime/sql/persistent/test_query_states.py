@@ -14,21 +14,21 @@ def test_changed_states_are_published_and_ended_queries_deleted(
     servers = cluster.bootstrap_servers
     states = QueryStates(servers, service, "host/1/1")
 
-    def told(*queries: LiveQuery) -> dict[str, tuple[str, str]]:
+    def published(*queries: LiveQuery) -> dict[str, tuple[str, str]]:
         states.publish(queries)
         states.close()
         found = read_states(servers, service, "host/1/1")
         return {name: (one.state, one.error) for name, one in found.items()}
 
-    assert told(LiveQuery("A", "STARTING"), LiveQuery("B", "RUNNING")) == {
+    assert published(LiveQuery("A", "STARTING"), LiveQuery("B", "RUNNING")) == {
         "A": ("STARTING", ""),
         "B": ("RUNNING", ""),
     }
-    assert told(LiveQuery("A", "ERROR", "no such topic"), LiveQuery("B", "RUNNING")) == {
+    assert published(LiveQuery("A", "ERROR", "no such topic"), LiveQuery("B", "RUNNING")) == {
         "A": ("ERROR", "no such topic"),
         "B": ("RUNNING", ""),
     }
-    assert told(LiveQuery("B", "RUNNING")) == {"B": ("RUNNING", "")}
+    assert published(LiveQuery("B", "RUNNING")) == {"B": ("RUNNING", "")}
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, "{", "[]", '{"owner": "host/1/1"}', "7"])
