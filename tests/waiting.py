@@ -33,8 +33,8 @@ def wait_until(
         if found := holds():
             return found
         if time.monotonic() > end:
-            told = what if isinstance(what, str) else what()
-            pytest.fail(f"not within {deadline_s:g} s: {told}")
+            reported = what if isinstance(what, str) else what()
+            pytest.fail(f"not within {deadline_s:g} s: {reported}")
         time.sleep(interval_s)
         interval_s = min(interval_s * 2, _INTERVAL_S_MAX)
 

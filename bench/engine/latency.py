@@ -314,8 +314,8 @@ def main() -> None:
         name += f"_exactly-once_{options.mode}{epoch}"
     elif options.mode != "real-time":
         name += f"_{options.mode}"
-    told = {"rate": options.rate, "mode": options.mode, "epoch_s": options.epoch_s}
-    write_result(name, told | figures)
+    reported = {"rate": options.rate, "mode": options.mode, "epoch_s": options.epoch_s}
+    write_result(name, reported | figures)
 
 
 if __name__ == "__main__":

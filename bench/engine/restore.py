@@ -62,16 +62,16 @@ def write(servers: str, records: int, keys: int) -> None:
 
 def run(config: EngineConfig, name: str, kind: str) -> tuple[float, list[Restored]]:
     """Return records per second, and the progress reports of a restore."""
-    told: list[Restored] = []
+    reported: list[Restored] = []
     engine = Engine(config)
-    engine.on_restore = told.append
+    engine.on_restore = reported.append
     query = engine.start(plan(name, kind), name, "micro-batch")
     if not query.wait_until_caught_up(WAIT_S):
         raise SystemExit(f"not done in {WAIT_S} s")
     reports = [report for report in query.reports() if report.records_in][1:]
     query.stop()
     seconds = sum(report.duration_ms for report in reports) / 1000
-    return sum(report.records_in for report in reports) / seconds if seconds else 0.0, told
+    return sum(report.records_in for report in reports) / seconds if seconds else 0.0, reported
 
 
 def main() -> None:
@@ -104,15 +104,15 @@ def main() -> None:
                         of.append(run(config, name, kind)[0])
                 medians = {changelog: statistics.median(of) for changelog, of in rates.items()}
                 shutil.rmtree(work / "state" / f"{kind}-on-0")
-                _, told = run(config, f"{kind}-on-0", kind)
+                _, reported = run(config, f"{kind}-on-0", kind)
                 found[kind] = {
                     "records_per_second": {
                         name: [round(r) for r in of] for name, of in rates.items()
                     },
                     "cost": round(1 - medians["on"] / medians["off"], 3),
-                    "restored_entries": told[-1].records,
-                    "restore_seconds": round(told[-1].seconds, 1),
-                    "restored_per_second": round(told[-1].records_per_second),
+                    "restored_entries": reported[-1].records,
+                    "restore_seconds": round(reported[-1].seconds, 1),
+                    "restored_per_second": round(reported[-1].records_per_second),
                 }
                 print(kind, found[kind], flush=True)
             held.close()

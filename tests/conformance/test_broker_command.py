@@ -106,11 +106,11 @@ def test_ignored_kafka_settings_are_logged_once_at_startup(tmp_path: Path) -> No
         assert process.stdout is not None
         assert process.stdout.readline().startswith(READY)
         process.send_signal(signal.SIGTERM)
-        _, told = process.communicate(timeout=STOP_S)
+        _, reported = process.communicate(timeout=STOP_S)
 
     assert process.returncode == 0
-    assert told.count("no effect") == 1
-    (line,) = [line for line in told.splitlines() if "no effect" in line]
+    assert reported.count("no effect") == 1
+    (line,) = [line for line in reported.splitlines() if "no effect" in line]
     assert line.endswith(
         "settings=num.io.threads,num.network.threads,process.roles,"
         "unclean.leader.election.enable,zookeeper.connect"

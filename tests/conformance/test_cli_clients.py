@@ -278,11 +278,11 @@ def test_a_reader_at_the_end_reports_that_it_waits(duolog: Duolog, words: tuple[
         [*command, *words, "-f", "%v"], stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        told = process.stderr.readline()
+        reported = process.stderr.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
 
-    assert 'reached the end of topic "quiet"; waiting for records' in told
+    assert 'reached the end of topic "quiet"; waiting for records' in reported
 
 
 def test_the_last_records_are_read_by_a_negative_offset(duolog: Duolog) -> None:
@@ -348,16 +348,16 @@ def test_lost_connection_and_reconnect_are_reported(tmp_path: Path) -> None:
         assert [consume.stdout.readline().split("\t")[-1] for _ in range(2)] == ["VALUE\n", "1\n"]
         _write(produce, "2\n")
         assert consume.stdout.readline().endswith("2\n")
-    told = [_line_with(program, "lost the connection") for program in programs]
+    reported = [_line_with(program, "lost the connection") for program in programs]
     with BrokerProcess(tmp_path, listen=servers):
-        told += [_line_with(program, "answers again") for program in programs]
+        reported += [_line_with(program, "answers again") for program in programs]
         _write(produce, "3\n")
         line = consume.stdout.readline()
         for program in programs:
             program.send_signal(signal.SIGINT)
             program.communicate(timeout=30)
 
-    assert all(told)
+    assert all(reported)
     assert line.endswith("3\n")
     assert [program.returncode for program in programs] == [130, 130]
 

@@ -128,9 +128,9 @@ def test_a_group_with_members_is_neither_reset_nor_deleted(duolog: Duolog, reade
 def test_offsets_can_be_set_before_a_group_first_reads(duolog: Duolog, readers: str) -> None:
     group = f"{readers}-new"
 
-    told = duolog("groups", "reset", group, "--topic", readers, "--to-offset", "8")
+    reported = duolog("groups", "reset", group, "--topic", readers, "--to-offset", "8")
 
-    assert "does not exist yet" in told.stderr
+    assert "does not exist yet" in reported.stderr
     assert duolog("consume", readers, "-g", group, *READ).stdout.split() == ["8", "9"]
 
 

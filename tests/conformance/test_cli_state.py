@@ -213,8 +213,8 @@ def test_state_is_dumped_and_restored_unless_the_application_runs(
         "Cannot ask for confirmation without a terminal. Add --yes." in asked.stderr,
     ) == (2, True)
     assert restored.returncode == 0, restored.stderr
-    told = 'application "shop" restored its stores: 2 entries, '
-    assert told in restored.stderr
+    reported = 'application "shop" restored its stores: 2 entries, '
+    assert reported in restored.stderr
     assert restored.stderr.rstrip().endswith(" s"), "and the rate, and how long it took"
     assert after.stdout == before.stdout
     assert again.returncode == 0, again.stderr

@@ -98,7 +98,7 @@ def test_used_data_directory_or_address_is_a_conflict(duolog: Duolog, tmp_path: 
 
 
 def test_help_lists_all_statuses() -> None:
-    told = CliRunner().invoke(cli, ["--help"]).output.partition("Exit status:")[2]
+    reported = CliRunner().invoke(cli, ["--help"]).output.partition("Exit status:")[2]
 
-    listed = {int(number) for number in re.findall(r"(?:^ +|· )(\d+) ", told, re.MULTILINE)}
+    listed = {int(number) for number in re.findall(r"(?:^ +|· )(\d+) ", reported, re.MULTILINE)}
     assert listed == {status for status, _, _ in CASES} | {5, 130, 141, 143}

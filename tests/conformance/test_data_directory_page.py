@@ -25,7 +25,9 @@ def rows(section: str) -> dict[str, str]:
     """Return the table column about removing each file, by file name."""
     table = PAGE.read_text().split(f"## {section}\n")[1].split("\n## ")[0]
     found = re.findall(r"^\| (`.*?) \| .*? \| (.*?) \|$", table, re.MULTILINE)
-    names = {named: told for cell, told in found for named in re.findall(r"`([^`]+)`", cell)}
+    names = {
+        named: reported for cell, reported in found for named in re.findall(r"`([^`]+)`", cell)
+    }
     assert names
     return names
 
@@ -86,7 +88,9 @@ def test_page_lists_each_file_of_a_broker(data: Path) -> None:
 
 def test_broker_starts_without_the_removable_files(data: Path) -> None:
     removable = [
-        pattern(name) for name, told in rows("Broker files").items() if told.startswith("yes")
+        pattern(name)
+        for name, reported in rows("Broker files").items()
+        if reported.startswith("yes")
     ]
     files = [path for path in data.rglob("*") if path.is_file()]
     gone = [

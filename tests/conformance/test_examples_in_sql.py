@@ -23,7 +23,7 @@ from duolog.testing.sql import read_tests, run_test
 
 FILES: Final = sorted(path.name for path in EXAMPLES.glob("[0-9]*.sql"))
 
-Told = tuple[Any, dict[str, Any] | None, int]
+DecodedRecord = tuple[Any, dict[str, Any] | None, int]
 """Key, value by names in small letters, time."""
 
 TIMES_DIFFER: Final = ("last-seen",)
@@ -39,7 +39,7 @@ class Reader:
             [StreamSource("s", source.topic, source_schema(source), *formats)]
         )
 
-    def told(self, record: SourceRecord) -> Told:
+    def decode(self, record: SourceRecord) -> DecodedRecord:
         values = self._values
         row = values.value_row(record.value)
         names = [column.name.lower() for column in values.value_columns]
@@ -75,11 +75,11 @@ def test_sql_example_passes_and_writes_the_same_as_the_python_example(
         read = {source.topic for source in topology.build().sources}
         for record in outcome.records:
             if record.topic in read:
-                key, value, timestamp_ms = readers[record.topic].told(record)
+                key, value, timestamp_ms = readers[record.topic].decode(record)
                 driver.input_topic(record.topic).pipe_input(key, value, timestamp_ms=timestamp_ms)
         shared = set(driver.output_topics) & set(readers)
         for topic in shared:
-            in_sql = [readers[topic].told(one) for one in outcome.records if one.topic == topic]
+            in_sql = [readers[topic].decode(one) for one in outcome.records if one.topic == topic]
             written = [
                 (one.key, one.value, one.timestamp_ms)
                 for one in driver.output_topic(topic).read_records()

@@ -328,10 +328,10 @@ def test_run_with_its_own_broker_creates_topics(
     tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
     """Regression: the first run always failed, because its new broker had no topics."""
-    told = duolog_run(tmp_path, "--listen", "127.0.0.1:0")
+    reported = duolog_run(tmp_path, "--listen", "127.0.0.1:0")
 
-    assert isinstance(told.exception, JvmStarted), told.output
-    assert 'created missing source topic "orders"' in told.output
+    assert isinstance(reported.exception, JvmStarted), reported.output
+    assert 'created missing source topic "orders"' in reported.output
     # Table rows are kept; records of a stream expire by retention, as usual.
     assert topics_at_jvm_start == [{"orders", "customers", "customers is compacted"}]
 
@@ -341,14 +341,14 @@ def test_a_run_on_another_cluster_creates_topics_only_on_request(
     tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
     with EmbeddedCluster() as cluster:
-        told = duolog_run(tmp_path, "-b", cluster.bootstrap_servers)
-        assert isinstance(told.exception, SourceTopicMissing)
-        assert '"customers", "orders" do not exist' in told.exception.message
-        assert "--create-topics" in told.exception.hint
+        reported = duolog_run(tmp_path, "-b", cluster.bootstrap_servers)
+        assert isinstance(reported.exception, SourceTopicMissing)
+        assert '"customers", "orders" do not exist' in reported.exception.message
+        assert "--create-topics" in reported.exception.hint
         assert topics_at_jvm_start == []
 
-        told = duolog_run(tmp_path, "-b", cluster.bootstrap_servers, "--create-topics")
-        assert isinstance(told.exception, JvmStarted), told.output
+        reported = duolog_run(tmp_path, "-b", cluster.bootstrap_servers, "--create-topics")
+        assert isinstance(reported.exception, JvmStarted), reported.output
         assert topics_at_jvm_start == [{"orders", "customers", "customers is compacted"}]
 
 
@@ -356,9 +356,11 @@ def test_a_run_on_another_cluster_creates_topics_only_on_request(
 def test_run_next_to_a_broker_explains_how_to_use_it(
     cluster: EmbeddedCluster, tmp_path: Path, topics_at_jvm_start: list[set[str]]
 ) -> None:
-    told = duolog_run(tmp_path, "--listen", cluster.bootstrap_servers)
+    reported = duolog_run(tmp_path, "--listen", cluster.bootstrap_servers)
 
-    assert isinstance(told.exception, BrokerUnavailable)
-    assert "Address already in use" in told.exception.detail
-    assert told.exception.hint.endswith(f"is already running, add -b {cluster.bootstrap_servers}.")
+    assert isinstance(reported.exception, BrokerUnavailable)
+    assert "Address already in use" in reported.exception.detail
+    assert reported.exception.hint.endswith(
+        f"is already running, add -b {cluster.bootstrap_servers}."
+    )
     assert topics_at_jvm_start == []

@@ -113,8 +113,8 @@ def test_log_that_grew_past_a_position_again_is_refused(logs: Logs, starts: int)
     with pytest.raises(LogTruncated) as refused:
         logs.watch().ensure_whole(read)
 
-    told = ("differs from the one that was read", "its log was truncated below offset")
-    assert any(part in refused.value.detail for part in told)
+    reported = ("differs from the one that was read", "its log was truncated below offset")
+    assert any(part in refused.value.detail for part in reported)
 
 
 def test_running_query_fails_at_the_next_check(logs: Logs) -> None:

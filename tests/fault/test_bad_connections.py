@@ -71,8 +71,8 @@ def both_listeners(log: Path) -> dict[str, str]:
     """Return the advertised address of each listener; nothing unless the log names two."""
     whole = [line for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
     rows = [json.loads(line) for line in whole]
-    told = {row["listener"]: row["advertised"] for row in rows if "listener" in row}
-    return told if len(told) == 2 else {}
+    reported = {row["listener"]: row["advertised"] for row in rows if "listener" in row}
+    return reported if len(reported) == 2 else {}
 
 
 def test_a_client_of_each_listener_produces_and_consumes_through_it(tmp_path: Path) -> None:
@@ -88,23 +88,23 @@ def test_a_client_of_each_listener_produces_and_consumes_through_it(tmp_path: Pa
         )
     assert broker.stdout is not None
     assert broker.stdout.readline().startswith(b"duolog broker ready on 127.0.0.1:")
-    told = wait_until(lambda: both_listeners(log), "both listeners are logged")
+    reported = wait_until(lambda: both_listeners(log), "both listeners are logged")
 
-    for name, address in told.items():
+    for name, address in reported.items():
         admin = AdminClient({"bootstrap.servers": address})
         (node,) = admin.list_topics(timeout=60).brokers.values()
         assert f"{node.host}:{node.port}" == address
         producer = Producer({"bootstrap.servers": address})
         producer.produce("orders", name)
         assert producer.flush(60) == 0
-    consumer = Consumer({"bootstrap.servers": told["OUT"], "group.id": "g"})
+    consumer = Consumer({"bootstrap.servers": reported["OUT"], "group.id": "g"})
     consumer.assign([TopicPartition("orders", 0, 0)])
-    records = [consumer.poll(60) for _ in told]
+    records = [consumer.poll(60) for _ in reported]
     consumer.close()
     broker.send_signal(signal.SIGTERM)
 
-    assert sorted(told) == ["IN", "OUT"]
-    assert told["OUT"].startswith("127.0.0.2:")
+    assert sorted(reported) == ["IN", "OUT"]
+    assert reported["OUT"].startswith("127.0.0.2:")
     assert [record.value() for record in records if record] == [b"IN", b"OUT"]
     assert broker.wait(60) == 0
     for pipe in (broker.stdin, broker.stdout):

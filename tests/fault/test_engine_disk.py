@@ -111,8 +111,8 @@ def run(servers: str, directory: Path, guarantee: str) -> dict[str, Any]:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    reported: dict[str, Any] = json.loads(done.stdout)
+    return reported
 
 
 @pytest.mark.timeout(900)
@@ -133,8 +133,8 @@ def test_a_disk_that_cannot_be_written_is_told_in_words_and_costs_nothing(
         found = run(cluster.bootstrap_servers, tmp_path, guarantee)
 
     assert list(found) == list(MODES)
-    for mode, told in found.items():
-        (full, free), (read_only, mount) = told["told"]
+    for mode, reported in found.items():
+        (full, free), (read_only, mount) = reported["told"]
         files = str(tmp_path / "data" / "checkpoints" / mode)
         # Spark, the kernel and the engine write files there: the first one that is refused ends the
         # query.
@@ -143,10 +143,10 @@ def test_a_disk_that_cannot_be_written_is_told_in_words_and_costs_nothing(
         assert free == f"Free space there{AGAIN}"
         assert re.fullmatch(rf"{cannot}\S*: Read-only file system", read_only), read_only
         assert mount == f"Mount the file system for writing{AGAIN}"
-        assert told["counts"] == sorted(told["counts"])
+        assert reported["counts"] == sorted(reported["counts"])
         if guarantee == "exactly_once_v2":
-            assert len(told["counts"]) == len(set(told["counts"])), told["counts"]
-        assert told["counts"][-1] == 5
+            assert len(reported["counts"]) == len(set(reported["counts"])), reported["counts"]
+        assert reported["counts"][-1] == 5
 
 
 SYNCED = """

@@ -84,8 +84,8 @@ def test_micro_batches_fit_the_memory_of_the_jvm(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    told: dict[str, Any] = json.loads(done.stdout)
+    reported: dict[str, Any] = json.loads(done.stdout)
 
-    assert told["same_jvm"]
+    assert reported["same_jvm"]
     # A query that restarts with better bounds may write some records again.
-    assert all(count >= RECORDS for count in told["written"]), told
+    assert all(count >= RECORDS for count in reported["written"]), reported

@@ -111,17 +111,17 @@ def run(directory: Path, what: str, modes: str, epoch_ms: int, timeout_s: int) -
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    reported: dict[str, Any] = json.loads(done.stdout)
+    return reported
 
 
 @pytest.mark.timeout(900)
 def test_a_query_whose_jvm_was_killed_goes_on_with_its_state_on_another(tmp_path: Path) -> None:
-    told = run(tmp_path, "jvm", "auto", 2000, 250)
+    reported = run(tmp_path, "jvm", "auto", 2000, 250)
 
-    assert told["troubles"][0].startswith('application "auto" failed: ')
-    assert (told["last"], told["states"]) == ([{"a": 2, "b": 1}], ["stopped"])
-    assert told["records"][0] >= 3, "what the first JVM has read counts too"
+    assert reported["troubles"][0].startswith('application "auto" failed: ')
+    assert (reported["last"], reported["states"]) == ([{"a": 2, "b": 1}], ["stopped"])
+    assert reported["records"][0] >= 3, "what the first JVM has read counts too"
 
 
 @pytest.mark.deep
@@ -130,17 +130,17 @@ def test_queries_whose_broker_was_away_go_on_and_stop_when_it_is_away_again(
     tmp_path: Path,
 ) -> None:
     """A stop took 48 s: Kafka's clients wait a minute for a broker that is not there."""
-    told = run(tmp_path, "broker", "micro-batch real-time", 2000, 250)
+    reported = run(tmp_path, "broker", "micro-batch real-time", 2000, 250)
 
-    assert (told["last"], told["states"]) == ([{"a": 2, "b": 1}] * 2, ["stopped"] * 2)
-    assert max(told["stopped"]) < STOP_S_MAX + LOADED_S
+    assert (reported["last"], reported["states"]) == ([{"a": 2, "b": 1}] * 2, ["stopped"] * 2)
+    assert max(reported["stopped"]) < STOP_S_MAX + LOADED_S
 
 
 @pytest.mark.deep
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("mode", ["auto", "micro-batch", "real-time"])
 def test_a_query_whose_broker_was_away_for_a_minute_goes_on(tmp_path: Path, mode: str) -> None:
-    told = run(tmp_path, "broker", mode, EPOCH_MS_DEFAULT, 550)
+    reported = run(tmp_path, "broker", mode, EPOCH_MS_DEFAULT, 550)
 
-    assert (told["last"], told["states"]) == ([{"a": 2, "b": 1}], ["stopped"])
-    assert max(told["stopped"]) < STOP_S_MAX + LOADED_S
+    assert (reported["last"], reported["states"]) == ([{"a": 2, "b": 1}], ["stopped"])
+    assert max(reported["stopped"]) < STOP_S_MAX + LOADED_S

@@ -121,11 +121,13 @@ class Driver:
 
     def wait_until_it_runs(self, mode: str = "") -> None:
         self.wait_until(
-            lambda told: told.get("state") == "running" and told["mode"].startswith(mode)
+            lambda reported: (
+                reported.get("state") == "running" and reported["mode"].startswith(mode)
+            )
         )
 
     def wait_until_it_fails(self) -> dict[str, Any]:
-        return self.wait_until(lambda told: "failed" in told)
+        return self.wait_until(lambda reported: "failed" in reported)
 
     def stop(self) -> None:
         assert self._process.stdin is not None
@@ -285,12 +287,12 @@ def test_a_second_driver_is_refused_while_the_first_one_lives(
         with Driver(servers, url, "micro-batch", tmp_path / "one", LOCAL) as one:
             one.wait_until_it_runs()
             with Driver(servers, url, "micro-batch", tmp_path / "two", LOCAL) as two:
-                told = two.wait_until_it_fails()
+                reported = two.wait_until_it_fails()
             orders.wait_until_counted()
             one.stop()
 
-    assert told["failed"] == f'application "{NAME}" runs in another process'
-    assert f"{url}/checkpoints/{NAME}" in told["detail"]
+    assert reported["failed"] == f'application "{NAME}" runs in another process'
+    assert f"{url}/checkpoints/{NAME}" in reported["detail"]
 
 
 def test_a_file_system_that_goes_away_or_takes_no_writes_is_named_and_nothing_is_lost(
@@ -307,16 +309,16 @@ def test_a_file_system_that_goes_away_or_takes_no_writes_is_named_and_nothing_is
             orders.wait_until_counted()
             hdfs.enter_safe_mode()
             orders.send()
-            told = driver.wait_until_it_fails()
-        assert "safe mode" in str(told), told
+            reported = driver.wait_until_it_fails()
+        assert "safe mode" in str(reported), reported
         with Driver(servers, url, "micro-batch", tmp_path / "driver", settings) as driver:
-            told = driver.wait_until_it_fails()
-        assert "safe mode" in told["detail"], told
+            reported = driver.wait_until_it_fails()
+        assert "safe mode" in reported["detail"], reported
         hdfs.leave_safe_mode()
         hdfs.stop_name_node()
         with Driver(servers, url, "micro-batch", tmp_path / "driver", settings) as driver:
-            told = driver.wait_until_it_fails()
-        assert told["failed"] == f'file system "{hdfs.url}" does not answer', told
+            reported = driver.wait_until_it_fails()
+        assert reported["failed"] == f'file system "{hdfs.url}" does not answer', reported
         hdfs.start_name_node()
         with Driver(servers, url, "micro-batch", tmp_path / "driver", settings) as driver:
             driver.wait_until_it_runs()
@@ -377,6 +379,6 @@ def listed(url: str) -> dict[str, Any]:
 
 
 def run(*arguments: str) -> list[str]:
-    told = CliRunner().invoke(cli, list(arguments))
-    assert told.exit_code == 0, told.output
-    return told.stdout.splitlines()
+    reported = CliRunner().invoke(cli, list(arguments))
+    assert reported.exit_code == 0, reported.output
+    return reported.stdout.splitlines()

@@ -169,9 +169,9 @@ def struck(upgrade: Upgrade, stage: str, victim: Victim) -> None:
 
 def ensure_right(upgrade: Upgrade, *, once: bool) -> None:
     items = Counter(f"i{n % 7}" for n in upgrade.ordered())
-    told = upgrade.counts()
-    assert {item: counts[-1] for item, counts in told.items()} == items
-    for counts in told.values():
+    reported = upgrade.counts()
+    assert {item: counts[-1] for item, counts in reported.items()} == items
+    for counts in reported.values():
         assert set(counts) == set(range(1, counts[-1] + 1)), "none is missing"
         if once:
             assert counts == sorted(set(counts)), "each is there once"

@@ -38,8 +38,8 @@ class Watching(Processor):
         stale = self.held.get(record.key, before) != before
         self.counts.put(record.key, before + 1)
         self.held[record.key] = before + 1
-        told = {"n": before + 1, "jvm": os.getppid(), "stale": stale}
-        self.context.forward(record.with_value(told), "counts")
+        reported = {"n": before + 1, "jvm": os.getppid(), "stale": stale}
+        self.context.forward(record.with_value(reported), "counts")
 
     def on_stream_time(self, now: int) -> None:
         self.context.forward(Record(self.context.task_id, {"at": now}, now), "times")

@@ -338,9 +338,9 @@ class Broker:
         log, model = self.log, self.model
         stable = model.last_stable_offset(log.high_watermark, log.log_start_offset)
         assert log.last_stable_offset == stable
-        told = [(t.producer_id, t.first_offset) for t in log.open_transactions()]
+        reported = [(t.producer_id, t.first_offset) for t in log.open_transactions()]
         opened = [t for t in model.transactions() if t.marker_offset is None]
-        assert told == [(t.producer, t.first_offset) for t in opened]
+        assert reported == [(t.producer, t.first_offset) for t in opened]
         epochs = {p.producer_id: p.producer_epoch for p in log.active_producers()}
         for transaction in opened:
             assert epochs[transaction.producer] == transaction.epoch
@@ -350,8 +350,8 @@ class Broker:
         start, stable = log.log_start_offset, log.last_stable_offset
         for first_offset in range(start, stable, 1 + (stable - start) // 8):
             for up_to_offset in range(first_offset + 1, stable + 1, 5):
-                told = [tuple(t) for t in log.aborted_transactions(first_offset, up_to_offset)]
-                assert told == model.aborted(first_offset, up_to_offset)
+                reported = [tuple(t) for t in log.aborted_transactions(first_offset, up_to_offset)]
+                assert reported == model.aborted(first_offset, up_to_offset)
         for max_bytes in (1, 500, 10_000):
             assert list(consume(log, max_bytes)) == model.committed(start, stable)
 
@@ -363,11 +363,11 @@ def consume(log: PartitionLog, max_bytes: int) -> Iterator[int]:
     while offset < stable:
         found = log.read(offset, max_bytes, up_to_offset=stable)
         assert found.file is not None, f"nothing at {offset} of {stable}"
-        told = sorted(log.aborted_in(found, stable), key=lambda item: item.first_offset)
+        reported = sorted(log.aborted_in(found, stable), key=lambda item: item.first_offset)
         leaving_out: set[int] = set()
         for header, batch in whole_batches(found.file.pread(found.position, found.size_bytes)):
-            while told and told[0].first_offset <= header.last_offset:
-                leaving_out.add(told.pop(0).producer_id)
+            while reported and reported[0].first_offset <= header.last_offset:
+                leaving_out.add(reported.pop(0).producer_id)
             if header.control:
                 leaving_out.discard(header.producer_id)
             elif not (header.transactional and header.producer_id in leaving_out):

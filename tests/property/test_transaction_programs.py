@@ -45,7 +45,7 @@ class Transaction:
     offset: int = -1
     asked: bool | None = None
     """The outcome that was asked for, if any."""
-    told: bool = False
+    reported: bool = False
     """Whether the end was answered."""
 
 
@@ -249,7 +249,7 @@ class World:
         fields = {**named(worker), "committed": commit}
 
         def then(answer: Any) -> None:
-            transaction.told = True
+            transaction.reported = True
             worker.transaction = None
             self.seen["committed" if commit else "aborted"] += 1
             if worker.bumping:
@@ -321,7 +321,7 @@ class World:
             for partition, all_values in enumerate(visible)
             if (values := [value for value in all_values if value.startswith(prefix)])
         }
-        if transaction.asked and transaction.told:
+        if transaction.asked and transaction.reported:
             assert found == transaction.values, transaction
         elif transaction.asked:
             assert found in ({}, transaction.values), transaction

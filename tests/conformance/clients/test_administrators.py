@@ -107,14 +107,14 @@ def test_librdkafka_describes_the_cluster_and_its_topics(servers: str) -> None:
     result(admin.create_topics([NewTopic("c_told", 2, 1)]))
 
     cluster = admin.describe_cluster(include_authorized_operations=True).result(TIMEOUT_S)
-    told = result(
+    reported = result(
         admin.describe_topics(TopicCollection(["c_told"]), include_authorized_operations=True)
     )
 
     assert (cluster.controller.id, len(cluster.nodes)) == (0, 1)
     assert cluster.authorized_operations
-    assert [[node.id for node in row.isr] for row in told.partitions] == [[0], [0]]
-    assert told.authorized_operations
+    assert [[node.id for node in row.isr] for row in reported.partitions] == [[0], [0]]
+    assert reported.authorized_operations
 
 
 def test_librdkafka_sees_that_acls_are_disabled(servers: str) -> None:

@@ -70,11 +70,13 @@ def every_topic_config(client: WireClient) -> Any:
     default = described(client, TOPIC, "all_default", full=True)
     # Some of the broker's defaults come from properties that only Kafka has (log.roll.hours), and
     # one from a value that Kafka sets for the whole cluster when it is formatted.
-    told = [
+    reported = [
         (row["name"], row["value"], row["read_only"], row["is_sensitive"], row["config_type"])
         for row in default["configs"]
     ]
-    return told, described(client, TOPIC, "all_set", "retention.ms", "cleanup.policy", full=True)
+    return reported, described(
+        client, TOPIC, "all_set", "retention.ms", "cleanup.policy", full=True
+    )
 
 
 VALUES: Final = {

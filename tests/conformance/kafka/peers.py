@@ -71,8 +71,8 @@ class KafkaPeers:
 
     def leader(self, topic: str, partition: int) -> int:
         """Return the index of the broker that leads a partition; -1 if there is no leader."""
-        told = self._admin().list_topics(topic, timeout=60).topics[topic].partitions[partition]
-        return int(told.leader) - 1
+        reported = self._admin().list_topics(topic, timeout=60).topics[topic].partitions[partition]
+        return int(reported.leader) - 1
 
     def kill_leader(self, topic: str, partition: int) -> int:
         """Kill the leader of a partition with SIGKILL; return its index."""

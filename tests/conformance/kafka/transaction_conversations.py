@@ -181,16 +181,16 @@ def ready(client: WireClient, name: str, partitions: int = 2) -> Producer:
 def begun_producers(client: WireClient) -> Any:
     """InitProducerId in every version and order."""
     a = ready(client, "begin")
-    told = [a.init(version) for version in range(6)]
-    told += [a.init(version, expected=(a.id, a.epoch)) for version in (3, 4, 5)]
-    told += [a.init(version, expected=(a.id, a.epoch - 1)) for version in (3, 4, 5)]
-    told += [a.init(version, expected=(a.id, 0)) for version in (3, 4, 5)]
-    told += [a.init(version, expected=(a.id + 1, a.epoch)) for version in (3, 4, 5)]
-    told += [a.init(5, expected=(a.id, -1)), a.init(5, expected=(-1, 2))]
-    told += [a.init(5, timeout_ms=some) for some in (0, -5, 900_000, 900_001)]
-    told.append(Producer(client, "").init())
-    told.append(Producer(client, "begin_new").init(expected=(77, 3)))
-    return told
+    reported = [a.init(version) for version in range(6)]
+    reported += [a.init(version, expected=(a.id, a.epoch)) for version in (3, 4, 5)]
+    reported += [a.init(version, expected=(a.id, a.epoch - 1)) for version in (3, 4, 5)]
+    reported += [a.init(version, expected=(a.id, 0)) for version in (3, 4, 5)]
+    reported += [a.init(version, expected=(a.id + 1, a.epoch)) for version in (3, 4, 5)]
+    reported += [a.init(5, expected=(a.id, -1)), a.init(5, expected=(-1, 2))]
+    reported += [a.init(5, timeout_ms=some) for some in (0, -5, 900_000, 900_001)]
+    reported.append(Producer(client, "").init())
+    reported.append(Producer(client, "begin_new").init(expected=(77, 3)))
+    return reported
 
 
 def added_partitions(client: WireClient) -> Any:
@@ -217,58 +217,58 @@ def added_partitions(client: WireClient) -> Any:
 def older_ends(client: WireClient) -> Any:
     """EndTxn before version 5, in every state."""
     a = ready(client, "older")
-    told: list[Any] = []
+    reported: list[Any] = []
     for version in range(5):
-        told.append(a.init(version))
-        told += [a.end(version, commit=commit) for commit in (True, False)]
+        reported.append(a.init(version))
+        reported += [a.end(version, commit=commit) for commit in (True, False)]
         for commit in (True, False):
-            told += [a.add("older", 0), a.write("older", 11), a.write("older", 11, 1)]
-            told.append(a.end(version, commit=commit, producer_epoch=99))
-            told.append(a.end(version, commit=commit, producer_id=a.id + 1))
-            told += [a.end(version, commit=commit), a.state()]
-            told += [a.end(version, commit=again) for again in (True, False)]
-    told.append(Producer(client, "older_nobody").end(4, commit=True))
-    told.append(Producer(client, "").end(4, commit=True))
-    return told
+            reported += [a.add("older", 0), a.write("older", 11), a.write("older", 11, 1)]
+            reported.append(a.end(version, commit=commit, producer_epoch=99))
+            reported.append(a.end(version, commit=commit, producer_id=a.id + 1))
+            reported += [a.end(version, commit=commit), a.state()]
+            reported += [a.end(version, commit=again) for again in (True, False)]
+    reported.append(Producer(client, "older_nobody").end(4, commit=True))
+    reported.append(Producer(client, "").end(4, commit=True))
+    return reported
 
 
 def newer_ends(client: WireClient) -> Any:
     """EndTxn 5 and batches that add their partition (KIP-890)."""
     a = ready(client, "newer")
-    told: list[Any] = [a.init(), a.end(5, commit=True), a.end(5, commit=False), a.state()]
+    reported: list[Any] = [a.init(), a.end(5, commit=True), a.end(5, commit=False), a.state()]
     for commit in (True, False):
-        told += [a.write("newer", 12), a.write("newer", 12, 1), a.state()]
+        reported += [a.write("newer", 12), a.write("newer", 12, 1), a.state()]
         before = a.epoch
-        told.append(a.end(5, commit=commit, producer_epoch=before - 1))
-        told.append(a.end(5, commit=commit, producer_epoch=before + 1))
-        told += [a.end(5, commit=commit), a.state()]
-        told += [
+        reported.append(a.end(5, commit=commit, producer_epoch=before - 1))
+        reported.append(a.end(5, commit=commit, producer_epoch=before + 1))
+        reported += [a.end(5, commit=commit), a.state()]
+        reported += [
             a.end(5, commit=again, keep=True, producer_epoch=before)
             for again in (commit, not commit)
         ]
-        told.append(a.end(5, commit=commit, producer_epoch=before - 1))
-        told.append(a.write("newer", 12, producer_epoch=before))
-        told.append(a.end(5, commit=True))
-        told += [a.end(5, commit=False), a.state()]
-    told.append(a.end(5, commit=True, producer_id=a.id + 1))
-    told.append(a.end(5, commit=True, transactional_id=""))
-    return told
+        reported.append(a.end(5, commit=commit, producer_epoch=before - 1))
+        reported.append(a.write("newer", 12, producer_epoch=before))
+        reported.append(a.end(5, commit=True))
+        reported += [a.end(5, commit=False), a.state()]
+    reported.append(a.end(5, commit=True, producer_id=a.id + 1))
+    reported.append(a.end(5, commit=True, transactional_id=""))
+    return reported
 
 
 def fenced_producers(client: WireClient) -> Any:
     """A second producer with the same transactional id, before and in a transaction."""
-    told: list[Any] = []
+    reported: list[Any] = []
     for version in (11, 12):
         name = f"fenced{version}"
         a, b = ready(client, name), Producer(client, name)
         end = 5 if version == 12 else 4
-        told += [a.init(), a.add(name, 0), a.write(name, version)]
+        reported += [a.init(), a.add(name, 0), a.write(name, version)]
         b.id = a.id
-        told += [b.init(wait=False), b.init()]
-        told += [a.write(name, version), a.add(name, 1), a.end(end, commit=True)]
-        told += [a.end(end, commit=False), a.init(expected=(a.id, a.epoch))]
-        told += [b.add(name, 0), b.write(name, version), b.end(end, commit=True), b.state()]
-    return told
+        reported += [b.init(wait=False), b.init()]
+        reported += [a.write(name, version), a.add(name, 1), a.end(end, commit=True)]
+        reported += [a.end(end, commit=False), a.init(expected=(a.id, a.epoch))]
+        reported += [b.add(name, 0), b.write(name, version), b.end(end, commit=True), b.state()]
+    return reported
 
 
 def used_up_epochs(
@@ -278,27 +278,27 @@ def used_up_epochs(
 
     Using every epoch takes a minute; a test inside the broker's process passes a faster `advance`.
     """
-    told: list[Any] = []
+    reported: list[Any] = []
     for name in ("used_by_end", "used_by_init", "used_by_fence"):
         a = ready(client, name)
         a.init()
         advance(a, 32_766)
         before = (a.id, a.epoch)
         if name == "used_by_end":
-            told += [a.write(name, 12), a.end(5, commit=True)]
-            told.append(
+            reported += [a.write(name, 12), a.end(5, commit=True)]
+            reported.append(
                 a.end(5, commit=True, keep=True, producer_id=before[0], producer_epoch=before[1])
             )
-            told.append(
+            reported.append(
                 a.end(5, commit=False, keep=True, producer_id=before[0], producer_epoch=before[1])
             )
-            told += [a.write(name, 12), a.end(5, commit=False), a.state()]
+            reported += [a.write(name, 12), a.end(5, commit=False), a.state()]
         elif name == "used_by_init":
-            told += [a.init(expected=before), a.init(expected=before), a.init()]
+            reported += [a.init(expected=before), a.init(expected=before), a.init()]
         else:
-            told += [a.add(name, 0), a.init(wait=False)[0], a.init()[0], a.state()]
-            told.append(a.id != before[0])
-    return told
+            reported += [a.add(name, 0), a.init(wait=False)[0], a.init()[0], a.state()]
+            reported.append(a.id != before[0])
+    return reported
 
 
 # The answers of Apache Kafka 4.1.2 in this conversation.
@@ -310,28 +310,28 @@ USED_UP_EPOCHS: Final = [
 
 
 def offsets_in_transactions(client: WireClient) -> Any:
-    told: list[Any] = []
+    reported: list[Any] = []
     a = ready(client, "offsets")
     a.init()
     for version in range(5):
         group = f"offsets{version}"
-        told += [a.commit_offset(group, "offsets", version), a.add_offsets(group)]
-        told += [a.commit_offset(group, "offsets", version), a.end(4, commit=True), a.state()]
-    told += [a.commit_offset("offsets5", "offsets", 5), a.end(5, commit=True), a.state()]
+        reported += [a.commit_offset(group, "offsets", version), a.add_offsets(group)]
+        reported += [a.commit_offset(group, "offsets", version), a.end(4, commit=True), a.state()]
+    reported += [a.commit_offset("offsets5", "offsets", 5), a.end(5, commit=True), a.state()]
     a.epoch -= 1
-    told += [a.commit_offset("offsets5", "offsets", version) for version in (3, 4, 5)]
+    reported += [a.commit_offset("offsets5", "offsets", version) for version in (3, 4, 5)]
     a.epoch += 1
     a.id += 1
-    told += [a.commit_offset("offsets5", "offsets", version) for version in (3, 4, 5)]
-    return told
+    reported += [a.commit_offset("offsets5", "offsets", version) for version in (3, 4, 5)]
+    return reported
 
 
 def refused_batches(client: WireClient) -> Any:
     """Transactional batches of producers that are not in the transaction."""
     a = ready(client, "refused")
     a.init()
-    told = [[a.write("refused", version) for version in (9, 10, 11)]]
-    told += [
+    reported = [[a.write("refused", version) for version in (9, 10, 11)]]
+    reported += [
         [
             a.write("refused", version, producer_epoch=9),
             a.write("refused", version, producer_id=a.id + 1),
@@ -340,9 +340,9 @@ def refused_batches(client: WireClient) -> Any:
         for version in (9, 10, 11, 12)
     ]
     a.add("refused", 0)
-    told.append([a.write("refused", 9), a.write("refused", 9, 1), a.write("refused", 12, 1)])
-    told.append([a.write("refused", 12, producer_epoch=9), a.end(5, commit=True)])
-    return told
+    reported.append([a.write("refused", 9), a.write("refused", 9, 1), a.write("refused", 12, 1)])
+    reported.append([a.write("refused", 12, producer_epoch=9), a.end(5, commit=True)])
+    return reported
 
 
 def listed_transactions(client: WireClient) -> Any:
@@ -387,13 +387,13 @@ def _described(client: WireClient, producer: Producer, *names: str) -> Any:
 def features(client: WireClient) -> Any:
     """Finalized features that both brokers have."""
     ours = {"group.version", "transaction.version"}
-    told = []
+    reported = []
     for version in (3, 4):
         answer = client.ask(18, version, client_software_name="a", client_software_version="1")
-        told.append([
+        reported.append([
             sorted((row.name, row.min_version, row.max_version)
                    for row in answer.supported_features if row.name in ours),
             sorted((row.name, row.min_version_level, row.max_version_level)
                    for row in answer.finalized_features if row.name in ours),
         ])  # fmt: skip
-    return told
+    return reported

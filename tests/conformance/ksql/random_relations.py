@@ -213,9 +213,11 @@ class Application:
         if self.in_parts and relation.is_table:
             timestamp -= self.spread_ms
         data = None if no_key else _key_bytes(of_key, relation.keys, key)
-        told = {col.name: one for col, one in zip(relation.values, values, strict=True)}
-        told = {name: one for name, one in told.items() if one is not None or self.chance(0.5)}
-        value = None if no_value else encode(SqlFormat("JSON"), (), told)
+        reported = {col.name: one for col, one in zip(relation.values, values, strict=True)}
+        reported = {
+            name: one for name, one in reported.items() if one is not None or self.chance(0.5)
+        }
+        value = None if no_value else encode(SqlFormat("JSON"), (), reported)
         self.inputs.append(Input(relation.name, data, value, timestamp))
         if no_key if relation.is_table else no_value:
             return ""

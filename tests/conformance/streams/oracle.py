@@ -402,8 +402,8 @@ def _windows(windows: Windows) -> Json:
 
 
 def _times(times: SourceTimes) -> Json:
-    told = {} if times.of is None else {"timestamp": _expression(times.of)}
-    return told | ({} if times.invalid is None else {"invalid_timestamp": times.invalid})
+    reported = {} if times.of is None else {"timestamp": _expression(times.of)}
+    return reported | ({} if times.invalid is None else {"invalid_timestamp": times.invalid})
 
 
 def _values(named: tuple[tuple[str, Expression], ...]) -> list[Json]:

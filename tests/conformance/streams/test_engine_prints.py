@@ -54,8 +54,8 @@ def test_topology_that_only_prints_runs_and_prints(
             process.send_signal(signal.SIGINT)
             process.wait(WAIT_S)
 
-    told = [line.split(" ", 2) for line in out.read_text().splitlines()]
-    of = {label: [rest for one, _, rest in told if one == label] for label, _, _ in told}
+    reported = [line.split(" ", 2) for line in out.read_text().splitlines()]
+    of = {label: [rest for one, _, rest in reported if one == label] for label, _, _ in reported}
     values = ('"é"', "null", '"y"', '"1"', '"2"')
     assert of["[lines]"] == [f'"a" {{"lines":{value}}}' for value in values]
     assert of["[orders]"] == [

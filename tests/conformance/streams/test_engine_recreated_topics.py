@@ -142,7 +142,7 @@ def test_deleted_changelog_is_not_silently_recreated(spark: SparkSession, tmp_pa
             assert application.start().wait_until_caught_up(WAIT_S)
             application.stop()
 
-            told = {
+            reported = {
                 row.key_text: json.loads(row.value or b"")["visits"] for row in client.read("out")
             }
-            assert told == {"home": 3, "news": 3}
+            assert reported == {"home": 3, "news": 3}

@@ -76,7 +76,7 @@ def test_kernel_and_reference_close_the_same_windows_on_each_tick(
                     driver.advance_wall_clock_time(timedelta(milliseconds=step))
                 else:
                     driver.input_topic("visits").pipe_input(step[0], {"page": "/"}, step[1])
-                told = {topic: driver.output_topic(topic) for topic in driver.output_topics}
-                seen[-1].append({topic: list(of.read_records()) for topic, of in told.items()})
+                reported = {topic: driver.output_topic(topic) for topic in driver.output_topics}
+                seen[-1].append({topic: list(of.read_records()) for topic, of in reported.items()})
 
     assert seen[0] == seen[1]

@@ -100,8 +100,8 @@ def test_functions_are_called_replaced_and_reported_missing(
             )
             wait_for(lambda: values("NOTES")[-1:] == ["well done"])
             wait_for(lambda: len(client.read("stall_ksql_processing_log")) > 0)
-            told = client.read("stall_ksql_processing_log")[0].value or b""
-            assert b"PRICE (stall.py:9): ZeroDivisionError: division by zero" in told
+            reported = client.read("stall_ksql_processing_log")[0].value or b""
+            assert b"PRICE (stall.py:9): ZeroDivisionError: division by zero" in reported
             rows = answers_of(engine, "SELECT price(pieces) AS p FROM sales EMIT CHANGES LIMIT 1;")
             assert rows[0] in ([(3.0,)], [(None,)])
 

@@ -75,9 +75,9 @@ def test_kafka_streams_prints_the_same_description(
 
     theirs, ours = kafka_streams.describe(plan), describe_as_streams(plan)
 
-    told = f"{ours}\n\n{theirs}"
-    assert _shapes(ours) == _shapes(theirs), told
-    assert ours.splitlines()[:2] == ["Topologies:", "   Sub-topology: 0"], told
+    reported = f"{ours}\n\n{theirs}"
+    assert _shapes(ours) == _shapes(theirs), reported
+    assert ours.splitlines()[:2] == ["Topologies:", "   Sub-topology: 0"], reported
 
 
 def _shapes(text: str) -> Counter[frozenset[tuple[tuple[str, tuple[str, ...]], int]]]:
@@ -104,14 +104,14 @@ def _shape(part: str) -> Shape:
     )
 
 
-def _label(kind: str, what: str, told: str) -> str:
+def _label(kind: str, what: str, reported: str) -> str:
     """Return the comparable part of a node; empty for a processor without a store."""
     if what == "stores":
-        stores = [store for store in told.strip("[]").split(", ") if store]
+        stores = [store for store in reported.strip("[]").split(", ") if store]
         return f"{len(stores)} stores" if stores else ""
     if what == "extractor":
         return "sink chosen by records"
-    topic = told.strip("[]")
+    topic = reported.strip("[]")
     return f"{kind} of {'a repartition topic' if topic.endswith('-repartition') else topic}"
 
 

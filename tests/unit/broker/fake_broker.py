@@ -157,10 +157,10 @@ class FakeBroker:
         self.names.add(name)
         self.logs |= {partition: [] for partition in range(partitions)}
 
-    def delete_topic(self, name: str, *, told: bool = True) -> None:
+    def delete_topic(self, name: str, *, reported: bool = True) -> None:
         self.names.discard(name)
         self.version += 1
-        if told:
+        if reported:
             self.groups.topic_deleted(name)
 
     def make_anew(self, name: str) -> None:

@@ -65,12 +65,12 @@ def test_the_request_log_is_turned_on_and_off(
     with caplog.at_level(logging.INFO):
         quiet = lines()
         log.toggle()
-        told = lines()
+        reported = lines()
         log.toggle()
         again = lines()
 
     assert (quiet, again) == ([], [])
-    assert told == [
+    assert reported == [
         ("Metadata", 12, "test", "127.0.0.1:1"),
         ("DescribeCluster", 0, "test", "127.0.0.1:1"),
     ]

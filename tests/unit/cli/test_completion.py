@@ -55,7 +55,7 @@ def test_the_names_of_commands_are_completed_without_importing_them() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell_calls_duolog(shell: str) -> None:
-    told = CliRunner().invoke(cli, ["completion", shell])
+    reported = CliRunner().invoke(cli, ["completion", shell])
 
-    assert told.exit_code == 0
-    assert f"_DUOLOG_COMPLETE={shell}_complete" in told.output
+    assert reported.exit_code == 0
+    assert f"_DUOLOG_COMPLETE={shell}_complete" in reported.output

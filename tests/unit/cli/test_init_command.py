@@ -13,9 +13,9 @@ def duolog_init(directory: Path) -> Result:
 
 
 def test_a_project_has_a_topology_that_is_named_after_its_directory(tmp_path: Path) -> None:
-    told = duolog_init(tmp_path / "here" / "My shop!")
+    reported = duolog_init(tmp_path / "here" / "My shop!")
 
-    assert told.exit_code == 0, told.output
+    assert reported.exit_code == 0, reported.output
     made = tmp_path / "here" / "My shop!"
     names = {str(path.relative_to(made)) for path in made.rglob("*") if path.is_file()}
     assert names == {
@@ -23,7 +23,7 @@ def test_a_project_has_a_topology_that_is_named_after_its_directory(tmp_path: Pa
     }  # fmt: skip
     assert load_topology(made / "app.py").name == "My-shop"
     assert "# My-shop" in (made / "README.md").read_text()
-    assert "cd '" in told.stderr, "as a shell reads it"
+    assert "cd '" in reported.stderr, "as a shell reads it"
 
 
 @pytest.mark.parametrize("name", [".", "…", "x" * 250])
@@ -32,9 +32,9 @@ def test_any_directory_gives_a_name_that_an_application_can_have(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    told = duolog_init(Path(name))
+    reported = duolog_init(Path(name))
 
-    assert told.exit_code == 0, told.output
+    assert reported.exit_code == 0, reported.output
     application_id = load_topology(Path(name) / "app.py").name
     assert 1 <= len(application_id) <= 200
     assert load_topology(Path(name) / "app.py").describe().startswith("Topology: ")
@@ -43,10 +43,10 @@ def test_any_directory_gives_a_name_that_an_application_can_have(
 def test_a_directory_with_anything_in_it_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / ".hidden").write_text("mine")
 
-    told = duolog_init(tmp_path)
+    reported = duolog_init(tmp_path)
 
-    assert isinstance(told.exception, DirectoryNotEmpty)
-    assert told.exception.detail == "It contains .hidden."
+    assert isinstance(reported.exception, DirectoryNotEmpty)
+    assert reported.exception.detail == "It contains .hidden."
     assert [path.name for path in tmp_path.iterdir()] == [".hidden"]
 
 
@@ -54,7 +54,7 @@ def test_a_file_is_not_accepted_as_a_directory(tmp_path: Path) -> None:
     path = tmp_path / "shop"
     path.write_text("mine")
 
-    told = duolog_init(path)
+    reported = duolog_init(path)
 
-    assert isinstance(told.exception, DirectoryNotEmpty)
+    assert isinstance(reported.exception, DirectoryNotEmpty)
     assert path.read_text() == "mine"

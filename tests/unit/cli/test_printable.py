@@ -113,7 +113,7 @@ def test_what_a_topology_prints_has_escapes(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    "told",
+    "message",
     [
         lambda: emit(TEXT),
         lambda: report(SerdeError(TEXT, detail=TEXT, hint=TEXT)),
@@ -122,10 +122,12 @@ def test_what_a_topology_prints_has_escapes(monkeypatch: pytest.MonkeyPatch) -> 
     ],
     ids=["say", "report", "os error", "sql"],
 )
-def test_lines_on_standard_error_have_escapes(monkeypatch: pytest.MonkeyPatch, told: Any) -> None:
+def test_lines_on_standard_error_have_escapes(
+    monkeypatch: pytest.MonkeyPatch, message: Any
+) -> None:
     terminal = Terminal(monkeypatch)
 
-    told()
+    message()
 
     shown = click.unstyle(terminal.shown)
     assert is_safe(shown)

@@ -107,13 +107,13 @@ def test_explain_needs_neither_a_broker_nor_a_directory(tmp_path: Path) -> None:
     path = written(tmp_path, f"{BODY}\ntopology = make()\n")
     data = tmp_path / "data"
 
-    told = CliRunner().invoke(
+    reported = CliRunner().invoke(
         run, [str(path), "--explain", "-b", "127.0.0.1:1", "--data", str(data)]
     )
 
-    assert told.exit_code == 0, told.output
-    assert "No broker answers at 127.0.0.1:1" in told.output
-    assert "stream of topic sales" in told.output
+    assert reported.exit_code == 0, reported.output
+    assert "No broker answers at 127.0.0.1:1" in reported.output
+    assert "stream of topic sales" in reported.output
     assert not data.exists()
 
 
@@ -130,11 +130,11 @@ orders.group_by("item").count("n").to("items")
 def test_explain_upgrade_names_the_directory_without_a_checkpoint(tmp_path: Path) -> None:
     path, data = written(tmp_path, BEFORE), tmp_path / "data"
 
-    told = CliRunner().invoke(
+    reported = CliRunner().invoke(
         run, [str(path), "--explain-upgrade", "-b", "127.0.0.1:1", "--data", str(data)]
     )
 
-    assert told.output == (
+    assert reported.output == (
         'application "totals": nothing to upgrade, it has no checkpoint yet at '
         f"{data}/checkpoints/totals.\n"
     )

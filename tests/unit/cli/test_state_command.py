@@ -125,8 +125,8 @@ def test_a_missing_directory_and_one_without_checkpoints_are_reported(
     assert main(["state", "list", "--data", str(nowhere)]) == 3
     assert f'directory "{nowhere}" does not exist' in capsys.readouterr().err
     assert main(["state", "describe", "shop", "--data", str(nowhere)]) == 3
-    told = capsys.readouterr().err
-    assert f'"shop" has no checkpoint in {nowhere}, which does not exist' in told
+    message = capsys.readouterr().err
+    assert f'"shop" has no checkpoint in {nowhere}, which does not exist' in message
     assert main(["state", "list", "--data", str(tmp_path), "-o", "json"]) == 0
     listed = capsys.readouterr()
     assert json.loads(listed.out) == []
@@ -160,7 +160,7 @@ def committed(epoch: int, at_ms: int | None) -> Committed:
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "message"),
     [
         (committed(3, NOW_MS), "number 17, at 2023-11-14T22:13:20+00:00"),
         (
@@ -171,7 +171,7 @@ def committed(epoch: int, at_ms: int | None) -> Committed:
     ],
 )
 def test_a_restore_returns_to_the_commit_that_list_shows(
-    data: Path, monkeypatch: pytest.MonkeyPatch, found: Committed, told: str
+    data: Path, monkeypatch: pytest.MonkeyPatch, found: Committed, message: str
 ) -> None:
     """Directly after a start it was reported as "last commit -1 of generation 11, before a restore"."""
     with restorable(data, monkeypatch, found) as restore:
@@ -180,7 +180,7 @@ def test_a_restore_returns_to_the_commit_that_list_shows(
     lines = done.stderr.splitlines()
     shop = data / "checkpoints/shop"
     assert lines == [
-        f'application "shop": last commit: {told}',
+        f'application "shop": last commit: {message}',
         f"would move {shop}/spark to spark.before-restore",
         'would restore store "table-1-store" from topic "shop-table-1-store-changelog"',
         'would restore store "totals" from topic "shop-totals-changelog": at most 1,234 entries',

@@ -201,18 +201,18 @@ def ends_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def older() -> dict[str, object]:
     """Metrics of an older Duolog, which did not count the rows of stores."""
-    told = full_metrics().to_json()
-    for task in told["tasks"]:
+    reported = full_metrics().to_json()
+    for task in reported["tasks"]:
         del task["stores"]
-    return {**told, "pid": 12}
+    return {**reported, "pid": 12}
 
 
 def test_a_process_of_another_version_does_not_hide_the_others(
     monkeypatch: pytest.MonkeyPatch, older: dict[str, object]
 ) -> None:
     newer = {**full_metrics().to_json(), "pid": 13, "more": 1}
-    told = [older, {**full_metrics().to_json(), "pid": 14}, newer]
-    monkeypatch.setattr(snapshots, "list_applications", lambda: told)
+    reported = [older, {**full_metrics().to_json(), "pid": 14}, newer]
+    monkeypatch.setattr(snapshots, "list_applications", lambda: reported)
 
     # Unknown fields of a newer version are ignored.
     assert [where for where, _ in snapshots.look()] == ["14", "13"]

@@ -38,10 +38,10 @@ def test_a_failed_deletion_on_a_full_disk_explains_how_to_free_space(
 
     status = main(["topics", "delete", "orders", "--yes"])
 
-    told = capsys.readouterr().err
+    reported = capsys.readouterr().err
     assert status == 5
-    assert 'could not delete topic "orders"' in told
-    assert "Free space by" in told
+    assert 'could not delete topic "orders"' in reported
+    assert "Free space by" in reported
     # What failed once to write is offline until then.
-    assert "restart the broker, then delete the topic again" in told
-    assert "topics/00000000-0000-0000-0000-000000000002" in told
+    assert "restart the broker, then delete the topic again" in reported
+    assert "topics/00000000-0000-0000-0000-000000000002" in reported

@@ -30,31 +30,31 @@ def test_the_first_member_leads_the_first_generation_at_once(harness: Coordinato
 
 
 def test_a_new_dynamic_member_is_told_its_id_before_it_joins(harness: CoordinatorHarness) -> None:
-    told = harness.join("a", member_id_required=True)
-    joined = harness.join("a", told.member_id, member_id_required=True)
+    reported = harness.join("a", member_id_required=True)
+    joined = harness.join("a", reported.member_id, member_id_required=True)
 
-    assert told.error_code == MEMBER_ID_REQUIRED
-    assert told.member_id.startswith("c-")
+    assert reported.error_code == MEMBER_ID_REQUIRED
+    assert reported.member_id.startswith("c-")
     assert joined.error_code == 0
-    assert joined.member_id == told.member_id
+    assert joined.member_id == reported.member_id
 
 
 def test_an_id_that_was_told_and_never_used_is_forgotten(harness: CoordinatorHarness) -> None:
-    told = harness.join("a", member_id_required=True)
+    reported = harness.join("a", member_id_required=True)
 
     harness.tick(10_000)
 
     assert harness.state() == "Dead"
     with pytest.raises(UnknownMemberId):
-        harness.join("a", told.member_id)
+        harness.join("a", reported.member_id)
 
 
 def test_a_rebalance_waits_for_an_id_that_was_told(harness: CoordinatorHarness) -> None:
     first = harness.stable()
-    told = harness.join("b", member_id_required=True)
+    reported = harness.join("b", member_id_required=True)
 
     assert harness.join("a", first.member_id) is None  # The leader joins again: a rebalance.
-    joined = harness.join("b", told.member_id)
+    joined = harness.join("b", reported.member_id)
 
     assert joined.generation == 2
     assert len(harness.inbox["a"].members) == 2

@@ -136,9 +136,9 @@ def test_each_leaving_member_gets_its_own_answer(harness: CoordinatorHarness) ->
 
 
 def test_an_id_that_was_told_can_leave(harness: CoordinatorHarness) -> None:
-    told = harness.join("a", member_id_required=True)
+    reported = harness.join("a", member_id_required=True)
 
-    left = harness.leave(LeavingMember(told.member_id))
+    left = harness.leave(LeavingMember(reported.member_id))
 
     assert left[0].error_code == NONE
     assert harness.state() == "Dead"

@@ -129,9 +129,9 @@ def test_the_small_jvm_makes_files_once_and_replaces_them_in_one_step(mounted: P
         assert {of["name"] for of in listed} >= {"claim", "a b"}
         with pytest.raises(
             FileSystemFailed, match='file system "nofs://x" has a scheme without a client'
-        ) as told:
+        ) as reported:
             door.ask("stat", "nofs://x/y")
-        assert told.value.errno == errno.EPROTONOSUPPORT
+        assert reported.value.errno == errno.EPROTONOSUPPORT
         door.ask("delete", f"{URL}/door")
         assert not (mounted / "door").exists()
     finally:

@@ -46,10 +46,10 @@ def test_a_process_whose_threads_all_hang_is_made_anew(spark: SparkSession, tmp_
         for batch in ([1, 2], [*HANGING], [5, 6, 7], [8, 9]):
             rows = [In("numbers", "k", f'{{"value":{n}}}', n, 0, n) for n in batch]
             out += driver.batch(rows)
-        told = json.loads(kernel_package(spark).Metrics.snapshot(application))
+        reported = json.loads(kernel_package(spark).Metrics.snapshot(application))
         calls = [[int(one) for one in line.split()] for line in called.read_text().splitlines()]
         values = [json.loads(one.value)["n"] for one in out]
-        return values, told["skipped"]["processing"], calls
+        return values, reported["skipped"]["processing"], calls
 
     for real_time in (False, True):
         values, skipped, calls = found(real_time=real_time)

@@ -39,6 +39,6 @@ def test_a_hot_key_has_its_rows_in_chunks_and_loses_none(mode: str) -> None:
 def test_those_without_a_partner_are_told_by_time_and_key_and_go(mode: str) -> None:
     found = steps(mode, "unmatched", (5000, 2, 1), (2000, 3, 2), (HOUR + 5001, 0, 0))
 
-    told = "2000:0,2000:0,2000:1,2000:1,2000:2,2000:2,5000:0,5000:1"
-    assert found[1::2] == ["nothing", "nothing", told]
+    reported = "2000:0,2000:0,2000:1,2000:1,2000:2,2000:2,5000:0,5000:1"
+    assert found[1::2] == ["nothing", "nothing", reported]
     assert entries(found)[-1] <= 2

@@ -128,8 +128,8 @@ def test_what_one_beside_an_executor_gave_is_known_until_the_query_ends(
         said.write_text(str(run), encoding="utf-8")
         driver = KernelDriver(spark, spec | {"run": f"run-{run}"})
         for at in range(2):
-            told = driver.pipe(In("orders", "a", '{"n": 1}', at, 0, at))
-            found += [one.partition for one in told if one.topic == "out"]
+            reported = driver.pipe(In("orders", "a", '{"n": 1}', at, 0, at))
+            found += [one.partition for one in reported if one.topic == "out"]
 
     assert found == [0, 0, 1, 1]
     # Once in a run, of both nodes that have it.

@@ -85,11 +85,11 @@ def test_each_node_counts_what_comes_what_goes_on_and_what_it_drops(
 
     found = nodes(read_tasks(counted(kernel)))
     assert found["filter-3"] == (5, 4, {})
-    (table,) = (told for name, told in found.items() if name == "table-2")
+    (table,) = (reported for name, reported in found.items() if name == "table-2")
     assert table == (2, 1, {"null_key": 1})
-    joins = [told for name, told in found.items() if name.startswith("join")]
+    joins = [reported for name, reported in found.items() if name.startswith("join")]
     assert joins == [(4, 2, {"null_key": 1})]
-    (fold,) = (told for name, told in found.items() if name.startswith("aggregate"))
+    (fold,) = (reported for name, reported in found.items() if name.startswith("aggregate"))
     assert (fold[0], fold[2]) == (2, {"late": 1})
 
 
@@ -146,18 +146,18 @@ def test_an_epoch_of_an_earlier_start_that_is_told_late_is_none_of_this_one(
         )
     finally:
         query.stop()
-    told = query._jsq.lastProgress()  # noqa: SLF001 - Java's
+    reported = query._jsq.lastProgress()  # noqa: SLF001 - Java's
     of_spark: Any = spark.sparkContext._jvm.org.apache.spark.sql.streaming  # type: ignore[union-attr]  # noqa: SLF001
 
     kernel.Metrics.reset(NAME)
-    kernel.Epochs().onQueryProgress(of_spark.StreamingQueryListener.QueryProgressEvent(told))
+    kernel.Epochs().onQueryProgress(of_spark.StreamingQueryListener.QueryProgressEvent(reported))
 
     assert counted(kernel)["epochs"]["count"] == 0
 
 
 def test_an_executor_tells_with_the_end_of_a_task_and_forgets_runs_that_are_over() -> None:
     """An executor used to report once a second, for each start of every application that it had ever worked for."""
-    told, known = run_java("ExecutorMetricsSteps")
+    reported, known = run_java("ExecutorMetricsSteps")
 
-    assert told == "a#1,a#2,b#1"
+    assert reported == "a#1,a#2,b#1"
     assert known == "a#2,b#1"

@@ -79,9 +79,9 @@ def test_a_micro_batch_is_merged_by_the_rule_however_it_arrives(
     outputs, last = driver.batch(arrival), caching_driver.batch(arrival)
 
     letters = [f"{TOPICS[numbers[i].topic][0]}{i}" for i in merged(numbers)]
-    told = [" ".join(letters[: end + 1]) for end in range(len(letters))]
-    assert [out.value for out in outputs] == told
-    assert [out.value for out in last] == told[-1:]
+    reported = [" ".join(letters[: end + 1]) for end in range(len(letters))]
+    assert [out.value for out in outputs] == reported
+    assert [out.value for out in last] == reported[-1:]
 
 
 def test_a_slow_input_does_not_overtake(driver: KernelDriver) -> None:

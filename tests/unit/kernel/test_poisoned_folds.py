@@ -112,9 +112,9 @@ def test_a_poisoned_step_costs_its_record(
         batch(("c", 2, 522))
     found = batch(("a", 3, 6), ("b", 6, 6))
 
-    told = json.loads(kernel_package(spark).Metrics.snapshot(application))
-    assert told["skipped"] == {"processing": 1}
-    (sample,) = told["samples"]
+    reported = json.loads(kernel_package(spark).Metrics.snapshot(application))
+    assert reported["skipped"] == {"processing": 1}
+    (sample,) = reported["samples"]
     assert said in sample["reason"]
     assert NAMES[step] in sample["reason"]
     assert "test_poisoned_folds.py:" in sample["reason"]

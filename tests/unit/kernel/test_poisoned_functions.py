@@ -88,18 +88,18 @@ def test_each_costs_its_record_alone(spark: SparkSession, step: Any, *, real_tim
 
     records = [In("given", "k", f'{{"n":{n}}}', n, 0, n) for n in range(8)]
     out = driver.batch(records)
-    told = json.loads(kernel_package(spark).Metrics.snapshot(application))
+    reported = json.loads(kernel_package(spark).Metrics.snapshot(application))
 
     values = [json.loads(one.value)["value"] for one in out if one.value]
     assert values == ([0, 6, 7] if step is mapped else [0, 6, 13])
-    assert told["skipped"]["processing"] == 5
-    samples = {one["offset"]: one["reason"] for one in told["samples"]}
+    assert reported["skipped"]["processing"] == 5
+    samples = {one["offset"]: one["reason"] for one in reported["samples"]}
     assert samples
     assert set(samples) <= set(WHY)
     for n, reason in samples.items():
         assert WHY[n] in reason, (n, reason)
         assert "(test_poisoned_functions.py:" in reason
-    assert all(one["topic"] == "given" for one in told["samples"])
+    assert all(one["topic"] == "given" for one in reported["samples"])
 
 
 def test_a_process_that_reads_no_more_is_ended_in_time(spark: SparkSession) -> None:
@@ -175,10 +175,10 @@ def test_what_functions_print_is_bounded_while_nobody_takes_it(spark: SparkSessi
     taken: list[str] = []
     left_out = 0
     while len(taken) + left_out < 304:
-        told = json.loads(output.take())
-        assert sum(map(len, told["lines"])) < 20_000_000
-        taken += told["lines"]
-        left_out += told["left_out"]
+        reported = json.loads(output.take())
+        assert sum(map(len, reported["lines"])) < 20_000_000
+        taken += reported["lines"]
+        left_out += reported["left_out"]
 
     assert found == [7]
     assert left_out > 0
@@ -194,8 +194,8 @@ def driver_of(
     spec |= {"real_time": False, "errors": {"processing": "log_and_continue"}}
 
     def skipped() -> int:
-        told = json.loads(kernel_package(spark).Metrics.snapshot(application))
-        return int(told["skipped"].get("processing", 0))
+        reported = json.loads(kernel_package(spark).Metrics.snapshot(application))
+        return int(reported["skipped"].get("processing", 0))
 
     return KernelDriver(spark, spec | python_of(timeout_ms, MEMORY)), skipped
 

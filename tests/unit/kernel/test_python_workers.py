@@ -23,9 +23,9 @@ def test_a_function_that_cannot_be_loaded_leaves_no_process_and_idle_ones_end_by
     None
 ):
     """One stayed for each task and attempt; and those that were idle as the last query ended, for good."""
-    told = run_java("WorkerProcessCounts", sys.executable, "-c", WORKER, timeout_s=60)
+    reported = run_java("WorkerProcessCounts", sys.executable, "-c", WORKER, timeout_s=60)
 
-    assert told == ["failed", "0", "1", "0"]
+    assert reported == ["failed", "0", "1", "0"]
 
 
 def test_a_sync_waits_for_what_one_before_it_has_begun_and_not_seen_the_end_of(
@@ -35,7 +35,7 @@ def test_a_sync_waits_for_what_one_before_it_has_begun_and_not_seen_the_end_of(
     pipe = tmp_path / "entry"
     os.mkfifo(pipe)
 
-    told = run_java("InterruptedSync", pipe, timeout_s=60)
+    reported = run_java("InterruptedSync", pipe, timeout_s=60)
 
     # A pipe cannot be synced; that it was tried counts.
-    assert told == ["stopped", "waits", "failed"]
+    assert reported == ["stopped", "waits", "failed"]

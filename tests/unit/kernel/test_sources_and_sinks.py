@@ -79,9 +79,9 @@ def test_a_task_that_outlives_its_query_has_no_part_in_the_transactions_of_the_n
     tmp_path: Path,
 ) -> None:
     with EmbeddedCluster(settings={"durability": "os"}) as cluster:
-        told = run_java("SinkAfterNextStart", cluster.bootstrap_servers, tmp_path)
+        reported = run_java("SinkAfterNextStart", cluster.bootstrap_servers, tmp_path)
 
-    assert told == ["open", "over", "open"]
+    assert reported == ["open", "over", "open"]
 
 
 def test_a_task_ends_when_functions_were_called_with_all_that_it_handed_over() -> None:
@@ -109,14 +109,14 @@ def test_a_record_for_a_partition_that_is_not_there_fails_by_its_name_and_is_not
         client = Client(cluster.bootstrap_servers)
         client.create_topic("out", partitions=3)
 
-        told = " ".join(run_java("SinkToMissingPartition", cluster.bootstrap_servers))
+        reported = " ".join(run_java("SinkToMissingPartition", cluster.bootstrap_servers))
 
         (written,) = client.read("out")
-    assert told == (
+    assert reported == (
         'cannot write a record at topic "out": InvalidPartitionsException: no partition 99, but 0 to 2'
     )
     assert (written.key_text, written.partition) == ("to 0", 0)
-    failed = query_failed("a", [Cause("RecordFailedException", told, "")])
+    failed = query_failed("a", [Cause("RecordFailedException", reported, "")])
     assert not failed.kind.may_pass
     assert "production.exception.handler=log_and_continue" in failed.hint
 

@@ -192,14 +192,14 @@ def test_a_topic_that_is_deleted_before_its_sync_harms_nobody() -> None:
 def test_who_waits_for_the_recovery_point_of_a_deleted_topic_is_told() -> None:
     harness = Harness()
     (log,) = harness.write(1)
-    told: list[bool] = []
-    assert harness.commit.save(log, lambda: told.append(True))
+    reported: list[bool] = []
+    assert harness.commit.save(log, lambda: reported.append(True))
 
     harness.manager.topics.delete("t")
     harness.commit.run_pending()
 
     assert harness.commit.failed is None
-    assert told == [True]
+    assert reported == [True]
 
 
 def test_the_thread_serves_requests_and_ends_when_it_is_closed() -> None:

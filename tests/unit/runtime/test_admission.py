@@ -74,16 +74,16 @@ REFUSED: list[tuple[Callable[[], Topology], Mapping[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("define", "given", "told"), REFUSED)
+@pytest.mark.parametrize(("define", "given", "expected_message"), REFUSED)
 def test_the_driver_refuses_what_a_start_refuses_with_the_same_text(
-    tmp_path: Path, define: Callable[[], Topology], given: Mapping[str, Any], told: str
+    tmp_path: Path, define: Callable[[], Topology], given: Mapping[str, Any], expected_message: str
 ) -> None:
     with pytest.raises(DuologError) as by_driver:
         TopologyDriver(define(), **given)
     with pytest.raises(DuologError) as by_application:
         Application(define(), bootstrap_servers=NOWHERE, data_dir=tmp_path / "d", **given).start()
 
-    assert told in by_driver.value.message
+    assert expected_message in by_driver.value.message
     assert by_driver.value.render() == by_application.value.render()
     assert not (tmp_path / "d").exists()
 

@@ -53,7 +53,7 @@ def never_answers(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize(
-    ("peer", "told"),
+    ("peer", "message"),
     [
         (closes, "closes the connection"),
         (greets, "is not a Kafka broker"),
@@ -61,7 +61,7 @@ def never_answers(connection: socket.socket) -> None:
     ],
 )
 def test_a_program_that_is_not_a_broker_is_reported_at_once(
-    peer: Callable[[socket.socket], object], told: str
+    peer: Callable[[socket.socket], object], message: str
 ) -> None:
     """A client tried for fifteen seconds: a port that a proxy holds open, or the wrong one."""
     began = time.monotonic()
@@ -69,7 +69,7 @@ def test_a_program_that_is_not_a_broker_is_reported_at_once(
     with listening(peer) as address, pytest.raises(BrokerUnavailable) as caught:
         ensure_reachable(address)
 
-    assert caught.value.detail.startswith(f"{address}: {told}")
+    assert caught.value.detail.startswith(f"{address}: {message}")
     assert time.monotonic() - began < 14
 
 

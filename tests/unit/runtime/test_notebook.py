@@ -149,9 +149,9 @@ def test_the_list_has_what_runs_here_and_in_other_processes(
     here = full_metrics()
     application = counts(tmp_path, here.application_id)
     application.start()
-    told = [{**here.to_json(), "pid": os.getpid()}, {**here.to_json(), "pid": 1}]
+    reported = [{**here.to_json(), "pid": os.getpid()}, {**here.to_json(), "pid": 1}]
     monkeypatch.setattr(listing, "local_applications", lambda: [here])
-    monkeypatch.setattr(listing, "list_applications", lambda: told)
+    monkeypatch.setattr(listing, "list_applications", lambda: reported)
 
     other, own = sorted(duolog.applications(), key=lambda one: one.application is not None)
 

@@ -364,7 +364,7 @@ def test_a_group_may_have_timeouts_of_its_own(broker: FakeBroker) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"session.timeout.ms": "1000"}, "not between 45000 and 60000"),
         ({"heartbeat.interval.ms": "60000"}, "not between 5000 and 15000"),
@@ -376,8 +376,10 @@ def test_a_group_may_have_timeouts_of_its_own(broker: FakeBroker) -> None:
         ({"migration.policy": "maybe"}, "must be one of"),
     ],
 )
-def test_settings_outside_of_their_bounds_are_refused(settings: dict[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_settings_outside_of_their_bounds_are_refused(
+    settings: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
         FakeBroker(settings={f"group.consumer.{name}": text for name, text in settings.items()})
 
 

@@ -179,7 +179,7 @@ def test_a_topic_made_anew_inherits_no_offset_although_no_tombstone_was_written(
     commit(broker, "h", t=[0])
     broker.durable = False
 
-    broker.delete_topic("t", told=False)  # The broker is killed here.
+    broker.delete_topic("t", reported=False)  # The broker is killed here.
     broker.make_anew("t")
     seen = fetched(broker)
     all_of_it = broker.ask(FETCH, 7, group_id="g", topics=None).topics

@@ -108,10 +108,10 @@ def test_a_client_is_told_the_address_of_the_listener_that_it_came_through(harne
     inside = harness.client(Address("10.0.0.1", 1))
     outside = harness.client(Address("broker.example", 2))
 
-    for client, told in ((inside, ("10.0.0.1", 1)), (outside, ("broker.example", 2))):
+    for client, reported in ((inside, ("10.0.0.1", 1)), (outside, ("broker.example", 2))):
         (broker,) = client.ask(METADATA, 12, topics=[]).brokers
-        assert (broker.host, broker.port) == told
+        assert (broker.host, broker.port) == reported
         found = client.ask(FIND_COORDINATOR, 4, key_type=0, coordinator_keys=["g"])
-        assert (found.coordinators[0].host, found.coordinators[0].port) == told
+        assert (found.coordinators[0].host, found.coordinators[0].port) == reported
         (broker,) = client.ask(DESCRIBE_CLUSTER, 1).brokers
-        assert (broker.host, broker.port) == told
+        assert (broker.host, broker.port) == reported

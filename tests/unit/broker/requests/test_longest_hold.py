@@ -198,8 +198,10 @@ def test_no_value_of_a_setting_holds_the_loop(harness: Harness, kind: int, name:
     """An expression of nested groups was a RecursionError."""
     harness.topic("t")
     client = harness.client()
-    told = "0" if kind == 4 else name  # The cluster's defaults have the names of a broker's own.
-    asked = {"resource_type": kind, "resource_name": told, "configuration_keys": None}
+    reported = (
+        "0" if kind == 4 else name
+    )  # The cluster's defaults have the names of a broker's own.
+    asked = {"resource_type": kind, "resource_name": reported, "configuration_keys": None}
     described = client.ask(32, 4, resources=[asked], include_synonyms=False).results[0].configs
     settings = {row.name for row in described} | ({"match"} if kind == 16 else set())
     assert settings

@@ -64,8 +64,8 @@ def test_what_is_produced_beside_it_in_one_request_is_taken(harness: Any) -> Non
 
     answer = harness.client().ask(0, 9, acks=-1, timeout=9, topic_data=topics)
 
-    told = answer.responses[0].partition_responses
-    assert [(row.index, row.error_code) for row in told] == [(1, REFUSED), (0, 0)]
+    reported = answer.responses[0].partition_responses
+    assert [(row.index, row.error_code) for row in reported] == [(1, REFUSED), (0, 0)]
     assert harness.broker.counters.errors.total() == 0
 
 
@@ -87,15 +87,15 @@ def test_it_has_no_leader(harness: Any) -> None:
     """Same as in Kafka when the log directory of the only replica is offline."""
     client = harness.client()
 
-    told = client.ask(METADATA, 12, topics=[{"name": "orders"}]).topics[0].partitions
+    reported = client.ask(METADATA, 12, topics=[{"name": "orders"}]).topics[0].partitions
     oldest = client.ask(METADATA, 0, topics=[{"name": "orders"}]).topics[0].partitions
     described = client.ask(
         DESCRIBE_TOPIC_PARTITIONS, 0, topics=[{"name": "orders"}], response_partition_limit=10
     )
 
     assert [(row.error_code, row.leader_id) for row in oldest] == [(0, 0), (LEADERLESS, -1)]
-    assert [(row.error_code, row.leader_id) for row in told] == [(0, 0), (LEADERLESS, -1)]
-    for rows in (told, described.topics[0].partitions):
+    assert [(row.error_code, row.leader_id) for row in reported] == [(0, 0), (LEADERLESS, -1)]
+    for rows in (reported, described.topics[0].partitions):
         assert [row.leader_id for row in rows] == [0, -1]
         assert [list(row.isr_nodes) for row in rows] == [[0], []]
         assert [list(row.replica_nodes) for row in rows] == [[0], [0]]
@@ -168,9 +168,9 @@ def test_a_topic_whose_description_is_damaged_is_served_no_more_and_named(
 
     assert client.produce("others", harness.batch(b"v"), partition=1).error_code == 0
     assert client.produce("orders", harness.batch(b"v"), partition=1).error_code == REFUSED
-    told = client.ask(METADATA, 12, topics=[{"name": "orders"}]).topics[0]
-    assert (told.topic_id, told.error_code) == (before, 0)
-    assert [row.error_code for row in told.partitions] == [LEADERLESS] * 2
+    reported = client.ask(METADATA, 12, topics=[{"name": "orders"}]).topics[0]
+    assert (reported.topic_id, reported.error_code) == (before, 0)
+    assert [row.error_code for row in reported.partitions] == [LEADERLESS] * 2
     new = {"name": "orders", "num_partitions": 1, "replication_factor": 1,
            "assignments": [], "configs": []}  # fmt: skip
     answer = client.ask(CREATE_TOPICS, 5, topics=[new], timeout=1000, validate_only=False)

@@ -157,10 +157,10 @@ def test_the_running_version_continues_while_the_file_is_invalid(
         editor.run()
 
     assert editor.log == ["start one", "stop one", "start two", "close one", "close two"]
-    told = capsys.readouterr().err
-    assert "line 1 cannot be run: SyntaxError" in told
-    assert "defines no topology" in told
-    assert told.count("the previous version keeps running") == 2
+    reported = capsys.readouterr().err
+    assert "line 1 cannot be run: SyntaxError" in reported
+    assert "defines no topology" in reported
+    assert reported.count("the previous version keeps running") == 2
 
 
 def test_a_start_that_is_refused_waits_for_the_next_change_and_keeps_the_jvm(
@@ -185,8 +185,8 @@ def test_a_start_that_is_refused_waits_for_the_next_change_and_keeps_the_jvm(
     assert editor.log == [
         "start one", "stop one", "close two", "stop one", "start three", "close one", "close three",
     ]  # fmt: skip
-    told = capsys.readouterr().err
-    assert "error: the topology has changed\nwaiting for " in told
+    reported = capsys.readouterr().err
+    assert "error: the topology has changed\nwaiting for " in reported
 
 
 def test_a_failed_query_is_reported_and_restarted_at_the_next_change(
@@ -255,14 +255,14 @@ def test_each_reason_for_skipped_records_is_reported_once_with_the_first_record(
     reporter.report()
     reporter.report_skipped()
 
-    told = capsys.readouterr().err.splitlines()
-    assert [line.split(";")[0] for line in told] == [
+    reported = capsys.readouterr().err.splitlines()
+    assert [line.split(";")[0] for line in reported] == [
         "micro-batch, running: 0 records in, 0 out, lag ?, skipped 2 (deserialization 2)",
         '  skipped: cannot read 2 records of topic "orders": reason a',
         "micro-batch, running: 0 records in, 0 out, lag ?, skipped 4 (deserialization 4)",
         '  skipped: cannot read 2 records of topic "orders": reason b',
     ]
-    assert 'partition 0, offset 17, key ann, value {"n":' in told[1]
+    assert 'partition 0, offset 17, key ann, value {"n":' in reported[1]
 
 
 def test_a_key_in_another_form_is_reported_with_commands_to_write_and_read_it(
@@ -278,9 +278,9 @@ def test_a_key_in_another_form_is_reported_with_commands_to_write_and_read_it(
 
     ProgressReporter(cast("RunningQuery", query), quiet=False).report_skipped()
 
-    told = capsys.readouterr().err
-    assert "hint: write such keys with `duolog produce orders --key-type bigint`" in told
-    assert "`duolog consume orders --key 'id BIGINT'`" in told
+    reported = capsys.readouterr().err
+    assert "hint: write such keys with `duolog produce orders --key-type bigint`" in reported
+    assert "`duolog consume orders --key 'id BIGINT'`" in reported
 
 
 class Moving:

@@ -133,16 +133,16 @@ def test_a_replaced_or_deleted_file_has_changed(directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [("import sys; sys.exit()", "SystemExit"), ("raise GeneratorExit", "GeneratorExit")],
 )
 def test_a_file_that_exits_does_not_end_the_command_successfully(
-    directory: Path, text: str, told: str
+    directory: Path, text: str, message: str
 ) -> None:
     """`duolog run` ended with status 0, and said nothing."""
     file = TopologyFile(written(directory / "app.py", text))
 
-    with pytest.raises(StatementError, match=rf'app\.py", line 1 cannot be run: {told}'):
+    with pytest.raises(StatementError, match=rf'app\.py", line 1 cannot be run: {message}'):
         file.load()
 
 

@@ -90,9 +90,9 @@ def test_without_the_extra_the_demo_names_it_and_deletes_nothing(
 
     status = main(["demo", "--fresh", "--data", str(tmp_path)])
 
-    told = capsys.readouterr().err
+    reported = capsys.readouterr().err
     assert status == NOT_FOUND
-    assert f"the demo needs packages that are not installed: {package}" in told
-    assert "pip install 'duolog[demo]'" in told
-    assert "scripts/install" in told
+    assert f"the demo needs packages that are not installed: {package}" in reported
+    assert "pip install 'duolog[demo]'" in reported
+    assert "scripts/install" in reported
     assert [entry.name for entry in tmp_path.iterdir()] == ["broker"]

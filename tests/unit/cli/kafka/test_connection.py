@@ -92,10 +92,10 @@ def test_a_lost_connection_and_its_return_are_reported_once(
         now.s = 4.0
         connection.look()
 
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 2
-    assert "lost the connection" in told[0]
-    assert "answers again" in told[1]
+    reported = capsys.readouterr().err.splitlines()
+    assert len(reported) == 2
+    assert "lost the connection" in reported[0]
+    assert "answers again" in reported[1]
 
 
 def test_a_connection_that_stays_lost_ends_the_command() -> None:
@@ -131,8 +131,8 @@ def test_a_broker_that_hangs_is_lost_though_its_connections_are_accepted(
     connection.suspect(ClientError())
     connection.look()
 
-    assert "lost the connection" in (told := capsys.readouterr().err)
-    assert "accepts connections but does not answer" in told
+    assert "lost the connection" in (reported := capsys.readouterr().err)
+    assert "accepts connections but does not answer" in reported
 
 
 @pytest.mark.parametrize("protocol", ["ssl", "SASL_SSL"])

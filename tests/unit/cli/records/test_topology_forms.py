@@ -65,13 +65,13 @@ def test_a_topic_of_another_topology_is_refused_with_those_of_this_one(program: 
 
 
 def test_a_key_in_another_form_is_reported_once(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    told: list[str] = []
-    writer = RecordWriter("jsonl", None, say=told.append)
+    reported: list[str] = []
+    writer = RecordWriter("jsonl", None, say=reported.append)
 
     for offset in (3, 4):
         writer.write(TextRecord(struct.pack(">q", 7), b"1", [], 0, "t", 0, offset))
 
-    assert told == [
+    assert reported == [
         (
             "partition 0, offset 3: the key is not text but 8 bytes; "
             "if it is a BIGINT, add --key 'id BIGINT'"

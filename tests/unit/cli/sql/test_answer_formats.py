@@ -11,7 +11,7 @@ NESTED = "ARRAY<STRUCT<`TIME` INTEGER, `AT` TIME, `BY` MAP<STRING, TIME>>>"
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "message"),
     [
         ("json", [
             '{"ID":1,"AT":"10:15:30.120","ALL":[{"TIME":5,"AT":"00:00","BY":{"a":"23:59:59.999","b":null}}]}',
@@ -32,7 +32,7 @@ NESTED = "ARRAY<STRUCT<`TIME` INTEGER, `AT` TIME, `BY` MAP<STRING, TIME>>>"
     ],
 )  # fmt: skip
 def test_times_of_a_day_are_written_as_times(
-    form: str, told: list[str], capsys: pytest.CaptureFixture[str]
+    form: str, message: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     columns = (("ID", "INTEGER"), ("AT", "TIME"), ("ALL", NESTED))
     inside = {"TIME": 5, "AT": 0, "BY": {"a": 86_399_999, "b": None}}
@@ -40,7 +40,7 @@ def test_times_of_a_day_are_written_as_times(
 
     assert write(Rows(columns, iter(rows)), form) == 2
 
-    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == told
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == message
 
 
 def test_a_value_that_is_not_a_time_of_day_stays_a_number(

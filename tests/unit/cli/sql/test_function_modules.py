@@ -32,10 +32,10 @@ def test_a_module_next_to_the_sql_file_is_found(directory: Path) -> None:
     file.write_text(STREAM + "CREATE FUNCTION shown FROM 'beside_it:shown';\n" + SELECTED.format("shown(a) AS b"))  # fmt: skip
 
     done = CliRunner().invoke(cli, ["sql", "lint", str(file)], standalone_mode=False)
-    told = CliRunner().invoke(cli, ["sql", "lineage", str(file)], standalone_mode=False)
+    reported = CliRunner().invoke(cli, ["sql", "lineage", str(file)], standalone_mode=False)
 
     assert (done.return_value, done.output) == (0, "")
-    assert "  B  ◀ S.A" in told.output
+    assert "  B  ◀ S.A" in reported.output
 
 
 def test_functions_are_named_by_module_or_by_file(directory: Path) -> None:

@@ -32,10 +32,10 @@ def test_what_fails_ends_a_pipe_with_its_status_and_not_a_terminal(
     typed, engine = shells("table")
     assert typed.run_interactively(iter(texts)) == 0
     assert engine.texts == texts
-    told = capsys.readouterr()
-    assert told.out == "done\n"
-    assert told.err.count("error: line 1:6: FLIGTHS does not exist.") == 2
-    assert "hint: Did you mean FLIGHTS?" in told.err
+    reported = capsys.readouterr()
+    assert reported.out == "done\n"
+    assert reported.err.count("error: line 1:6: FLIGTHS does not exist.") == 2
+    assert "hint: Did you mean FLIGHTS?" in reported.err
 
 
 def test_ctrl_c_ends_the_query_and_not_the_shell(
@@ -89,9 +89,9 @@ def test_an_unknown_command_is_reported(shells: Shells, capsys: pytest.CaptureFi
 
     shell.run_interactively(iter(["\\output xml", "\\nothing"]))
 
-    told = capsys.readouterr().err
-    assert "one of table, json, csv, vertical" in told
-    assert "Unknown command \\nothing" in told
+    reported = capsys.readouterr().err
+    assert "one of table, json, csv, vertical" in reported
+    assert "Unknown command \\nothing" in reported
     assert engine.texts == []
 
 
@@ -154,9 +154,9 @@ def test_wide_values_are_folded_unless_ksqldbs_word_turns_that_off(
     shell.run_interactively(iter(["SHOW;", off, "WIDE;", "SET CLI WRAP ON;", "WIDE;"]))
 
     assert engine.texts == ["SHOW;", "WIDE;", "WIDE;"]
-    told = capsys.readouterr()
-    assert told.out.count("American Airlines") == 1, "folded with WRAP ON"
-    assert "wrap is off" in told.err
+    reported = capsys.readouterr()
+    assert reported.out.count("American Airlines") == 1, "folded with WRAP ON"
+    assert "wrap is off" in reported.err
 
 
 def test_an_unknown_set_cli_option_lists_the_valid_ones(

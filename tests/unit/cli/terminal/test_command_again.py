@@ -13,7 +13,7 @@ from duolog.engine.errors import StoresNotKept, TopologyChanged
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         (["a.py"], "duolog run a.py --fresh"),
         (["a b.py", "-q"], "duolog run 'a b.py' --quiet --fresh"),
@@ -21,7 +21,7 @@ from duolog.engine.errors import StoresNotKept, TopologyChanged
         (["a.py", "--watch", "--mode", "auto"], "duolog run a.py --mode auto --fresh"),
     ],
 )  # fmt: skip
-def test_a_command_is_repeated_as_it_was_typed(typed: list[str], told: str) -> None:
+def test_a_command_is_repeated_as_it_was_typed(typed: list[str], message: str) -> None:
     @click.group("duolog")
     def duolog() -> None:
         pass
@@ -39,7 +39,7 @@ def test_a_command_is_repeated_as_it_was_typed(typed: list[str], told: str) -> N
 
     result = CliRunner().invoke(duolog, ["run", *typed], prog_name="duolog")
 
-    assert result.output.strip() == told
+    assert result.output.strip() == message
 
 
 def offered(error: DuologError, *typed: str) -> str:

@@ -39,8 +39,8 @@ class Topic(CommitTopic):
 
     def commit(self, head: dict[str, Any], epoch: int) -> bytes:
         """Write a commit record, as the kernel does."""
-        told = head | {"epoch": epoch, "number": epoch, "query": "q", "offsets": f"at {epoch}"}
-        self._write("epoch", told | {"committed_at": 5})
+        reported = head | {"epoch": epoch, "number": epoch, "query": "q", "offsets": f"at {epoch}"}
+        self._write("epoch", reported | {"committed_at": 5})
         return self.records["epoch"]
 
 
@@ -128,9 +128,9 @@ def test_a_commit_is_as_small_after_a_hundred_thousand_starts_as_after_one(topic
     topic.write_application(APPLICATION | {"changelog": log})
     topic.write_start(started)
 
-    told = topic.commit(started.head(), STARTS * 3 + 3)
+    reported = topic.commit(started.head(), STARTS * 3 + 3)
 
-    assert len(told) < KIB
+    assert len(reported) < KIB
     assert max(map(len, topic.records.values())) < ENTRY_BYTES_MAX / 4
     kept = topic.read()
     assert kept is not None

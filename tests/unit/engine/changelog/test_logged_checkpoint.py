@@ -95,9 +95,9 @@ def test_until_its_first_commit_an_upgrade_reports_the_commits_of_the_previous_t
     done = logged.begin_generation()
     logged.checkpoint.upgrade.settle()
 
-    for told in (struck, again):
-        assert (told.state, told.offsets, told.number) == ("spark", entry(20), 1)
-        assert told.generations == [(1, 1)]
+    for reported in (struck, again):
+        assert (reported.state, reported.offsets, reported.number) == ("spark", entry(20), 1)
+        assert reported.generations == [(1, 1)]
     assert (struck.generation, again.generation) == (2, 3)
     assert (done.state, done.offsets, done.number) == ("spark-2", entry(30), 0)
     assert done.generations == [(1, 1), (3, 0)], "and not the one that was struck"
@@ -187,14 +187,14 @@ def test_a_restore_without_entries_is_remembered_by_the_next_start(
     logged.begin_restore(content, 2, [(1, 5)])
     logged.end_restore(committed_at(10))
 
-    told = [logged.begin_generation() for _ in range(2)]
+    reported = [logged.begin_generation() for _ in range(2)]
     commit(logged.spark_dir, 0, 20)
     behind = logged.begin_generation()
 
-    assert [of.offsets for of in told] == [entry(10), entry(10)]
-    assert {(of.query, of.number, of.committed_at_ms) for of in told} == {("before", 5, 77)}
-    assert [of.generation for of in told] == [3, 4]
-    assert all((1, 5) in of.generations for of in told)
+    assert [of.offsets for of in reported] == [entry(10), entry(10)]
+    assert {(of.query, of.number, of.committed_at_ms) for of in reported} == {("before", 5, 77)}
+    assert [of.generation for of in reported] == [3, 4]
+    assert all((1, 5) in of.generations for of in reported)
     assert (behind.offsets, behind.query, behind.number) == (entry(20), "q", 0)
 
 

@@ -273,12 +273,12 @@ def upgraded(directory: Path) -> None:
 class Answer(NamedTuple):
     """A future of librdkafka's."""
 
-    told: str | KafkaError
+    reported: str | KafkaError
 
     def result(self, _timeout_s: float) -> dict[str, Any]:
-        if isinstance(self.told, KafkaError):
-            raise KafkaException(self.told)
-        return {"cleanup.policy": SimpleNamespace(value=self.told)}
+        if isinstance(self.reported, KafkaError):
+            raise KafkaException(self.reported)
+        return {"cleanup.policy": SimpleNamespace(value=self.reported)}
 
 
 def test_cleanup_policies_are_skipped_without_authorization(

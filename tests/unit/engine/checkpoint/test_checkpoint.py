@@ -152,8 +152,8 @@ def test_a_recreated_source_topic_is_refused(tmp_path: Path) -> None:
 
 def test_the_id_of_a_topic_is_stored_once_it_is_reported_and_kept(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
-    for told in ({}, {"flights": "abc"}, {}, {"airlines": "x"}):
-        checkpoint.pin("flights", StartFacts(shape(), VERSIONS, told))
+    for reported in ({}, {"flights": "abc"}, {}, {"airlines": "x"}):
+        checkpoint.pin("flights", StartFacts(shape(), VERSIONS, reported))
 
     assert checkpoint.topic_ids() == {"flights": "abc", "airlines": "x"}
 

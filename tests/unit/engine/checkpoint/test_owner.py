@@ -138,10 +138,10 @@ def test_a_refusal_names_the_process_to_stop_and_not_its_jvm(
 def test_a_claim_records_the_process_to_stop_and_the_jvm(tmp_path: Path) -> None:
     holder = FakeLockHolder()
     claim(tmp_path, holder, "flights", pid=4711)
-    told = str(owner.taken_over_by(tmp_path, 4712))
+    reported = str(owner.taken_over_by(tmp_path, 4712))
     release(tmp_path, holder, 4711)
 
-    assert told == f"process {os.getpid()} on host {socket.gethostname()}"
+    assert reported == f"process {os.getpid()} on host {socket.gethostname()}"
     kept = json.loads((tmp_path / "owner.json").read_text())
     assert (kept["pid"], kept["process"], kept["released"]) == (4711, os.getpid(), True)
 

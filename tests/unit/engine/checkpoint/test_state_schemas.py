@@ -55,8 +55,8 @@ def test_a_checkpoint_that_was_moved_or_copied_leads_to_schemas_of_its_own(
     relocate_schemas(after)
 
     assert led(after) == f"file:{schema_of(after)}"
-    told = json.loads(entry_of(after).read_text().splitlines()[1])
-    assert told["operatorPropertiesJson"] == json.loads(line)["operatorPropertiesJson"]
+    message = json.loads(entry_of(after).read_text().splitlines()[1])
+    assert message["operatorPropertiesJson"] == json.loads(line)["operatorPropertiesJson"]
     assert matches_checksum(entry_of(after)), "it has a checksum of its own"
     if not moved:
         assert led(before) == f"file:{schema_of(before)}"
@@ -76,7 +76,7 @@ def test_one_that_leads_there_stays_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "message"),
     [
         (lambda of: entry_of(of).write_text(""), r"v2/0\" .* is damaged"),
         (lambda of: entry_of(of).write_text("v2\n{"), r"v2/0\" .* is damaged"),
@@ -93,7 +93,7 @@ def test_one_that_leads_there_stays_as_it_is(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_read_is_named_and_stays_as_it_is(
-    tmp_path: Path, spoil: Callable[[Path], object], told: str
+    tmp_path: Path, spoil: Callable[[Path], object], message: str
 ) -> None:
     """These used to be Java errors without a file name: NullPointerException, JsonParseException."""
     checkpoint = written(tmp_path / "shop")
@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_named_and_stays_as_it_is(
     before = entry_of(checkpoint).read_bytes()
 
     relocate_schemas(checkpoint)
-    with pytest.raises(CheckpointDamaged, match=rf'file ".*{told}'):
+    with pytest.raises(CheckpointDamaged, match=rf'file ".*{message}'):
         ensure_schemas(checkpoint / "spark", "shop")
 
     assert entry_of(checkpoint).read_bytes() == before

@@ -34,9 +34,9 @@ def test_a_topic_recreated_while_the_query_runs_is_detected_at_the_next_check(
         watch.look()
 
 
-@pytest.mark.parametrize("told", [{}, {"flights": "a"}, {"other": "x"}])
-def test_a_topic_without_a_reported_id_does_not_count_as_recreated(told: dict[str, str]) -> None:
-    topic_ids.ensure_same_topics({"flights": "a"}, told, "app")
+@pytest.mark.parametrize("message", [{}, {"flights": "a"}, {"other": "x"}])
+def test_a_topic_without_a_reported_id_does_not_count_as_recreated(message: dict[str, str]) -> None:
+    topic_ids.ensure_same_topics({"flights": "a"}, message, "app")
 
 
 def test_a_result_topic_that_came_back_by_itself_ends_the_query(

@@ -16,12 +16,12 @@ MARK = Mark(10, 1, 9, 1, "9f")
 
 def broker(*begins: int) -> MagicMock:
     """Return a broker that reports these log starts in turn; each check reports that the log has changed."""
-    told = iter(begins)
+    reported = iter(begins)
     topics = MagicMock()
     topics.topic_ids.return_value = {}
     topics.gone.return_value = []
     topics.log_ends.side_effect = lambda of, **_: {at: LogEnd(50, 2) for at in of}
-    topics.log_begins.side_effect = lambda of: {at: next(told) for at in of}
+    topics.log_begins.side_effect = lambda of: {at: next(reported) for at in of}
     topics.looks.changed.side_effect = lambda marks: dict.fromkeys(marks, "its log was truncated")
     return topics
 

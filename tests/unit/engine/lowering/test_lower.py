@@ -131,7 +131,7 @@ def test_explain_shows_what_each_operator_stores_until_when_and_why() -> None:
     levels = find_levels(topology.build())
     text = Explanation(levels, "visits", chosen, KnownTopics({}), cache_bytes_max=0).render()
 
-    told = "each update is emitted: statestore.cache.max.bytes is 0"
+    reported = "each update is emitted: statestore.cache.max.bytes is 0"
     until = "a row for each group and window until stream time has closed it"
     closed = f"{until}: tumbling windows of 3600000 ms"
     assert text.partition("Operators\n")[2].splitlines() == [
@@ -139,9 +139,9 @@ def test_explain_shows_what_each_operator_stores_until_when_and_why() -> None:
         "  users: both modes; store users-store: a row for each key until a null value deletes it",
         "  join-3: both modes; keeps no state",
         "  group-by-4: both modes; keeps no state",
-        f"  by-place: both modes; store by-place-store: a row for each group for good: groups have no end; {told}",
+        f"  by-place: both modes; store by-place-store: a row for each group for good: groups have no end; {reported}",
         "  out: both modes; keeps no state",
-        f"  hourly: both modes; store hourly-store: {closed}; {told}",
+        f"  hourly: both modes; store hourly-store: {closed}; {reported}",
         "  sink-9: both modes; keeps no state",
     ]
 

@@ -32,10 +32,10 @@ def held(*args: str, **limits: Any) -> dict[str, Any]:
 
 def test_when_results_leave_is_part_of_the_store() -> None:
     """Otherwise rows emitted before the change would be retracted after it."""
-    told = first_difference(shape(), shape("on close"))
+    reported = first_difference(shape(), shape("on close"))
 
-    assert "its windows was" in told
-    assert "emitted on close" in told
+    assert "its windows was" in reported
+    assert "emitted on close" in reported
     assert first_difference(shape("on close"), shape("on close", "1 hour")) == ""
 
 
@@ -49,9 +49,9 @@ def test_a_table_that_holds_back_is_called_by_what_it_holds_back() -> None:
     topology = Topology("app")
     counted(topology).to("out")
 
-    told = first_difference(shape_of_topology(topology), held("1 hour"))
+    reported = first_difference(shape_of_topology(topology), held("1 hour"))
 
-    assert 'The suppressed aggregate by dest is new, with store "held".' in told
+    assert 'The suppressed aggregate by dest is new, with store "held".' in reported
 
 
 def test_the_order_of_results_is_that_of_the_group_s_key() -> None:

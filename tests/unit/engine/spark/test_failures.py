@@ -54,11 +54,11 @@ def test_lost_records_have_a_hint() -> None:
 
 
 def test_a_file_that_could_not_be_synced_is_for_another_process_and_not_for_another_try() -> None:
-    told = "cannot sync /data/spark/commits/7: No space left on device"
+    reported = "cannot sync /data/spark/commits/7: No space left on device"
 
-    error = query_failed("flights", [Cause("NotSyncedException", told, "")])
+    error = query_failed("flights", [Cause("NotSyncedException", reported, "")])
 
-    assert error.message == f'application "flights" {told}'
+    assert error.message == f'application "flights" {reported}'
     assert "Replace the disk, end the process, then start again" in error.hint
     assert not error.kind.may_pass
 

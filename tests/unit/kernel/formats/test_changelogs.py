@@ -17,10 +17,10 @@ GOLDEN: Final = sections("changelog")
 def test_the_kernel_writes_and_reads_the_golden_entries() -> None:
     of_task, of_bucket = GOLDEN["key of the task"], GOLDEN["key of a bucket"]
 
-    told = run_java("ChangelogFormats", of_task.hex(), of_bucket.hex())
+    reported = run_java("ChangelogFormats", of_task.hex(), of_bucket.hex())
 
-    assert [bytes.fromhex(word) for word in told[:4]] == list(GOLDEN.values())
-    assert told[4:] == ["task", "0102", "bucket", "0102"]
+    assert [bytes.fromhex(word) for word in reported[:4]] == list(GOLDEN.values())
+    assert reported[4:] == ["task", "0102", "bucket", "0102"]
 
 
 def test_python_writes_the_golden_generations() -> None:
@@ -32,7 +32,7 @@ def test_python_writes_the_golden_generations() -> None:
 
 
 def test_the_kernel_reads_the_golden_generations() -> None:
-    told = run_java("GenerationFormats", content("generations.json").decode())
+    reported = run_java("GenerationFormats", content("generations.json").decode())
 
     golden = json.loads(content("generations.json"))["generations"]
-    assert told == [f"{generation}:{last}" for generation, last in golden]
+    assert reported == [f"{generation}:{last}" for generation, last in golden]

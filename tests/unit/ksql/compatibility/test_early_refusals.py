@@ -17,7 +17,7 @@ from unit.ksql.compatibility.test_refusals import refused
     ],
 )
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected_message"),
     [
         ("a b", "topic name 'a b' has a character other than letters, digits, '.', '_', '-'"),
         ("a/b", "topic name 'a/b' has a character other than letters, digits, '.', '_', '-'"),
@@ -25,8 +25,10 @@ from unit.ksql.compatibility.test_refusals import refused
         ("x" * 250, "topic name is longer than 249 characters"),
     ],
 )
-def test_invalid_topic_names_are_refused(statement: str, name: str, told: str) -> None:
-    assert refused(statement.format(name)).message == f"KAFKA_TOPIC is not legal: {told}"
+def test_invalid_topic_names_are_refused(statement: str, name: str, expected_message: str) -> None:
+    assert (
+        refused(statement.format(name)).message == f"KAFKA_TOPIC is not legal: {expected_message}"
+    )
 
 
 def test_the_value_of_an_undefined_variable_is_not_refused() -> None:
@@ -44,7 +46,7 @@ def test_the_value_of_an_undefined_variable_is_not_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("item", "told"),
+    ("item", "expected_message"),
     [
         ("extra[ARRAY['a']]", "MAP<STRING, INTEGER> has no item ARRAY['a'] (ARRAY<STRING>)"),
         ("extra[tags]", "MAP<STRING, INTEGER> has no item TAGS (ARRAY<STRING>)"),
@@ -52,14 +54,14 @@ def test_the_value_of_an_undefined_variable_is_not_refused() -> None:
         ("tags[extra]", "ARRAY<STRING> has no item EXTRA (MAP<STRING, INTEGER>)"),
     ],
 )
-def test_invalid_select_items_are_refused(item: str, told: str) -> None:
+def test_invalid_select_items_are_refused(item: str, expected_message: str) -> None:
     statement = f"CREATE STREAM s AS SELECT id, {item} AS i FROM rides"  # noqa: S608 - our own items
 
-    assert refused(statement).message == told
+    assert refused(statement).message == expected_message
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected_message"),
     [
         ("SELECT * FROM rides EMIT CHANGES LIMIT -1", "Push queries don't support negative integers in the LIMIT clause."),
         ("SELECT id, COUNT(*) FROM hourly WINDOW TUMBLING (SIZE 1 DAY) GROUP BY id EMIT FINAL LIMIT -2",
@@ -68,8 +70,8 @@ def test_invalid_select_items_are_refused(item: str, told: str) -> None:
                                           "See https://cnfl.io/queries for more info.")),
     ],
 )  # fmt: skip
-def test_a_limit_is_not_negative(query: str, told: str) -> None:
+def test_a_limit_is_not_negative(query: str, expected_message: str) -> None:
     message = refused(query).message
 
-    assert message.startswith(told)
+    assert message.startswith(expected_message)
     assert ("Add EMIT CHANGES" in message) == ("EMIT" not in query)

@@ -47,7 +47,7 @@ def accepted(statement: str, given: dict[str, str] | None = None) -> None:
 
 @pytest.mark.parametrize("clause", ["GROUP BY", "PARTITION BY"])
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected_message"),
     [
         ("()", "{} requires at least one expression"),
         ("SUM(km)", "{} does not support aggregate functions: SUM is an aggregate function."),
@@ -60,15 +60,15 @@ def accepted(statement: str, given: dict[str, str] | None = None) -> None:
         ("elsewhere.city", "'ELSEWHERE' is not a valid stream/table name or alias."),
     ],
 )  # fmt: skip
-def test_invalid_keys_are_refused(clause: str, given: str, told: str) -> None:
+def test_invalid_keys_are_refused(clause: str, given: str, expected_message: str) -> None:
     kind, selected = ("TABLE", "COUNT(*)") if clause == "GROUP BY" else ("STREAM", "*")
     query = f"CREATE {kind} made AS SELECT {selected} FROM rides {clause} {given}"
 
-    assert told.format(clause) in refused(query).message
+    assert expected_message.format(clause) in refused(query).message
 
 
 @pytest.mark.parametrize(
-    ("selected", "told"),
+    ("selected", "expected_message"),
     [
         ("id, city, COUNT(*)", "Non-aggregate SELECT expression(s) not part of GROUP BY: CITY\nEither add the column(s)"),
         ("id, LEN(city), km, COUNT(*)", "not part of GROUP BY: LEN(CITY), KM\nEither"),
@@ -82,14 +82,14 @@ def test_invalid_keys_are_refused(clause: str, given: str, told: str) -> None:
         ("id, ROWOFFSET, COUNT(*)", "Reserved column name in select: `ROWOFFSET`. Please remove or alias the column."),
     ],
 )  # fmt: skip
-def test_invalid_projections_of_groups_are_refused(selected: str, told: str) -> None:
+def test_invalid_projections_of_groups_are_refused(selected: str, expected_message: str) -> None:
     query = f"CREATE TABLE made AS SELECT {selected} FROM rides GROUP BY id"
 
-    assert told in refused(query).message
+    assert expected_message in refused(query).message
 
 
 @pytest.mark.parametrize(
-    ("having", "told"),
+    ("having", "expected_message"),
     [
         ("km > 1", "Non-aggregate HAVING expression not part of GROUP BY: [KM]"),
         ("COUNT(*) > 1 AND LEN(city) = 2", "Non-aggregate HAVING expression not part of GROUP BY: [CITY]"),
@@ -98,10 +98,10 @@ def test_invalid_projections_of_groups_are_refused(selected: str, told: str) -> 
         ("MAX(city) > 1", "Error in HAVING expression: Cannot compare MAX(CITY) (STRING) to 1 (INTEGER) with GREATER_THAN."),
     ],
 )  # fmt: skip
-def test_invalid_having_conditions_are_refused(having: str, told: str) -> None:
+def test_invalid_having_conditions_are_refused(having: str, expected_message: str) -> None:
     query = f"CREATE TABLE made AS SELECT id, COUNT(*) FROM rides GROUP BY id HAVING {having}"
 
-    assert told in refused(query).message
+    assert expected_message in refused(query).message
 
 
 @pytest.mark.parametrize("bound", ["WINDOWSTART", "WINDOWEND"])
@@ -117,11 +117,11 @@ def test_invalid_having_conditions_are_refused(having: str, told: str) -> None:
     ],
 )
 def test_window_bounds_are_allowed_in_the_projection_only(bound: str, rest: str) -> None:
-    told = refused(
+    expected_message = refused(
         f"CREATE TABLE made AS SELECT {rest.format('WINDOW TUMBLING (SIZE 1 HOUR)', bound)}"
     )
 
-    assert told.message.startswith(
+    assert expected_message.message.startswith(
         f"Window bounds column {bound} can only be used in the SELECT clause of windowed aggregations "
         "and can not be passed to aggregate functions.\n"
     )
@@ -149,9 +149,11 @@ def test_window_bounds_may_filter_groups_outside_strict_mode() -> None:
     ],
 )  # fmt: skip
 def test_values_in_kafka_format_are_neither_grouped_nor_joined(query: str, clause: str) -> None:
-    told = "Source(s) BARE are using the 'KAFKA' value format. This format does not yet support "
+    expected_message = (
+        "Source(s) BARE are using the 'KAFKA' value format. This format does not yet support "
+    )
 
-    assert told + clause + "." in refused(f"CREATE {query}").message
+    assert expected_message + clause + "." in refused(f"CREATE {query}").message
 
 
 @pytest.mark.parametrize("expression", ["n", "ABS(id)", "id, n", "CAST(id AS STRING)"])
@@ -171,7 +173,7 @@ def test_a_key_that_is_removed_has_no_format(given: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("joined", "told"),
+    ("joined", "expected_message"),
     [
         ("ends e WITHIN 1 HOUR ON r.id = e.id JOIN tips t WITHIN 1 HOUR ON r.id = e.id",
          "Cannot perform circular join - both `E` and `R` are already included in the current join tree: R"),
@@ -193,10 +195,10 @@ def test_a_key_that_is_removed_has_no_format(given: str) -> None:
         ("cities c ON r.city = c.land", "require to join on the table's primary key. Got R.CITY = C.LAND."),
     ],
 )  # fmt: skip
-def test_invalid_joins_are_refused(joined: str, told: str) -> None:
+def test_invalid_joins_are_refused(joined: str, expected_message: str) -> None:
     query = f"CREATE STREAM made AS SELECT r.id, r.km FROM rides r JOIN {joined}"
 
-    assert told in refused(query).message
+    assert expected_message in refused(query).message
 
 
 @pytest.mark.parametrize("key", ["c.city", "t.town"])
@@ -209,19 +211,24 @@ def test_the_key_of_several_joins_may_be_an_expression_that_each_of_them_matches
 def test_joins_by_different_expressions_have_the_key_of_the_last() -> None:
     joins = "JOIN cities c ON UCASE(r.city) = c.city JOIN towns t ON LCASE(r.city) = t.town"
 
-    told = refused(f"CREATE STREAM made AS SELECT c.city, r.km FROM rides r {joins}").message
+    expected_message = refused(
+        f"CREATE STREAM made AS SELECT c.city, r.km FROM rides r {joins}"
+    ).message
 
     assert (
-        "must include the join expression T.TOWN in its projection (eg, SELECT T.TOWN...)" in told
+        "must include the join expression T.TOWN in its projection (eg, SELECT T.TOWN...)"
+        in expected_message
     )
 
 
 def test_the_key_of_several_joins_by_one_expression_names_all_its_columns() -> None:
     joins = "JOIN cities c ON UCASE(r.city) = c.city JOIN towns t ON UCASE(r.city) = t.town"
 
-    told = refused(f"CREATE STREAM made AS SELECT r.km FROM rides r {joins}").message
+    expected_message = refused(f"CREATE STREAM made AS SELECT r.km FROM rides r {joins}").message
 
-    assert "must include the join expressions C.CITY or T.TOWN in its projection" in told
+    assert (
+        "must include the join expressions C.CITY or T.TOWN in its projection" in expected_message
+    )
 
 
 @pytest.mark.parametrize("word", ["SELECT", "from", "Values"])
@@ -236,13 +243,16 @@ def test_the_key_of_several_joins_by_one_expression_names_all_its_columns() -> N
     ],
 )
 def test_reserved_words_are_not_identifiers(statement: str, word: str) -> None:
-    told = refused(statement.format(word))
+    expected_message = refused(statement.format(word))
 
-    assert told.kind == "syntax"
+    assert expected_message.kind == "syntax"
     assert (
-        f'Syntax Error\n"{word}" is a reserved keyword and it can\'t be used as an' in told.message
+        f'Syntax Error\n"{word}" is a reserved keyword and it can\'t be used as an'
+        in expected_message.message
     )
-    assert f"You can use it as an identifier by escaping it as '{word}' " in told.message
+    assert (
+        f"You can use it as an identifier by escaping it as '{word}' " in expected_message.message
+    )
 
 
 @pytest.mark.parametrize("of", ["VARCHAR(STRING)", "varchar(string)", "VARCHAR(20)", "STRING"])
@@ -251,7 +261,7 @@ def test_the_length_of_a_varchar_is_ignored(of: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "expected_message"),
     [
         ("GREATEST(NULL, NULL)", "Function 'greatest' cannot be resolved due to ambiguous method parameters (null, null)."),
         ("LEAST(NULL)", "Function 'least' cannot be resolved due to ambiguous method parameters (null)."),
@@ -268,8 +278,11 @@ def test_the_length_of_a_varchar_is_ignored(of: str) -> None:
         ("UCASEE(city)", "Can't find any functions with the name 'UCASEE'"),
     ],
 )  # fmt: skip
-def test_invalid_arguments_of_functions_are_refused(call: str, told: str) -> None:
-    assert told in refused(f"CREATE STREAM made AS SELECT id, {call} AS c FROM rides").message
+def test_invalid_arguments_of_functions_are_refused(call: str, expected_message: str) -> None:
+    assert (
+        expected_message
+        in refused(f"CREATE STREAM made AS SELECT id, {call} AS c FROM rides").message
+    )
 
 
 def test_a_misplaced_function_reports_where_it_is_allowed() -> None:
@@ -284,7 +297,7 @@ def test_a_misplaced_function_reports_where_it_is_allowed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected_message"),
     [
         ("INSERT INTO copies (id, nothing) VALUES (1, 'a')", "Failed to insert values into 'COPIES'. Column name `NOTHING` does not exist."),
         ("INSERT INTO copies VALUES (1)", ("Failed to insert values into 'COPIES'. Expected a value for each column. "
@@ -305,12 +318,12 @@ def test_a_misplaced_function_reports_where_it_is_allowed() -> None:
         ("INSERT INTO copies SELECT id, city FROM \"Rides\"", "Rides does not exist.\nDid you mean RIDES? Hint: try removing double quotes"),
     ],
 )  # fmt: skip
-def test_invalid_inserts_are_refused(statement: str, told: str) -> None:
-    assert told in refused(statement).message
+def test_invalid_inserts_are_refused(statement: str, expected_message: str) -> None:
+    assert expected_message in refused(statement).message
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected_message"),
     [
         ("TABLE totals AS SELECT id, COUNT(*) AS n FROM ends GROUP BY id",
          "Query is not upgradeable. Plan step of type StreamSource must have matching topicName. Values differ: rides vs. ends"),
@@ -332,23 +345,23 @@ def test_invalid_inserts_are_refused(statement: str, told: str) -> None:
          "features=[]}} which is not upgradeable to KsqlTopic{kafkaTopicName='other'")),
     ],
 )  # fmt: skip
-def test_invalid_replacements_are_refused(statement: str, told: str) -> None:
-    assert told in refused(f"CREATE OR REPLACE {statement}").message
+def test_invalid_replacements_are_refused(statement: str, expected_message: str) -> None:
+    assert expected_message in refused(f"CREATE OR REPLACE {statement}").message
 
 
 def test_another_topic_is_also_reported_by_the_property_that_differs() -> None:
-    told = refused(
+    expected_message = refused(
         "CREATE OR REPLACE STREAM copies WITH (value_format='DELIMITED') AS SELECT id, city FROM rides"
     )
 
-    assert told.hint == "VALUE_FORMAT must stay JSON, and not become DELIMITED."
+    assert expected_message.hint == "VALUE_FORMAT must stay JSON, and not become DELIMITED."
 
 
 NO_SCAN = {"ksql.query.pull.table.scan.enabled": "false"}
 
 
 @pytest.mark.parametrize(
-    ("where", "told"),
+    ("where", "expected_message"),
     [
         ("totals WHERE id IN (1, '2')", "Error in WHERE expression: Cannot compare ID (INTEGER) to '2' (STRING) with EQUAL."),
         ("totals WHERE id IN ('many')", "Error in WHERE expression: Cannot compare ID (INTEGER) to 'many' (STRING) with EQUAL."),
@@ -359,9 +372,9 @@ NO_SCAN = {"ksql.query.pull.table.scan.enabled": "false"}
 )  # fmt: skip
 @pytest.mark.parametrize("given", [{}, NO_SCAN])
 def test_invalid_lookup_conditions_are_refused(
-    where: str, told: str, given: dict[str, str]
+    where: str, expected_message: str, given: dict[str, str]
 ) -> None:
-    assert told in refused(f"SELECT * FROM {where}", given).message
+    assert expected_message in refused(f"SELECT * FROM {where}", given).message
 
 
 @pytest.mark.parametrize(
@@ -385,20 +398,22 @@ def test_ranges_of_keys_need_a_scan(where: str) -> None:
 def test_ranges_of_texts_need_no_scan_and_ranges_of_numbers_do() -> None:
     accepted("SELECT * FROM texts WHERE city < 'm'", NO_SCAN)
 
-    told = refused("SELECT * FROM totals WHERE id < 5", NO_SCAN)
+    expected_message = refused("SELECT * FROM totals WHERE id < 5", NO_SCAN)
 
-    assert told.message == "Query requires table scan to be enabled"
-    assert "SET 'ksql.query.pull.table.scan.enabled' = 'true';" in told.hint
+    assert expected_message.message == "Query requires table scan to be enabled"
+    assert "SET 'ksql.query.pull.table.scan.enabled' = 'true';" in expected_message.hint
 
 
 def test_each_column_of_a_key_is_looked_up() -> None:
-    told = refused("SELECT * FROM pairs WHERE city = 'a'", NO_SCAN).message
+    expected_message = refused("SELECT * FROM pairs WHERE city = 'a'", NO_SCAN).message
 
-    assert "Specified: [`CITY`] Expected: [`CITY` STRING KEY, `ID` INTEGER KEY]." in told
+    assert (
+        "Specified: [`CITY`] Expected: [`CITY` STRING KEY, `ID` INTEGER KEY]." in expected_message
+    )
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected_message"),
     [
         ("v BIGINT, partitions=-5", "Invalid value -5 for configuration PARTITIONS: must be 1 or more"),
         ("v BIGINT, replicas=-1", "Invalid value -1 for configuration REPLICAS: must be 1 or more"),
@@ -411,13 +426,13 @@ def test_each_column_of_a_key_is_looked_up() -> None:
         ("v STRING, timestamp='v', timestamp_format='yyyy]'", "TIMESTAMP_FORMAT is not a valid date pattern: 'yyyy]'"),
     ],
 )  # fmt: skip
-def test_invalid_property_values_are_refused(given: str, told: str) -> None:
+def test_invalid_property_values_are_refused(given: str, expected_message: str) -> None:
     column, _, properties = given.partition(", ")
     statement = (
         f"CREATE STREAM s ({column}) WITH (kafka_topic='s', value_format='JSON', {properties})"
     )
 
-    assert told in refused(statement).message
+    assert expected_message in refused(statement).message
 
 
 def test_dropping_an_unknown_source_is_refused() -> None:
@@ -429,10 +444,15 @@ def test_dropping_an_unknown_source_is_refused() -> None:
 
 
 def test_a_registry_format_suggests_no_setting_that_would_not_help() -> None:
-    told = refused("CREATE STREAM s (a INT) WITH (kafka_topic='s', value_format='AVRO')")
+    expected_message = refused(
+        "CREATE STREAM s (a INT) WITH (kafka_topic='s', value_format='AVRO')"
+    )
 
-    assert told.message == "the AVRO format needs a schema registry, which Duolog does not have yet"
-    assert told.hint == "Use a format without a registry: JSON, DELIMITED or KAFKA."
+    assert (
+        expected_message.message
+        == "the AVRO format needs a schema registry, which Duolog does not have yet"
+    )
+    assert expected_message.hint == "Use a format without a registry: JSON, DELIMITED or KAFKA."
 
 
 @pytest.mark.parametrize(

@@ -278,7 +278,7 @@ def test_a_jump_in_time_loses_final_results_in_strict_mode_only(
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected_message"),
     [
         ("SUM(S) FROM V", "Function 'SUM' does not accept parameters (STRING)."),
         ("SUM(A) FROM V", "Function 'SUM' does not accept parameters (ARRAY<INTEGER>)."),
@@ -295,17 +295,17 @@ def test_a_jump_in_time_loses_final_results_in_strict_mode_only(
          "The aggregation function(s) (LATEST_BY_OFFSET, EARLIEST_BY_OFFSET) cannot be applied to a table source"),
     ],
 )  # fmt: skip
-def test_invalid_arguments_are_refused(query: str, told: str) -> None:
+def test_invalid_arguments_are_refused(query: str, expected_message: str) -> None:
     calls, _, source = query.partition(" FROM ")
 
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE TABLE O AS SELECT G, {calls} FROM {source} GROUP BY G;")  # noqa: S608
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected_message"),
     [
         ("CREATE TABLE O AS SELECT G, MAX(I), SUM(I) FROM T GROUP BY G;",
          "The aggregation function(s) (MAX) cannot be applied to a table source, only to a stream source."),
@@ -315,13 +315,13 @@ def test_invalid_arguments_are_refused(query: str, told: str) -> None:
          "One of the functions used in the statement has an intermediate type that the value format can not handle."),
     ],
 )  # fmt: skip
-def test_strict_mode_refuses_what_ksqldb_refuses(query: str, told: str) -> None:
+def test_strict_mode_refuses_what_ksqldb_refuses(query: str, expected_message: str) -> None:
     assert planned(query).columns
 
     with pytest.raises(SqlError) as caught:
         planned(STRICT + query)
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 def test_the_kafka_format_can_hold_single_valued_aggregates() -> None:
@@ -368,9 +368,9 @@ def test_a_sum_of_decimals_that_overflows_ends_the_query() -> None:
         evaluator.close()
 
 
-@pytest.mark.parametrize(("rows", "told"), [(True, "bm8ganNvbg=="), (False, None)])
+@pytest.mark.parametrize(("rows", "expected_message"), [(True, "bm8ganNvbg=="), (False, None)])
 def test_the_processing_log_has_the_record_where_rows_are_included(
-    *, rows: bool, told: str | None
+    *, rows: bool, expected_message: str | None
 ) -> None:
     log = ErrorHandling(dead_letter_topic="log", processing_log=True, log_rows=rows)
     query = "CREATE STREAM W AS SELECT ID, I FROM V;"
@@ -382,4 +382,6 @@ def test_the_processing_log_has_the_record_where_rows_are_included(
 
     assert entry.topic == "log"
     assert entry.value is not None
-    assert json.loads(entry.value)["message"]["deserializationError"]["recordB64"] == told
+    assert (
+        json.loads(entry.value)["message"]["deserializationError"]["recordB64"] == expected_message
+    )

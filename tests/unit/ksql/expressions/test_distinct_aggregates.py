@@ -74,7 +74,7 @@ def test_distinct_does_not_change_the_result_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "expected_message"),
     [
         ("COLLECT_LIST(DISTINCT km)", "COLLECT_LIST does not support DISTINCT"),
         ("TOPK(DISTINCT km, 3)", "TOPK does not support DISTINCT"),
@@ -83,11 +83,11 @@ def test_distinct_does_not_change_the_result_type() -> None:
         ("SUM(DISTINCT 'x')", "Function 'SUM' does not accept parameters (STRING)."),
     ],
 )
-def test_distinct_without_effect_is_refused(call: str, told: str) -> None:
+def test_distinct_without_effect_is_refused(call: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE TABLE made AS SELECT id, {call} AS x FROM ends GROUP BY id")  # noqa: S608
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -166,9 +166,9 @@ def test_type_errors_have_the_text_of_ksqldb(text: str, message: str) -> None:
 
 
 def test_errors_of_in_name_the_clause() -> None:
-    told = error_of("D IN (1, 'one')", "WHERE")
+    reported = error_of("D IN (1, 'one')", "WHERE")
 
-    assert told == 'Invalid Predicate: invalid input syntax for type DOUBLE: "one".'
+    assert reported == 'Invalid Predicate: invalid input syntax for type DOUBLE: "one".'
 
 
 def test_in_compares_values_of_one_type() -> None:

@@ -47,10 +47,10 @@ def test_the_result_type_depends_on_the_argument_types(expression: str, result: 
 def test_a_call_with_other_arguments_is_refused_with_their_types(call: str, given: str) -> None:
     name = call.partition("(")[0].lower()
 
-    with pytest.raises(SqlError) as told:
+    with pytest.raises(SqlError) as reported:
         type_of(call)
 
-    assert f"Function '{name}' does not accept parameters ({given})." in told.value.message
+    assert f"Function '{name}' does not accept parameters ({given})." in reported.value.message
 
 
 def test_each_function_is_described_and_can_be_computed() -> None:

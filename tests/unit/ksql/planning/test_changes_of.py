@@ -47,7 +47,7 @@ def test_a_stream_may_be_called_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected_message"),
     [
         (
             "CREATE STREAM made AS CHANGES OF ends",
@@ -57,11 +57,11 @@ def test_a_stream_may_be_called_changes() -> None:
         ("CREATE STREAM made AS CHANGES OF nowhere", "NOWHERE does not exist."),
     ],
 )
-def test_sources_without_changes_are_refused(statement: str, told: str) -> None:
+def test_sources_without_changes_are_refused(statement: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(statement)
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 def test_strict_mode_cannot_parse_it() -> None:

@@ -45,28 +45,28 @@ def test_another_definition_may_have_another_topic() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected_message"),
     [
         (OUT.format("WITH (dead_letter_topic = 's')"), "Dead letters cannot be written to 's', which the query reads."),
         (OUT.format("WITH (dead_letter_topic = 'OUT')"), "Dead letters cannot be written to 'OUT', which the query writes."),
         ("CREATE STREAM x (n INT) WITH (kafka_topic='x', format='JSON', dead_letter_topic = 'd');", "Invalid config variable"),
     ],
 )  # fmt: skip
-def test_a_topic_of_the_query_itself_is_refused(text: str, told: str) -> None:
+def test_a_topic_of_the_query_itself_is_refused(text: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         list(SqlSession().run(BEGIN + text))
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 def test_strict_mode_has_no_dead_letters() -> None:
     session = SqlSession(given={"ksql.compatibility": "strict"})
     list(session.run(BEGIN))
 
-    for text, told in (
+    for text, expected_message in (
         (SET, f"Not recognizable as ksql, streams, consumer, or producer property: '{DEAD_LETTERS}'"),
         (OUT.format("WITH (dead_letter_topic = 'a')"), "Invalid config variable(s) in the WITH clause: DEAD_LETTER_TOPIC"),
     ):  # fmt: skip
         with pytest.raises(SqlError) as caught:
             list(session.run(text))
-        assert told in caught.value.message
+        assert expected_message in caught.value.message

@@ -115,7 +115,7 @@ def test_describe_shows_that_it_is_global() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected_message"),
     [
         ("CREATE GLOBAL TABLE made AS SELECT town, people FROM towns", "A global table must read a topic"),
         ("CREATE GLOBAL STREAM made (a INT) WITH (kafka_topic='a', format='JSON')", "found 'GLOBAL'"),
@@ -136,11 +136,11 @@ def test_describe_shows_that_it_is_global() -> None:
          "GLOBAL = True which is not upgradeable to False"),
     ],
 )  # fmt: skip
-def test_invalid_uses_are_refused(statement: str, told: str) -> None:
+def test_invalid_uses_are_refused(statement: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         list(SqlSession().run(f"{join_queries.BEGIN}{GLOBAL}{statement};"))
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 def test_strict_mode_cannot_parse_it() -> None:

@@ -81,7 +81,7 @@ def test_a_joined_table_has_the_primary_key_of_a_side_and_by_a_foreign_key_that_
 
 
 @pytest.mark.parametrize(
-    ("kind", "sources", "told"),
+    ("kind", "sources", "expected_message"),
     [
         ("STREAM", "ends e JOIN `pays` p WITHIN 1 HOUR ON e.id = p.id", "pays does not exist.\nDid you mean PAYS?"),
         ("STREAM", "ends JOIN ends WITHIN 1 HOUR ON ends.id = ends.id", "Can not join 'ENDS' to 'ENDS': self joins"),
@@ -123,16 +123,16 @@ def test_a_joined_table_has_the_primary_key_of_a_side_and_by_a_foreign_key_that_
     ],
 )  # fmt: skip
 def test_invalid_joins_are_refused_with_the_text_of_ksqldb(
-    kind: str, sources: str, told: str
+    kind: str, sources: str, expected_message: str
 ) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE {kind} made AS SELECT * FROM {sources}", STRICT)  # noqa: S608
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected_message"),
     [
         ("STREAM made AS SELECT km, cents FROM ends e JOIN pays p WITHIN 1 HOUR ON e.id = p.id",
          "`MADE` must include the join expressions E.ID or P.ID in its projection (eg, SELECT E.ID...)."),
@@ -152,12 +152,12 @@ def test_invalid_joins_are_refused_with_the_text_of_ksqldb(
     ],
 )  # fmt: skip
 def test_a_projection_over_a_join_must_have_its_key_and_unambiguous_names(
-    query: str, told: str
+    query: str, expected_message: str
 ) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE {query}", STRICT)
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 def test_types_that_a_format_does_not_support_are_reported_with_the_statement() -> None:
@@ -179,13 +179,15 @@ def test_types_that_a_format_does_not_support_are_reported_with_the_statement() 
 
 
 @pytest.mark.parametrize(
-    ("matched", "told"),
+    ("matched", "expected_message"),
     [
         ("e.id = a.text", "types don't match"),
         ("e.id = a.id", "the AVRO format needs a schema registry"),
     ],
 )
-def test_errors_of_a_join_are_reported_before_a_missing_registry(matched: str, told: str) -> None:
+def test_errors_of_a_join_are_reported_before_a_missing_registry(
+    matched: str, expected_message: str
+) -> None:
     given = {"ksql.schema.registry.url": "http://localhost:8081"}
     declared = "CREATE STREAM a (id INT KEY, text STRING) WITH (kafka_topic='a', format='AVRO'); "
     query = "CREATE STREAM made AS SELECT e.id, text FROM ends e JOIN a WITHIN 1 HOUR ON "
@@ -193,7 +195,7 @@ def test_errors_of_a_join_are_reported_before_a_missing_registry(matched: str, t
     with pytest.raises(SqlError) as caught:
         planned(declared + query + matched, given)
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_a_query_reads_the_sources_of_those_within_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected_message"),
     [
         ("SELECT * FROM (SELECT id, km FROM ends)", "A subquery in FROM needs an alias."),
         ("SELECT * FROM (SELECT id, km FROM ends LIMIT 3) e", "cannot read a subquery with LIMIT"),
@@ -106,27 +106,27 @@ def test_a_query_reads_the_sources_of_those_within_it() -> None:
         ("SELECT e.id, ROWOFFSET AS o FROM (SELECT id, km FROM ends) e", "ROWOFFSET"),
     ],
 )  # fmt: skip
-def test_unsupported_inner_queries_are_refused(query: str, told: str) -> None:
+def test_unsupported_inner_queries_are_refused(query: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE STREAM made AS {query}")
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected_message"),
     [
         ("CREATE STREAM made AS WITH a AS (SELECT * FROM ends) SELECT * FROM a", "Expecting 'SELECT', found 'WITH'"),
         ("INSERT INTO ends WITH a AS (SELECT * FROM ends) SELECT * FROM a", "Expecting 'SELECT', found 'WITH'"),
         ("CREATE STREAM made AS SELECT * FROM (SELECT * FROM ends) e", "Expecting a stream or table, found '('"),
     ],
 )  # fmt: skip
-def test_strict_mode_cannot_parse_them(statement: str, told: str) -> None:
+def test_strict_mode_cannot_parse_them(statement: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(statement, STRICT)
 
     assert "Syntax Error" in caught.value.message
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 def test_rows_of_an_inner_query_are_inserted() -> None:

@@ -119,7 +119,7 @@ def test_a_table_has_the_columns_that_are_selected(query: str, wanted: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected_message"),
     [
         ("SELECT km FROM rides", "must include the key column ID in its projection (eg, SELECT ID...)."),
         ("SELECT id, id AS other, km FROM rides",
@@ -146,14 +146,14 @@ def test_a_table_has_the_columns_that_are_selected(query: str, wanted: str) -> N
         ("SELECT id, km FROM rides EMIT FINAL", "EMIT FINAL is only supported for windowed aggregations."),
     ],
 )  # fmt: skip
-def test_invalid_stream_queries_are_refused(query: str, told: str) -> None:
+def test_invalid_stream_queries_are_refused(query: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE STREAM made AS {query};")
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected_message"),
     [
         ("SELECT city, km, COUNT(*) FROM rides GROUP BY city",
          "Non-aggregate SELECT expression(s) not part of GROUP BY: KM"),
@@ -178,10 +178,10 @@ def test_invalid_stream_queries_are_refused(query: str, told: str) -> None:
         ("SELECT name, EXPLODE(land) AS l FROM cities", "Table source is not supported with table functions"),
     ],
 )  # fmt: skip
-def test_invalid_table_queries_are_refused(query: str, told: str) -> None:
+def test_invalid_table_queries_are_refused(query: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE TABLE made AS {query};")
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 def test_a_condition_that_is_true_of_nulls_still_drops_null_values() -> None:
@@ -364,10 +364,10 @@ def test_strict_mode_refuses_pull_queries_that_are_switched_off(query: str, mess
     session = SqlSession(given=switched_off | {"ksql.compatibility": "strict"})
     list(session.run(KEYED))
 
-    with pytest.raises(SqlError) as told:
+    with pytest.raises(SqlError) as expected_message:
         list(session.run(f"{query};"))
 
-    assert message in told.value.message
+    assert message in expected_message.value.message
 
 
 def test_a_lookup_by_the_whole_key_needs_no_scan() -> None:

@@ -96,7 +96,7 @@ def test_columns_are_traced_to_a_stream_over_several_topics() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected_message"),
     [
         ("CREATE TABLE t (id INT PRIMARY KEY, n INT) WITH (kafka_topic='a,b', format='JSON')", "Table T must read a single topic"),
         ("CREATE TABLE t (id INT PRIMARY KEY, n INT) WITH (topic_pattern='a.*', format='JSON')", "Table T must read a single topic"),
@@ -112,11 +112,11 @@ def test_columns_are_traced_to_a_stream_over_several_topics() -> None:
         ("CREATE STREAM s AS SELECT ROWTOPIC FROM both", "Reserved column name in select: `ROWTOPIC`"),
     ],
 )  # fmt: skip
-def test_statements_that_need_one_topic_are_refused(statement: str, told: str) -> None:
+def test_statements_that_need_one_topic_are_refused(statement: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         done(statement)
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 def test_strict_mode_reads_one_topic_of_that_name() -> None:
@@ -124,11 +124,11 @@ def test_strict_mode_reads_one_topic_of_that_name() -> None:
     session = SqlSession(given=STRICT)
     list(session.run(create.format("kafka_topic='a'")))
 
-    for statement, told in (
+    for statement, expected_message in (
         (create.replace(" s ", " p ").format("kafka_topic='a,b'"), "topic name 'a,b' has a character"),
         (create.format("topic_pattern='a.*'"), "Invalid config variable"),
         ("CREATE STREAM o AS SELECT n, ROWTOPIC AS t FROM s;", "column 'ROWTOPIC' cannot be resolved"),
     ):  # fmt: skip
         with pytest.raises(SqlError) as caught:
             list(session.run(statement))
-        assert told in caught.value.message
+        assert expected_message in caught.value.message

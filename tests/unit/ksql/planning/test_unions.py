@@ -70,7 +70,7 @@ def test_a_query_reads_the_sources_of_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected_message"),
     [
         ("SELECT id, km FROM ends UNION ALL SELECT id, cents, 1 FROM pays", "have 2 and 3 columns"),
         ("SELECT id, km FROM ends UNION ALL SELECT cents, id FROM pays", "different keys"),
@@ -81,11 +81,11 @@ def test_a_query_reads_the_sources_of_all() -> None:
          "Column 5 of UNION ALL is INTEGER and STRING."),
     ],
 )  # fmt: skip
-def test_incompatible_queries_are_refused(query: str, told: str) -> None:
+def test_incompatible_queries_are_refused(query: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE STREAM made AS {query}")
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 def test_strict_mode_cannot_parse_it() -> None:

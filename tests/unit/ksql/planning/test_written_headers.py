@@ -101,7 +101,7 @@ def test_a_row_is_inserted_with_headers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected_message"),
     [
         ("CREATE STREAM out AS SELECT id, n, name || 'x' HEADER('x') FROM s", "A header needs a column name."),
         ("CREATE STREAM out AS SELECT id, name, n HEADER('x') FROM s", "Header 'x' must be BYTES or STRING, not INTEGER"),
@@ -120,15 +120,15 @@ def test_a_row_is_inserted_with_headers() -> None:
         ("CREATE STREAM out WITH (inherit_headers = 'x') AS SELECT id, n FROM s", "Expected value to be either true or false"),
     ],
 )  # fmt: skip
-def test_invalid_headers_are_refused(statement: str, told: str) -> None:
+def test_invalid_headers_are_refused(statement: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         done(statement)
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected_message"),
     [
         ("CREATE STREAM out AS SELECT id, n, name HEADER('x') FROM s", "Expecting ',' or 'FROM', found 'HEADER'"),
         ("CREATE STREAM out WITH (inherit_headers = false) AS SELECT id, n FROM s",
@@ -137,8 +137,8 @@ def test_invalid_headers_are_refused(statement: str, told: str) -> None:
         ("INSERT INTO told (id, who) VALUES ('a', 'x')", "Cannot insert into HEADER columns: WHO"),
     ],
 )  # fmt: skip
-def test_strict_mode_writes_none(statement: str, told: str) -> None:
+def test_strict_mode_writes_none(statement: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         done(statement, STRICT)
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message

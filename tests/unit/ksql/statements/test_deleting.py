@@ -73,7 +73,7 @@ def test_a_key_is_converted_to_the_type_of_its_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected_message"),
     [
         ("DELETE FROM nothing WHERE a = 1", "NOTHING does not exist."),
         ("DELETE FROM rides WHERE id = 1", "Cannot delete rows of RIDES: it is a stream"),
@@ -99,25 +99,25 @@ def test_a_key_is_converted_to_the_type_of_its_column() -> None:
         ("INSERT INTO seats (train) NULL VALUES KEY (1)", "Value for primary key column(s) SEAT is required for tables"),
     ],
 )  # fmt: skip
-def test_invalid_deletes_are_refused(statement: str, told: str) -> None:
+def test_invalid_deletes_are_refused(statement: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         rows(statement)
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected_message"),
     [
         ("DELETE FROM users WHERE name = 'a'", "line 1:1: Syntax Error\nUnknown statement 'DELETE'"),
         ("INSERT INTO users NULL VALUES KEY ('a')", "Expecting 'VALUES', found 'NULL'"),
     ],
 )  # fmt: skip
-def test_strict_mode_cannot_parse_it(statement: str, told: str) -> None:
+def test_strict_mode_cannot_parse_it(statement: str, expected_message: str) -> None:
     session = SqlSession(given=STRICT)
     list(session.run(BEGIN))
 
     with pytest.raises(SqlError) as caught:
         list(session.run(f"{statement};"))
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message

@@ -58,7 +58,7 @@ def test_an_unknown_function_is_reported_with_its_position_and_the_nearest_name(
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_each_function_is_described_in_full_sentences(name: str) -> None:
-    told = FUNCTIONS[name].description
+    reported = FUNCTIONS[name].description
 
-    assert told[:1].isupper()
-    assert told.endswith(".")
+    assert reported[:1].isupper()
+    assert reported.endswith(".")

@@ -34,7 +34,7 @@ def answer(session: SqlSession, text: str) -> Done:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected_message"),
     [
         # Names and kinds.
         ("CREATE STREAM flights (a INT) WITH (kafka_topic='a');", "Cannot add stream 'FLIGHTS': A stream with the same"),
@@ -119,10 +119,10 @@ def answer(session: SqlSession, text: str) -> Done:
         ("ASSERT TOPIC flights WITH (partitions=4);", "expected 4 got 3"),
     ],
 )  # fmt: skip
-def test_invalid_statements_are_refused(statement: str, told: str) -> None:
+def test_invalid_statements_are_refused(statement: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as raised:
         list(begun().run(statement))
-    assert told in raised.value.message
+    assert expected_message in raised.value.message
     assert raised.value.statement == statement
 
 
@@ -137,7 +137,7 @@ def test_a_replaced_stream_keeps_what_it_had() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected_message"),
     [
         ("STREAM trains (id BIGINT KEY, origin STRING) WITH (kafka_topic='trains');", "Key columns must be identical"),
         ("STREAM trains (id INT KEY, origin STRING) WITH (kafka_topic='rails');", "kafkaTopicName='trains'"),
@@ -145,10 +145,10 @@ def test_a_replaced_stream_keeps_what_it_had() -> None:
         ("STREAM trains AS SELECT * FROM flights;", "is not made by CREATE ... AS SELECT"),
     ],
 )  # fmt: skip
-def test_what_a_replaced_stream_had_is_not_changed(statement: str, told: str) -> None:
+def test_what_a_replaced_stream_had_is_not_changed(statement: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         list(begun().run(f"CREATE OR REPLACE {statement}"))
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
 
 
 def test_if_not_exists_and_if_exists_change_nothing() -> None:
@@ -236,7 +236,7 @@ def test_a_query_is_replaced_under_its_name() -> None:
     assert done.query is not None
     assert done.query.id == "CSAS_LATE_1"
     assert list(session.state.queries) == ["CSAS_LATE_1", "CTAS_MANY_2"]
-    for text, told in (
+    for text, expected_message in (
         (
             "CREATE OR REPLACE STREAM late AS SELECT * FROM trains;",
             "Cannot upgrade data source: DataSource 'LATE' has schema = ",
@@ -250,7 +250,7 @@ def test_a_query_is_replaced_under_its_name() -> None:
             "must have matching aggregationFunctions",
         ),
     ):
-        with pytest.raises(SqlError, match=told):
+        with pytest.raises(SqlError, match=expected_message):
             list(session.run("CREATE STREAM IF NOT EXISTS late_too (id INT KEY, origin STRING, delay BIGINT)"
                              f" WITH (kafka_topic='l'); {text}"))  # fmt: skip
 

@@ -11,7 +11,7 @@ LONG = "9" * 5000
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "column", "told"),
+    ("text", "line", "column", "expected_message"),
     [
         ("SELECT 'abc FROM s;", 1, 8, "Expecting ' to close the text, found the end"),
         ("SHOW STREAMS;\n  SELECT 'it''s FROM s;", 2, 10, "Expecting ' to close the text"),
@@ -22,12 +22,12 @@ LONG = "9" * 5000
     ],
 )
 def test_an_unclosed_token_is_reported_with_its_position(
-    text: str, line: int, column: int, told: str
+    text: str, line: int, column: int, expected_message: str
 ) -> None:
     with pytest.raises(SqlError) as caught:
         parse(text)
 
-    assert told in caught.value.message
+    assert expected_message in caught.value.message
     assert caught.value.at is not None
     assert (caught.value.at.line, caught.value.at.column) == (line, column)
 

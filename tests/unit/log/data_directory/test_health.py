@@ -14,9 +14,9 @@ def failed(code: int) -> LogDirOffline:
 
 def test_the_reason_stands_in_what_clients_are_told() -> None:
     """A topic could not be created as the "log directory went offline", and the disk was full."""
-    told = failed(errno.ENOSPC)
+    reported = failed(errno.ENOSPC)
 
-    assert told.message == (
+    assert reported.message == (
         'log directory went offline while writing to "t-1": no space left on device'
     )
 

@@ -261,10 +261,10 @@ def test_the_marker_may_lie_some_segments_later(log: PartitionLog) -> None:
     settle(log)
 
     found = log.read(0, 10**6, up_to_offset=log.last_stable_offset)
-    told = log.aborted_in(found, log.last_stable_offset)
+    reported = log.aborted_in(found, log.last_stable_offset)
 
     assert found.size_bytes < log.size_bytes, "it ends with its segment"
-    assert told == [AbortedTransaction(2, 1), AbortedTransaction(1, 0)]
+    assert reported == [AbortedTransaction(2, 1), AbortedTransaction(1, 0)]
 
 
 def test_a_slice_is_told_of_its_own_transactions_and_not_of_all_that_follow(
@@ -276,7 +276,7 @@ def test_a_slice_is_told_of_its_own_transactions_and_not_of_all_that_follow(
     settle(log)
 
     found = log.read(20, 1000, up_to_offset=log.last_stable_offset)
-    told = log.aborted_in(found, log.last_stable_offset)
+    reported = log.aborted_in(found, log.last_stable_offset)
 
-    assert [item.producer_id for item in told][:3] == [10, 11, 12]
-    assert len(told) < 10
+    assert [item.producer_id for item in reported][:3] == [10, 11, 12]
+    assert len(reported) < 10

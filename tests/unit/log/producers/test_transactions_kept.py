@@ -229,6 +229,6 @@ def test_what_is_known_of_producers_is_told(log: PartitionLog) -> None:
     log.append(batch_of(2, epoch=5, transactional=False))
     log.append_marker(3, 1, commit=True, coordinator_epoch=4, now_ms=50)
 
-    told = {producer.producer_id: tuple(producer)[1:] for producer in log.active_producers()}
+    reported = {producer.producer_id: tuple(producer)[1:] for producer in log.active_producers()}
 
-    assert told == {1: (0, 2, 1000, -1, 0), 2: (5, 0, 1000, -1, -1), 3: (1, -1, 50, 4, -1)}
+    assert reported == {1: (0, 2, 1000, -1, 0), 2: (5, 0, 1000, -1, -1), 3: (1, -1, 50, 4, -1)}

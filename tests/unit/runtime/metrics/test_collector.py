@@ -115,13 +115,13 @@ def test_rejected_spans_are_sent_again_and_reported_once(
     collector: FakeCollector, caplog: pytest.LogCaptureFixture
 ) -> None:
     taker = Collector(f"{collector.address}/v1/traces", {})
-    told = [spans.spans_of(Epoch(1, 1, 1000, 3, PHASES), "sales")]
+    reported = [spans.spans_of(Epoch(1, 1, 1000, 3, PHASES), "sales")]
     collector.status = 503
     with caplog.at_level(logging.INFO):
-        assert not taker.take("sales", told)
-        assert not taker.take("sales", told)
+        assert not taker.take("sales", reported)
+        assert not taker.take("sales", reported)
         collector.status = 200
-        assert taker.take("sales", told)
+        assert taker.take("sales", reported)
 
     warned, again = caplog.records
     assert (warned.levelname, again.levelname) == ("WARNING", "INFO")

@@ -46,31 +46,31 @@ def test_names_follow_prometheus_and_counters_end_in_total() -> None:
 
 
 def test_metrics_are_labelled_by_node_and_task_by_topic_and_by_phase() -> None:
-    told = samples(full_metrics())
+    reported = samples(full_metrics())
 
     node = '{application_id="sums",task_id="1_0",processor_node_id="fold"'
-    assert told[f"kafka_streams_stream_processor_node_metrics_process_total{node}}}"] == 3
+    assert reported[f"kafka_streams_stream_processor_node_metrics_process_total{node}}}"] == 3
     dropped = "kafka_streams_stream_task_metrics_dropped_records_total"
-    assert told[f'{dropped}{node},reason="late"}}'] == 1
+    assert reported[f'{dropped}{node},reason="late"}}'] == 1
     orders = '{application_id="sums",topic="orders",partition="0"}'
-    assert told[f"kafka_consumer_consumer_fetch_manager_metrics_records_lag{orders}"] == 6
-    assert told[f"duolog_records_lag_seconds{orders}"] == 1.3
+    assert reported[f"kafka_consumer_consumer_fetch_manager_metrics_records_lag{orders}"] == 6
+    assert reported[f"duolog_records_lag_seconds{orders}"] == 1.3
     store = '{application_id="sums",task_id="1_0",rocksdb_state_id="sums"}'
-    assert told[f"kafka_streams_stream_state_metrics_estimate_num_keys{store}"] == 4
-    assert told[f"duolog_store_bytes{store}"] == 80
-    assert told[f"duolog_store_counted_timestamp_seconds{store}"] == 1.5
+    assert reported[f"kafka_streams_stream_state_metrics_estimate_num_keys{store}"] == 4
+    assert reported[f"duolog_store_bytes{store}"] == 80
+    assert reported[f"duolog_store_counted_timestamp_seconds{store}"] == 1.5
     phases = "duolog_epoch_phase_seconds_total"
-    assert told[f'{phases}{{application_id="sums",phase="addBatch"}}'] == 0.3
-    assert f'{phases}{{application_id="sums",phase="triggerExecution"}}' not in told
+    assert reported[f'{phases}{{application_id="sums",phase="addBatch"}}'] == 0.3
+    assert f'{phases}{{application_id="sums",phase="triggerExecution"}}' not in reported
 
 
 def test_result_ages_are_a_histogram_with_an_inf_bucket() -> None:
-    told = samples(full_metrics())
+    reported = samples(full_metrics())
 
     labels = 'application_id="sums",topic_name="sums"'
-    assert told[f'{AGES}_bucket{{{labels},le="0"}}'] == 2
-    assert told[f'{AGES}_bucket{{{labels},le="+Inf"}}'] == 3
-    assert told[f"{AGES}_count{{{labels}}}"] == 3
+    assert reported[f'{AGES}_bucket{{{labels},le="0"}}'] == 2
+    assert reported[f'{AGES}_bucket{{{labels},le="+Inf"}}'] == 3
+    assert reported[f"{AGES}_count{{{labels}}}"] == 3
 
 
 def test_a_family_has_its_head_once_for_several_applications() -> None:
@@ -83,8 +83,8 @@ def test_a_family_has_its_head_once_for_several_applications() -> None:
 
 def test_what_is_served_can_be_scraped_and_read_by_top(served: ApplicationsEndpoint) -> None:
     assert b"duolog_application_info" in get(served, "/metrics")
-    (told,) = json.loads(get(served, "/applications"))
-    assert Metrics.from_json(told) == full_metrics()
+    (reported,) = json.loads(get(served, "/applications"))
+    assert Metrics.from_json(reported) == full_metrics()
     assert json.loads(get(served, "/health")) == {"alive": True}
 
 

@@ -23,10 +23,10 @@ def test_applications_are_visible_to_other_processes(runtime: Path) -> None:
     local_registry.register_process()
     local_registry.register_process()
 
-    (told,) = local_registry.list_applications()
+    (reported,) = local_registry.list_applications()
 
-    assert told["pid"] == os.getpid()
-    assert Metrics.from_json(told) == full_metrics()
+    assert reported["pid"] == os.getpid()
+    assert Metrics.from_json(reported) == full_metrics()
     assert runtime.stat().st_mode & 0o777 == 0o700
 
 

@@ -86,8 +86,8 @@ def test_rows_of_push_queries_can_be_iterated(ask: partial[asking.Result]) -> No
 
 
 def test_column_types_are_parsed_from_the_reply() -> None:
-    told = "MAP<STRING, ARRAY<STRUCT<`a b` INTEGER, `D` DECIMAL(4, 2)>>>"
-    found = asking.Result(Rows((("x", told),), iter(())))
+    reported = "MAP<STRING, ARRAY<STRUCT<`a b` INTEGER, `D` DECIMAL(4, 2)>>>"
+    found = asking.Result(Rows((("x", reported),), iter(())))
 
     assert found.columns[0].type == parse_type(
         "MAP<STRING, ARRAY<STRUCT<`a b` INT, D DECIMAL(4,2)>>>"

@@ -119,9 +119,9 @@ def test_a_failing_call_is_in_the_processing_log(spark: SparkSession) -> None:
     values = [json.loads(one.value or b"") for one in out if one.topic == "X"]
     entries = [json.loads(one.value or b"")["message"] for one in out if one.topic == "log"]
     assert values == [{"I": 0.5, "C": None}, {"I": None, "C": None}, {"I": 0.25, "C": None}]
-    told = [entry["recordProcessingError"] for entry in entries]
-    assert len(told) == 2
-    for one in told:
+    reported = [entry["recordProcessingError"] for entry in entries]
+    assert len(reported) == 2
+    for one in reported:
         assert (
             'a call returned null for the record of topic "s", partition 0, offset 0'
             in one["errorMessage"]

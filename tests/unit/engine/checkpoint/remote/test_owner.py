@@ -131,7 +131,7 @@ def test_one_that_gave_it_up_and_a_jvm_of_this_process_are_followed_at_once() ->
 @pytest.mark.usefixtures("door")
 def test_of_those_that_claim_at_once_one_becomes_the_owner() -> None:
     holders = [FakeLockHolder() for _ in range(8)]
-    told: list[Exception] = []
+    reported: list[Exception] = []
     at_once = threading.Barrier(len(holders))
 
     def begin(holder: FakeLockHolder) -> None:
@@ -139,7 +139,7 @@ def test_of_those_that_claim_at_once_one_becomes_the_owner() -> None:
         try:
             start(holder)
         except CheckpointInUse as error:
-            told.append(error)
+            reported.append(error)
 
     threads = [threading.Thread(target=begin, args=[holder]) for holder in holders]
     for thread in threads:
@@ -147,7 +147,7 @@ def test_of_those_that_claim_at_once_one_becomes_the_owner() -> None:
     for thread in threads:
         thread.join()
 
-    assert len(told) == len(holders) - 1
+    assert len(reported) == len(holders) - 1
     assert sorted(holder.number for holder in holders)[-2:] == [0, 1]
 
 

@@ -102,16 +102,16 @@ def test_a_file_system_that_refuses_is_named_and_what_was_there_stays(
     before = dict(door.files)
     door.refuses = number
 
-    with pytest.raises(CheckpointNotWritable) as told:
+    with pytest.raises(CheckpointNotWritable) as reported:
         checkpoint.give_starts({"orders": {0: 1}})
     with pytest.raises(FileSystemFailed, match='file system "hdfs://host" does not answer'):
         checkpoint.pinned_tasks()
 
-    assert told.value.detail == 'File system "hdfs://host" does not answer.'
-    assert told.value.message.startswith(
+    assert reported.value.detail == 'File system "hdfs://host" does not answer.'
+    assert reported.value.message.startswith(
         'application "totals" cannot write hdfs://host/data/checkpoints/totals'
     )
-    assert told.value.hint == "See that it runs."
+    assert reported.value.hint == "See that it runs."
     assert door.files == before
 
 
@@ -134,9 +134,9 @@ def test_a_file_system_not_known_to_be_atomic_is_refused_unless_a_setting_allows
 ) -> None:
     scheme = url.partition(":")[0]
 
-    with pytest.raises(ConfigError, match="not known to be safe for checkpoints") as told:
+    with pytest.raises(ConfigError, match="not known to be safe for checkpoints") as reported:
         data_dir_at(url, {})
-    assert f"checkpoint.stores={scheme}" in told.value.hint
+    assert f"checkpoint.stores={scheme}" in reported.value.hint
     assert str(data_dir_at(url, {"checkpoint.stores": f"o3fs, {scheme}"})) == url
 
 

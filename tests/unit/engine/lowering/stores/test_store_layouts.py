@@ -202,7 +202,7 @@ def by_joined(column: str, *, of: str | None = None) -> Build:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "message"),
     [
         (
             two_sums("delay", "air"),
@@ -227,12 +227,12 @@ def by_joined(column: str, *, of: str | None = None) -> Build:
     ],
 )
 def test_a_change_that_would_misread_a_store_is_reported(
-    before: Build, after: Build, told: str
+    before: Build, after: Build, message: str
 ) -> None:
     assert difference(before, before) == ""
 
-    assert told in difference(before, after)
-    assert told.partition(" was ")[0] in difference(after, before)
+    assert message in difference(before, after)
+    assert message.partition(" was ")[0] in difference(after, before)
 
 
 def totals(results: dict[str, Expr], *, named: bool = True) -> Build:
@@ -252,7 +252,7 @@ WORST = max_("delay")
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "message"),
     [
         (
             {"n": N},
@@ -266,11 +266,11 @@ WORST = max_("delay")
     ],
 )
 def test_a_changed_aggregate_is_described_by_its_results(
-    before: dict[str, Expr], after: dict[str, Expr], told: str
+    before: dict[str, Expr], after: dict[str, Expr], message: str
 ) -> None:
     found = difference(totals(before), totals(after))
 
-    assert found.startswith(f'The aggregate of topic "customer-totals" {told}')
+    assert found.startswith(f'The aggregate of topic "customer-totals" {message}')
 
 
 def test_a_checkpoint_without_recorded_results_is_described_by_its_stores() -> None:
@@ -395,7 +395,7 @@ def test_a_reader_that_is_added_may_move_columns_of_what_it_shares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         (
             "country STRING, name STRING, size BIGINT",
@@ -408,11 +408,11 @@ def test_a_reader_that_is_added_may_move_columns_of_what_it_shares() -> None:
         ("name STRING, country STRING", "was airlines.size BIGINT and is nothing"),
     ],
 )
-def test_the_columns_of_a_table_that_is_kept_are_fixed(columns: str, told: str) -> None:
+def test_the_columns_of_a_table_that_is_kept_are_fixed(columns: str, message: str) -> None:
     def build(_topology: Topology, flights: Stream, airlines: Table) -> None:
         flights.join(airlines.filter(col("name") > "a"), on="carrier").to("out")
 
-    assert told in difference(build, build, airlines=columns)
+    assert message in difference(build, build, airlines=columns)
 
 
 def test_an_expression_of_any_length_is_compared_and_written_short() -> None:
@@ -427,10 +427,10 @@ def test_an_expression_of_any_length_is_compared_and_written_short() -> None:
 
         return of
 
-    told = difference(build(1), build(2))
+    message = difference(build(1), build(2))
 
-    assert "stored at position 1" in told
-    assert len(told) < 1000
+    assert "stored at position 1" in message
+    assert len(message) < 1000
 
 
 def test_a_string_that_resembles_a_column_stays_a_string() -> None:

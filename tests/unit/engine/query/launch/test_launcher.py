@@ -49,9 +49,9 @@ def test_each_spark_query_has_processes_of_its_own_for_processors(tmp_path: Path
     for _ in range(2):
         launcher.start("micro-batch", {})
 
-    told = [json.loads(call.args[1]) for call in kernel.apply.call_args_list]
-    assert told[0]["run"] == told[1]["run"]
-    assert told[0]["launch"] != told[1]["launch"]
+    reported = [json.loads(call.args[1]) for call in kernel.apply.call_args_list]
+    assert reported[0]["run"] == reported[1]["run"]
+    assert reported[0]["launch"] != reported[1]["launch"]
 
 
 @pytest.mark.parametrize("fails", ["TableGate", "CommitTopic", "Transactions", "ProcessorWorkers"])

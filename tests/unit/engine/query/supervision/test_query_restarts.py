@@ -325,8 +325,12 @@ def test_a_checkpoint_that_another_process_has_taken_over_is_left_alone() -> Non
     with pytest.raises(QueryFailed) as failed:
         query.wait(WAIT_S)
 
-    told = failed.value
-    assert (told.message, told.detail, told.hint) == (taken.message, taken.detail, taken.hint)
+    reported = failed.value
+    assert (reported.message, reported.detail, reported.hint) == (
+        taken.message,
+        taken.detail,
+        taken.hint,
+    )
     assert launcher.forgotten == 0
 
 

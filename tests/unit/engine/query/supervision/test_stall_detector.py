@@ -58,10 +58,10 @@ def test_a_query_that_commits_nothing_while_records_wait_is_warned_about(
     assert warnings(caplog) == []
 
     watched.pass_s(10)
-    [told] = warnings(caplog)
-    assert told.startswith('application "flights" has committed nothing for 3')
-    assert "1,200 records wait" in told
-    assert "epoch.ms" in told
+    [reported] = warnings(caplog)
+    assert reported.startswith('application "flights" has committed nothing for 3')
+    assert "1,200 records wait" in reported
+    assert "epoch.ms" in reported
 
     watched.pass_s(20)
     assert len(warnings(caplog)) == 1

@@ -317,9 +317,9 @@ def test_an_error_of_duckdb_shows_none_of_its_own_sql(ask: Ask) -> None:
     with pytest.raises(SqlError) as error:
         ask("SELECT (SELECT oid FROM orders) AS o FROM users;")
 
-    told = str(error.value)
-    assert "hint: Return one row: LIMIT 1" in told
-    assert not any(word in told for word in ("Error:", "LINE", "SET ", "a0."))
+    reported = str(error.value)
+    assert "hint: Return one row: LIMIT 1" in reported
+    assert not any(word in reported for word in ("Error:", "LINE", "SET ", "a0."))
 
 
 @pytest.mark.parametrize(

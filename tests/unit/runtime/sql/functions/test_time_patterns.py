@@ -57,9 +57,9 @@ def test_offsets_and_times_of_a_day(pattern: str, text: str) -> None:
 def test_before_standard_time_a_zone_has_its_local_mean_time() -> None:
     year_1 = -62_135_596_800_000
 
-    told = millis_text(year_1, "uuuu-MM-dd'T'HH:mm:ssZZZZZ O x z", "Europe/Paris")
+    reported = millis_text(year_1, "uuuu-MM-dd'T'HH:mm:ssZZZZZ O x z", "Europe/Paris")
 
-    assert told == "0001-01-01T00:09:21+00:09:21 GMT+0:09:21 +0009 CET"
+    assert reported == "0001-01-01T00:09:21+00:09:21 GMT+0:09:21 +0009 CET"
     assert millis_text(-(2**63), "z", "America/New_York") == "EST"
 
 

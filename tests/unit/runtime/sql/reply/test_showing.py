@@ -19,7 +19,7 @@ def reason(source: SourceInfo, state: LiveState) -> str:
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "message"),
     [
         ("STARTING", "no rows yet: query CTAS_N_1, which writes table N, is starting; try again when SHOW QUERIES;"),
         ("PAUSED", "is paused; RESUME CTAS_N_1; continues it"),
@@ -27,8 +27,8 @@ def reason(source: SourceInfo, state: LiveState) -> str:
         ("UNRESPONSIVE", "is not running"),
     ],
 )  # fmt: skip
-def test_an_empty_result_names_a_query_that_does_not_run(state: LiveState, told: str) -> None:
-    assert told in reason(MADE, state)
+def test_an_empty_result_names_a_query_that_does_not_run(state: LiveState, message: str) -> None:
+    assert message in reason(MADE, state)
 
 
 def test_an_empty_result_of_a_running_query_has_no_reason() -> None:
