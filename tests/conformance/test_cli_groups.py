@@ -144,7 +144,7 @@ def test_a_deleted_group_no_longer_exists(duolog: Duolog, readers: str) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (("describe", "nobody"), 3, 'group "nobody" does not exist'),
+        (("describe", "unknown"), 3, 'group "unknown" does not exist'),
         (("reset", "g", "--all-topics"), 2, "Use one of --to-earliest"),
         (("reset", "g", "--to-latest"), 2, "Use either --topic or --all-topics"),
         (("reset", "g", "--to-latest", "--to-earliest", "--all-topics"), 2, "Use one of"),

@@ -359,7 +359,7 @@ class Campaign:
     def _wait_until(self, holds: Callable[[], bool]) -> None:
         deadline = time.monotonic() + GO_ON_TIMEOUT_S
         while not holds():
-            assert time.monotonic() < deadline, f"it did not go on: {self._committed()}"
+            assert time.monotonic() < deadline, f"no progress: {self._committed()}"
             self._engine.ensure_running()
             time.sleep(0.05)
 

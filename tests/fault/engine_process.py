@@ -165,7 +165,7 @@ class EngineProcess:
 
     def kill_jvm_alone(self) -> None:
         """End the JVM with SIGKILL; the process starts another one."""
-        assert self.jvm_pid > 0, "the program has not told of a JVM"
+        assert self.jvm_pid > 0, "the program has not reported a JVM"
         os.kill(self.jvm_pid, signal.SIGKILL)
 
     def kill_python_alone(self) -> None:

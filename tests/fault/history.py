@@ -130,7 +130,7 @@ def _order_of_passed(
         way = (event.partition, result.partition)
         before, place = newest.get(way, (event, result))
         if event.offset < before.offset:
-            text = f"{_event(event)} {_at([result])} stands behind {_event(before)} {_at([place])}"
+            text = f"{_event(event)} {_at([result])} comes after {_event(before)} {_at([place])}"
             yield Anomaly("out of order", topic, text)
         else:
             newest[way] = (event, result)
@@ -186,7 +186,7 @@ def _check_account(
                 text += f", with sum {before.total}, not {result.total}"
             yield Anomaly("duplicate", topic, text)
         elif number < highest.events:
-            text = f"count {number} {here} stands behind count {highest.events} {_at([highest])}"
+            text = f"count {number} {here} comes after count {highest.events} {_at([highest])}"
             yield Anomaly("out of order", topic, text)
         known[number] = result
         highest = max(highest, result, key=lambda row: row.events)
@@ -257,7 +257,7 @@ def check_epochs(seen: Sequence[Epoch], topic: str = "epochs") -> Iterator[Anoma
     for before, after in itertools.pairwise(seen):
         for name, one, other in zip(Epoch._fields, before, after, strict=True):
             if other < one:
-                yield Anomaly("went back", topic, f"{name} epoch {other} was seen behind {one}")
+                yield Anomaly("went back", topic, f"{name} epoch {other} was seen after {one}")
     for epoch in seen:
         if epoch.marked > epoch.committed + 1:
             text = f"results of epoch {epoch.marked} are there, and Spark has committed {epoch.committed}"

@@ -16,7 +16,9 @@ def planted_kernel(java_class: str, lines: str, planted: str, directory: Path) -
     """Return a copy of the kernel's jar in which `planted` stands for `lines` of a class."""
     (file,) = SOURCES.rglob(f"{java_class}.java")
     source = file.read_text()
-    assert source.count(lines) == 1, f"{java_class} has no such lines any more: plant anew\n{lines}"
+    assert source.count(lines) == 1, (
+        f"{java_class} no longer has these lines: update the planted bug\n{lines}"
+    )
     changed = directory / f"{java_class}.java"
     changed.write_text(source.replace(lines, planted))
     classes = directory / "classes"

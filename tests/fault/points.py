@@ -18,7 +18,7 @@ POINTS: Final = {
     "state.before": "a file of the state is written, and does not have its name yet",
     "state.after": "a file of the state has its name",
     "checkpoint.sync": "one of the files that an entry counts on is about to be synced",
-    "offsets.before": "an epoch is planned, and nobody knows it yet",
+    "offsets.before": "an epoch is planned, and not yet announced",
     "offsets.after": "an epoch is planned",
     "commits.before": "state and results of an epoch are there, and Spark's commit log does not say so yet",
     "transaction.marker": "an epoch is ready to be committed, with exactly once",

@@ -66,7 +66,7 @@ SPOILED = {
     "nothing": lambda copy: None,
 }
 
-def told(copy):
+def start_error(copy):
     with application(copy) as starting:
         try:
             query = starting.start()
@@ -90,12 +90,12 @@ with application(data) as first:
     for name, spoil in SPOILED.items():
         shutil.copytree(data, directory / name)
         spoil(directory / name)
-        found[name] = [*told(directory / name), len(client.read("out")) - written]
+        found[name] = [*start_error(directory / name), len(client.read("out")) - written]
     for name, place in (("again", "nothing"), ("moved", "elsewhere")):
         (data if name == "moved" else directory / place).rename(directory / f"{place} ü%20")
         client.produce("in", "a", '{"n": 1}')
         before = len(client.read("out"))
-        found[name] = [*told(directory / f"{place} ü%20"), len(client.read("out")) - before]
+        found[name] = [*start_error(directory / f"{place} ü%20"), len(client.read("out")) - before]
 print(json.dumps(found))
 """
 REMOVE = "` to compute everything again from the topics."

@@ -196,7 +196,7 @@ def test_a_topic_that_is_not_to_be_compacted_any_more_keeps_its_records(
 
     admin.incremental_alter_configs([resource])[resource].result()
 
-    wait_for(lambda: not at_work(broker), "the run goes on")
+    wait_for(lambda: not at_work(broker), "the run continues")
     found, count = read(broker)
     assert found == last
     assert count == RECORDS

@@ -38,7 +38,7 @@ def fill():
             file.write(bytes(4096))
 
 def lock(offsets):
-    # Not all of it: what is open for writing, a lock say, stands in the way.
+    # Not all of it: a file open for writing, such as a lock, prevents it.
     subprocess.run(["mount", "--bind", offsets, offsets], check=True)
     subprocess.run(["mount", "-o", "remount,ro,bind", offsets], check=True)
 
@@ -60,13 +60,13 @@ def application(mode):
 def run(application):
     mode = application.mode
     offsets = data_dir / "checkpoints" / mode / "spark" / "offsets"
-    told = []
+    reported = []
 
     def count_one_more(query):
         client.produce(f"in-{mode}", "a", '{"n": 1}')
         assert query.wait_until_caught_up(60), query.progress()
 
-    for spoil, mend in ((fill, filler.unlink), (partial(lock, offsets), partial(unlock, offsets))):
+    for spoil, repair in ((fill, filler.unlink), (partial(lock, offsets), partial(unlock, offsets))):
         query = application.start()
         count_one_more(query)
         spoil()
@@ -74,15 +74,15 @@ def run(application):
         try:
             query.wait(120)
         except QueryFailed as error:
-            told.append([error.message, error.hint])
-        mend()
+            reported.append([error.message, error.hint])
+        repair()
     query = application.start()
     count_one_more(query)
     until = time.monotonic() + 60
     while (counts := counted(mode))[-1] < 5 and time.monotonic() < until:
         time.sleep(0.1)  # In real time a result is written a moment after its record was read.
     application.stop()
-    return {"told": told, "counts": counts}
+    return {"reported": reported, "counts": counts}
 
 def counted(mode):
     return [json.loads(record.value_text)["n"] for record in client.read(f"out-{mode}")]
@@ -119,13 +119,13 @@ def run(servers: str, directory: Path, guarantee: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "guarantee", ["at_least_once", pytest.param("exactly_once_v2", marks=pytest.mark.deep)]
 )
-def test_a_disk_that_cannot_be_written_is_told_in_words_and_costs_nothing(
+def test_a_disk_that_cannot_be_written_is_reported_in_words_and_costs_nothing(
     guarantee: str, require_program: RequireProgram, tmp_path: Path
 ) -> None:
     """The error used to be `FSError: No space left on device`, without the file, the loss or a remedy."""
     require_program("unshare", package="util-linux")
     if subprocess.run(["unshare", "-rm", "true"], check=False, capture_output=True).returncode:
-        pytest.skip("this machine lets nobody mount a file system of his own")
+        pytest.skip("this machine lets no user mount a file system")
     with EmbeddedCluster(tmp_path / "broker") as cluster:
         for mode in MODES:
             Client(cluster.bootstrap_servers).create_topic(f"in-{mode}", partitions=2)
@@ -134,7 +134,7 @@ def test_a_disk_that_cannot_be_written_is_told_in_words_and_costs_nothing(
 
     assert list(found) == list(MODES)
     for mode, reported in found.items():
-        (full, free), (read_only, mount) = reported["told"]
+        (full, free), (read_only, mount) = reported["reported"]
         files = str(tmp_path / "data" / "checkpoints" / mode)
         # Spark, the kernel and the engine write files there: the first one that is refused ends the
         # query.
@@ -160,7 +160,7 @@ from duolog.testing import Client
 servers, data_dir = sys.argv[1:]
 topology = Topology("synced")
 topology.stream("in", key="k STRING", value="n BIGINT").group_by_key().count("n").to("out")
-client, told, written = Client(servers), [], 0
+client, reported, written = Client(servers), [], 0
 with Application(topology, bootstrap_servers=servers, data_dir=data_dir, mode="micro-batch") as application:
     for _ in range(2):
         try:
@@ -171,8 +171,8 @@ with Application(topology, bootstrap_servers=servers, data_dir=data_dir, mode="m
                 assert query.wait_until_caught_up(60), query.progress()
             application.stop()
         except QueryFailed as error:
-            told.append([error.message, error.hint])
-print(json.dumps([told, written]))
+            reported.append([error.message, error.hint])
+print(json.dumps([reported, written]))
 """
 
 
@@ -206,7 +206,7 @@ def test_a_sync_that_fails_ends_the_query_and_the_same_process_does_not_try_agai
     failed = f'application "synced" cannot sync {files}'
     assert first[0].startswith(failed)
     assert first[0].endswith("Input/output error")
-    assert first == second, "the second start has the same to tell"
+    assert first == second, "the second start reports the same"
     assert first[1].endswith(f"Replace the disk, end the process{AGAIN}")
-    assert nothing == [], "another process goes on"
+    assert nothing == [], "another process continues"
     assert counts[-1] == before + after

@@ -69,7 +69,7 @@ with EmbeddedCluster(directory / "broker") as cluster, contextlib.ExitStack() as
     queries = [application.start() for application in applications]
     assert all(query.wait_until_caught_up(120) for query in queries)
     if what == "jvm":
-        # A JVM that is killed takes along what it counted behind the last look.
+        # A JVM that is killed loses what it counted after the last poll.
         wait_for(lambda query: query.progress().records_in)
         os.kill(queries[0].launcher.session.java_pid, signal.SIGKILL)
     else:
@@ -92,8 +92,8 @@ with EmbeddedCluster(directory / "broker") as cluster, contextlib.ExitStack() as
         cluster.kill()
     stopped = [seconds_to_stop(query) for query in queries]
     states = [query.state for query in queries]
-    told = {"troubles": troubles, "last": last, "records": records}
-    print(json.dumps(told | {"stopped": stopped, "states": states}))
+    seen = {"troubles": troubles, "last": last, "records": records}
+    print(json.dumps(seen | {"stopped": stopped, "states": states}))
 """
 STOP_S_MAX = 15
 LOADED_S = 5

@@ -147,7 +147,7 @@ BAD: Sequence[tuple[Callable[[Good], None], Kind, str]] = [
     (twice_elsewhere, "split", "results of event 11 are in several partitions, at 1:11 and 0:99"),
     (made_up, "invented", "event 77 at 0:99 was never sent"),
     (changed, "wrong", 'event 3 of account "a0" (input 1, offset 1) came out as a0, 31 at 1:3'),
-    (later_first, "out of order", "stands behind event 4"),
+    (later_first, "out of order", "comes after event 4"),
     (counted_twice, "invented", 'count 5 of account "a2" at 2:99, but it has 4 events'),
     (written_again, "duplicate", 'count 4 of account "a2" at 2:99 was there already, at 2:11'),
     (count_left_out, "missing", 'count 2 of account "a1" is not there, but 4 is'),
@@ -156,7 +156,7 @@ BAD: Sequence[tuple[Callable[[Good], None], Kind, str]] = [
     (another_sum, "wrong", 'the sum of account "a2" is 1 at 2:11, not 260'),
     (one_event_for_another, "wrong", "adds 61, which no event of it has left"),
     (count_of_unknown_account, "invented", 'account "zz" at 0:99 has no events'),
-    (older_behind_newer, "out of order", 'count 3 of account "a0" at 0:6 stands behind count 4'),
+    (older_behind_newer, "out of order", 'count 3 of account "a0" at 0:6 comes after count 4'),
     (another_partition, "split", 'account "a2" is in several partitions'),
     (one_sink_ahead, "disagreement", '3 events of account "a0" have passed, 4 are counted'),
 ]

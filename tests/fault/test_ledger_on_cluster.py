@@ -61,8 +61,8 @@ def test_each_result_is_there_once_whichever_process_of_a_cluster_is_killed(
 
     assert tally.anomalies == []
     assert tally.kills.total() >= len(STRIKES)
-    assert tally.kills["both at transaction.end"] == 1, "nobody came by"
-    assert tally.kills["jvm at transaction.decided"] == 1, "nobody came by"
+    assert tally.kills["both at transaction.end"] == 1, "no executor arrived"
+    assert tally.kills["jvm at transaction.decided"] == 1, "no executor arrived"
 
 
 def test_each_result_is_there_once_whatever_is_killed_on_a_cluster(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ class Planted(NamedTuple):
 
 BUGS = [
     Planted(
-        "the marker is written behind the transaction, in one of its own",
+        "the marker is written after the transaction, in one of its own",
         "Transactions",
         """\
             producer.send(markers.record(EpochMarkers.EPOCH, marker));
@@ -45,7 +45,7 @@ BUGS = [
         "duplicate",
     ),
     Planted(
-        "the marker tells of the epoch before",
+        "the marker has the previous epoch",
         "EpochMarkers",
         'marker.put("epoch", number);',
         'marker.put("epoch", number - 1);',
@@ -53,7 +53,7 @@ BUGS = [
         "duplicate",
     ),
     Planted(
-        "the transaction is committed behind Spark's commit",
+        "the transaction is committed after Spark's commit",
         "EntryRename",
         """\
     if (transactions != null) {

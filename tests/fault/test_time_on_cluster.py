@@ -131,7 +131,7 @@ def drill(
 
 
 def check_counts(rows: list[Row], sent: int, *, once: bool) -> None:
-    assert not [row for row in rows if row[1]["stale"]], "a processor went on with what was over"
+    assert not [row for row in rows if row[1]["stale"]], "a processor continued after its end"
     of_key: dict[str, list[int]] = defaultdict(list)
     for key, row in rows:
         of_key[key].append(row["n"])
@@ -191,7 +191,7 @@ def test_a_task_that_comes_back_to_an_executor_finds_no_processor_there_that_was
 
         rows = given.read("counts")
         check_counts(rows, given.sent, once=True)
-        assert any(has_come_back(rows, f"k{key}") for key in range(KEYS)), "nobody came back"
+        assert any(has_come_back(rows, f"k{key}") for key in range(KEYS)), "no executor came back"
 
 
 def has_come_back(rows: list[Row], key: str) -> bool:

@@ -88,7 +88,7 @@ def await_commits(workers: list[Worker]) -> None:
                 )
             )
         ),
-        "nobody commits",
+        "no producer commits",
         TIMEOUT_S,
     )
 

@@ -160,7 +160,7 @@ def struck(upgrade: Upgrade, stage: str, victim: Victim) -> None:
         upgrade.wait_for(lambda: upgrade.committed("spark-2") or upgrade.has_ended("new"))
     upgrade.end_ordering()
     if victim == "new" and stage in BEFORE_THE_END_OF_THE_OLD_ONE[:3]:
-        assert not upgrade.has_ended("old"), "it goes on, as nobody has taken its place"
+        assert not upgrade.has_ended("old"), "it continues, as no process has replaced it"
     for which in ("new", "old"):
         upgrade.kill(which)
     upgrade.start("last")

@@ -110,7 +110,9 @@ class Broker:
         appended = self.log(step.partition).append(memoryview(batch))
         assert not appended.duplicate
         taken = self.acknowledged[step.partition]
-        assert appended.base_offset > max(taken, default=-1), "an acknowledged offset is given anew"
+        assert appended.base_offset > max(taken, default=-1), (
+            "an acknowledged offset is assigned again"
+        )
         if step.idempotent:
             self._sequences[step.partition] += step.records
         self.sent[step.partition][appended.base_offset] = bytes(batch)

@@ -69,7 +69,7 @@ class FlexibleReader(FieldReader):
     def string(self) -> str:
         text = self.nullable_string()
         if text is None:
-            raise SerdeError("record of __consumer_offsets has a null where a string belongs")
+            raise SerdeError("record of __consumer_offsets has a null instead of a string")
         return text
 
     def nullable_string(self) -> str | None:

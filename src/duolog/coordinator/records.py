@@ -334,7 +334,7 @@ class _Reader(FieldReader):
     def text(self) -> str:
         text = self.nullable_text()
         if text is None:
-            raise SerdeError("record of __consumer_offsets has a null where a string belongs")
+            raise SerdeError("record of __consumer_offsets has a null instead of a string")
         return text
 
     def nullable_text(self) -> str | None:

@@ -22,7 +22,7 @@ from duolog.testing import EmbeddedCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep, pytest.mark.timeout(900)]
 
-OTHERS: Final = ("unmatched", "brief", "waited", "told", "told-sessions", "told-both")
+OTHERS: Final = ("unmatched", "brief", "waited", "on-close", "on-close-sessions", "on-close-both")
 STREAMS: Final = ("joined", "versioned", *OTHERS)
 """Topics all of whose records count; of the others the last one of each key does."""
 _BEGIN_MS: Final = 1_600_000_000_000
@@ -70,10 +70,12 @@ class Moved(Bench):
         in_windows = windowed.windowed_by(
             tumbling("10 seconds", grace="5 seconds"), emit="on close"
         )
-        in_windows.count().to(of("told"))
-        in_windows.aggregate(c=count()).join(in_windows.aggregate(t=sum_("n"))).to(of("told-both"))
+        in_windows.count().to(of("on-close"))
+        in_windows.aggregate(c=count()).join(in_windows.aggregate(t=sum_("n"))).to(
+            of("on-close-both")
+        )
         sessions = windowed.windowed_by(session("3 seconds", grace="5 seconds"), emit="on close")
-        sessions.count().to(of("told-sessions"))
+        sessions.count().to(of("on-close-sessions"))
         rows.group_by("a").aggregate(t=sum_("n")).suppress("5 seconds").to(of("late"))
         one.join(two, within="5 s", grace="20 s", prefix="r_").to(of("joined"))
         one.outer_join(two, within="5 s", grace="20 s", prefix="r_").to(of("unmatched"))

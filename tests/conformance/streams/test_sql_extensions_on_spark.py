@@ -27,7 +27,7 @@ CREATE GLOBAL TABLE towns (name STRING PRIMARY KEY, people INT)
     WITH (kafka_topic='towns', partitions=3, value_format='JSON');
 INSERT INTO towns VALUES ('BONN', 5);
 INSERT INTO towns VALUES ('ULM', 6);
-CREATE STREAM told WITH (dead_letter_topic='wrong') AS
+CREATE STREAM dest WITH (dead_letter_topic='wrong') AS
     SELECT r.id, r.town, t.people, SUBSTRING(r.ROWTOPIC, 7) AS region, UCASE(FROM_BYTES(r.trace, 'utf8')) AS trace HEADER('x-trace')
     FROM rides r LEFT JOIN towns t ON UCASE(r.town) = t.name;
 CREATE TABLE regions AS SELECT ROWTOPIC AS topic, COUNT(town) AS n FROM rides GROUP BY ROWTOPIC;
@@ -62,18 +62,18 @@ def test_headers_topics_dead_letters_and_global_tables_in_one_service(engine: Sq
     answers_of(engine, "INSERT INTO us (id, town) VALUES ('2', 'ulm');")
     client.produce("rides-us", "bad", "{no json", headers=[("trace", b"\x00\xff")])
     answers_of(engine, "INSERT INTO eu (id, town, trace) VALUES ('3', 'rom', 'c');")
-    wait_for(lambda: len(client.read("TOLD")) == 3)
+    wait_for(lambda: len(client.read("DEST")) == 3)
 
-    values = sorted((json.loads(one.value or b"") for one in client.read("TOLD")), key=str)
+    values = sorted((json.loads(one.value or b"") for one in client.read("DEST")), key=str)
     assert values == [
         {"TOWN": "bonn", "PEOPLE": 5, "REGION": "eu"},
         {"TOWN": "rom", "PEOPLE": None, "REGION": "eu"},
         {"TOWN": "ulm", "PEOPLE": 6, "REGION": "us"},
     ]
-    headers = {one.key: dict(one.headers) for one in client.read("TOLD")}
+    headers = {one.key: dict(one.headers) for one in client.read("DEST")}
     assert headers[b"1"] == {"trace": b"a-b", "x-trace": b"A-B"}
     assert headers[b"2"] == {"x-trace": None}
-    (rows,) = answers_of(engine, "SELECT id, FROM_BYTES(trace, 'utf8') FROM told WHERE id <> '2';")
+    (rows,) = answers_of(engine, "SELECT id, FROM_BYTES(trace, 'utf8') FROM dest WHERE id <> '2';")
     assert isinstance(rows, list)
     assert sorted(rows) == [("1", "A-B"), ("3", "C")]
 
@@ -130,8 +130,8 @@ def see_rows_that_go(engine: SqlEngine, client: Client) -> None:
 
 def _people_of_the_next(engine: SqlEngine, client: Client) -> object:
     """Send another ride to Bonn, and return its joined population."""
-    before = len(client.read("TOLD"))
+    before = len(client.read("DEST"))
     answers_of(engine, "INSERT INTO eu (id, town) VALUES ('4', 'bonn');")
-    wait_for(lambda: len(client.read("TOLD")) > before)
-    rides: list[Record] = [one for one in client.read("TOLD") if one.key == b"4"]
+    wait_for(lambda: len(client.read("DEST")) > before)
+    rides: list[Record] = [one for one in client.read("DEST") if one.key == b"4"]
     return json.loads(rides[-1].value or b"{}")["PEOPLE"]

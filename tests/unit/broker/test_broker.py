@@ -77,7 +77,7 @@ def test_a_stop_after_an_assertion_that_failed_is_not_a_clean_one(
     open_harness: Any, tmp_path: Path
 ) -> None:
     def fail() -> None:
-        raise AssertionError("nobody expected this")
+        raise AssertionError("unexpected")
 
     mark = tmp_path / "data" / "clean-shutdown"
     for place in ("timer", "call", "loop"):

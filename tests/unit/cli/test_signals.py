@@ -45,7 +45,7 @@ def test_the_second_signal_ends_it_at_once() -> None:
         with end_by_event():
             signal.raise_signal(signal.SIGTERM)
             signal.raise_signal(signal.SIGINT)
-            pytest.fail("it went on")
+            pytest.fail("it continued")
 
     with pytest.raises(KeyboardInterrupt):
         work()
@@ -63,10 +63,10 @@ def test_the_second_signal_hurries_what_can_be_hurried_and_the_third_ends_it() -
             assert not hurried.is_set()
             signal.raise_signal(signal.SIGINT)
             assert hurried.wait(60)
-            done.append("goes on")
+            done.append("continues")
             if thrice:
                 signal.raise_signal(signal.SIGINT)
-                pytest.fail("it went on")
+                pytest.fail("it continued")
         hurried.clear()
 
     with pytest.raises(Terminated):
@@ -75,7 +75,7 @@ def test_the_second_signal_hurries_what_can_be_hurried_and_the_third_ends_it() -
     with pytest.raises(KeyboardInterrupt):
         work(thrice=True)
 
-    assert done == ["goes on", "goes on"]
+    assert done == ["continues", "continues"]
 
 
 def test_a_signal_is_handled_while_the_lock_of_the_event_is_held() -> None:

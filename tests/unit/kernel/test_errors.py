@@ -26,7 +26,7 @@ pytestmark = pytest.mark.spark
 CONTINUE = {"processing": "log_and_continue", "production": "log_and_continue"}
 DEAD_LETTERS = {**CONTINUE, "dead_letter_topic": "dead"}
 # No value for a delay of 13.
-SPOILT = "CASE WHEN v1 = 13 THEN CAST(raise_error('13 is no delay') AS BIGINT) ELSE v1 END"
+SPOILT = "CASE WHEN v1 = 13 THEN CAST(raise_error('13 is an invalid delay') AS BIGINT) ELSE v1 END"
 BAD = '{"carrier":"AA","delay":13}'
 GOOD = '{"carrier":"AA","delay":5}'
 AMERICAN = In("airlines", "AA", '{"name":"American"}')
@@ -87,7 +87,7 @@ def test_a_record_that_cannot_be_processed_fails_with_its_name(open_driver: Open
     with pytest.raises(
         Py4JJavaError,
         match=r'cannot process the record of topic "flights", partition 1, offset 7 at p-1: '
-        r".*13 is no delay",
+        r".*13 is an invalid delay",
     ):
         driver.pipe(flight(BAD, partition=1, offset=7))
 
@@ -123,7 +123,7 @@ def test_a_dead_letter_has_the_bytes_of_the_source_and_the_headers_of_kafka_stre
     assert headers["__streams.errors.topic"] == b"flights"
     assert headers["__streams.errors.partition"] == b"1"
     assert headers["__streams.errors.offset"] == b"7"
-    assert b"13 is no delay" in (headers["__streams.errors.message"] or b"")
+    assert b"13 is an invalid delay" in (headers["__streams.errors.message"] or b"")
     assert b"\tat " in (headers["__streams.errors.stacktrace"] or b"")
 
 

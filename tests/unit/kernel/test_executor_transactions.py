@@ -246,7 +246,7 @@ def test_an_executor_that_names_itself_while_its_driver_is_replaced_writes_nothi
     point = armed.environment[VARIABLE]
     with app.started(point) as old, ThreadPoolExecutor(1) as beside:
         late = beside.submit(app.write, old, "a", 1, "1-late")
-        waiting.wait_until(lambda: armed.is_reached, "nobody came by", 30)
+        waiting.wait_until(lambda: armed.is_reached, "no executor arrived", 30)
         with app.started() as new:
             armed.go()
             with pytest.raises(

@@ -56,7 +56,7 @@ def test_a_process_whose_threads_all_hang_is_made_anew(spark: SparkSession, tmp_
 
         assert values == [1, 2, 5, 6, 7, 8, 9]
         assert skipped == len(HANGING)
-        assert sorted(n for n, _ in calls if n in HANGING) == [*HANGING], "nobody is asked again"
+        assert sorted(n for n, _ in calls if n in HANGING) == [*HANGING], "no worker is asked again"
         process = {call[0]: call[1] for call in calls}
         assert process[1] == process[3] == process[4]
         assert process[5] == process[9] != process[4], "one that hangs nowhere stays"

@@ -16,9 +16,9 @@ def test_a_tick_is_made_for_what_the_newest_run_of_a_task_wants_and_once() -> No
     A query that has ended gets no ticks, because nothing listens to them.
     """
     steps = [
-        "none: nobody has begun",
+        "none: no task has begun",
         "tick: a start",
-        "none: and nobody wants more",
+        "none: no task requests more",
         "tick: one wants",
         "none: it has not said anything since, as one that has gone",
         "tick: an older run of it wants no more",

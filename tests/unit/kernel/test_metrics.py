@@ -70,7 +70,7 @@ def test_each_node_counts_what_comes_what_goes_on_and_what_it_drops(
 
     driver.batch(
         [
-            In("buyers", None, '{"name": "nobody"}', 1),
+            In("buyers", None, '{"name": "unknown"}', 1),
             In("buyers", "b", '{"name": "Bea"}', 1, 0, 1),
         ]
     )

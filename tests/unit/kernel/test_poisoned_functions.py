@@ -151,7 +151,7 @@ def test_what_a_function_has_started_ends_with_its_process(
     assert skipped() == 1
     stat = Path(f"/proc/{int(started.read_text())}/stat")
     waiting.wait_until(
-        lambda: not (stat.exists() and " Z " not in stat.read_text()), "it goes on for nobody"
+        lambda: not (stat.exists() and " Z " not in stat.read_text()), "no task continues with it"
     )
 
 

@@ -251,4 +251,4 @@ def is_alive(pid: int) -> bool:
 
 
 def wait_for_end(pid: int) -> None:
-    waiting.wait_until(lambda: not is_alive(pid), "it is kept for nobody")
+    waiting.wait_until(lambda: not is_alive(pid), "it is not kept")

@@ -216,7 +216,7 @@ async def slow(n: int) -> int:
     if n == 3:
         os._exit(3)
     if n == 4:
-        raise LookupError("nobody knows 4")
+        raise LookupError("4 is unknown")
     return n
 
 
@@ -305,7 +305,7 @@ def made(at: str) -> int:
 
 def by_size(n: int, at: str) -> int | None:
     if n == 6:
-        raise ValueError("nobody takes 6")
+        raise ValueError("6 is refused")
     # Of 64 bits, of which the last 32 are a small number: it is not a partition, and not that one.
     return None if n == 7 else n % 3 + (2**32 if n == 8 else 0)
 

@@ -46,7 +46,7 @@ def test_the_wall_clock_is_asked_for_each_record(spark: SparkSession) -> None:
     before = int(time.time() * 1000)
 
     (first,) = driver.batch(flights(1))
-    wait_until(lambda: int(time.time() * 1000) > first.ts, "the clock goes on")
+    wait_until(lambda: int(time.time() * 1000) > first.ts, "the clock continues")
     (second,) = driver.batch(flights(1, offset=1))
 
     assert before <= first.ts < second.ts <= time.time() * 1000

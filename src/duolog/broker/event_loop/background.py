@@ -45,9 +45,9 @@ class BackgroundThread:
             try:
                 call()
             except OSError as error:
-                logger.warning("work beside the loop failed", extra={"error": str(error)})
+                logger.warning("background work failed", extra={"error": str(error)})
             except Exception:  # The edge of the thread: the remaining work must continue.
-                logger.exception("work beside the loop failed")
+                logger.exception("background work failed")
 
 
 class BesideTheLoop:

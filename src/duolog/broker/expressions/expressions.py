@@ -183,7 +183,7 @@ def _await_output(process: "subprocess.Popen[bytes]") -> None:
     while not ready.poll(_STILL_S * 1000):
         ran = _processor_ns(process.pid)
         if ran == ran_before:
-            logger.warning("killed a process that stood still", extra={"pid": process.pid})
+            logger.warning("killed a hung process", extra={"pid": process.pid})
             process.kill()
             return
         ran_before = -1 if ran is None else ran

@@ -103,7 +103,7 @@ def sync(group: ConsumerGroup, request: SyncRequest, to: ReplyTo, step: Consumer
         None,
         name,
     ):
-        raise InconsistentGroupProtocol(f"Member {member.member_id} was told of {name}.")
+        raise InconsistentGroupProtocol(f"Member {member.member_id} was assigned protocol {name}.")
     unrevoked = member.current.state is MemberState.UNREVOKED_PARTITIONS
     if group.epoch > member.current.epoch and not unrevoked:
         _expect_join(member, step)

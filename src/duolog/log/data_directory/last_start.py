@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 LAST_START_FILE_NAME: Final = "last-start"
 TO_GO_ON: Final = (
-    " To go on with the records before the damage, stop the broker and remove the files "
+    " To continue with the records before the damage, stop the broker and remove the files "
     "clean-shutdown and last-start."
 )
 _NO_BOOT: Final = "-"

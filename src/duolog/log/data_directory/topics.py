@@ -97,7 +97,7 @@ class TopicCatalog:
             path = f"{self._directory}/{name}"
             topic_id = _topic_id(name.removesuffix(_DELETED))
             if topic_id is None:
-                logger.warning("left alone what is no topic", extra={"path": path})
+                logger.warning("ignored a directory that is not a topic", extra={"path": path})
                 continue
             entry = None if name.endswith(_DELETED) else self._read(path, topic_id)
             if entry is None:  # It was deleted, or a crash cut its creation off.

@@ -72,5 +72,7 @@ def read_checked(
     try:
         data = read_file(disk, path)
     except (IsADirectoryError, NotADirectoryError) as error:
-        raise DamagedFile(path, "It is no file, or its directory is none.", hint=hint) from error
+        raise DamagedFile(
+            path, "It is not a file, or its parent is not a directory.", hint=hint
+        ) from error
     return None if data is None else decode_checked(path, data, version=version, hint=hint)

@@ -210,7 +210,7 @@ class _Recovery:
         except DamagedFile as error:
             if not point.segment:
                 raise
-            logger.warning("a log is compacted anew", extra={"reason": error.message})
+            logger.warning("a log is compacted again", extra={"reason": error.message})
             return CleanerCheckpoint(0, point.segment)
 
     def _list_segments(self, point: RecoveryPoint) -> list[Segment]:

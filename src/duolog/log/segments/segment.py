@@ -207,7 +207,7 @@ class Segment:
 
     def _build_anew(self) -> OffsetIndex:
         self.use_indexes(*self._rebuild_indexes())
-        logger.warning("built a damaged index anew", extra={"segment": self.path})
+        logger.warning("rebuilt a damaged index", extra={"segment": self.path})
         return self._load_indexes()[0]
 
     def read_indexes(self) -> tuple[OffsetIndex, TimeIndex] | None:

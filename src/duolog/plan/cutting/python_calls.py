@@ -41,7 +41,7 @@ from duolog.plan.sql.user_functions import Routine
 
 MANY_MAX: Final = 1_000
 """The number of records that wait for one call, as in `Deferred` of the kernel."""
-_BESIDE: Final = "in a process beside each task"
+_BESIDE: Final = "in a process next to each task"
 _APPLICATION: Final = "in the process of the application"
 _KEEP_NOTHING: Final = (
     Branch,
@@ -121,7 +121,7 @@ def _described(
 ) -> FunctionCall:
     if isinstance(function, KeyFunction):
         how = "once for each key: answers are remembered"
-        where = f"{_APPLICATION}, on a cluster beside each executor"
+        where = f"{_APPLICATION}, on a cluster next to each executor"
         return FunctionCall(function.called, node, "of the key", where, how)
     called = _with_place(function.called, _place(function))
     kind: Kind = "scalar" if function.takes == "values" else function.takes
@@ -213,9 +213,9 @@ def _why(node: Node) -> str:
     if isinstance(node, AggregateNode):
         return "a step of an aggregate waits for the one before it"
     if node.is_table or any(parent.is_table for parent in node.parents):
-        return "the rows of a table go on one by one"
+        return "the rows of a table are forwarded one by one"
     if _expressions(node):
-        return "a step behind it keeps something, or an expression around it may not ask for it"
+        return "a later step stores rows, or the surrounding expression may not evaluate it"
     return "its step asks for it as for any expression"
 
 

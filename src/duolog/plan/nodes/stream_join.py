@@ -111,7 +111,7 @@ class StreamJoinSide(SideOfJoin):
     @property
     def expiry(self) -> str:
         waits = (
-            "" if self.unmatched is None else "; while they have no partner, until they are told"
+            "" if self.unmatched is None else "; while they have no partner, until they are emitted"
         )
         return f"records of the last {self.window.kept_ms} ms of its stream{waits}"
 

@@ -75,7 +75,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--shard", type=_shard, default=(0, 1), help="I/N: every Nth case, from the Ith on"
     )
-    parser.add_argument("--sample", type=int, help="so many of them, the same on every machine")
+    parser.add_argument(
+        "--sample", type=int, help="run a sample of this size, the same on every machine"
+    )
     parser.add_argument("--only", type=re.compile, help="cases whose title has this")
     parser.add_argument("--report", type=Path, help="what became of each case, as JSON")
     parser.add_argument("--page", type=Path, help="a page that lists the cases that do not pass")

@@ -150,7 +150,7 @@ def test_an_error_that_nobody_expected_does_not_stop_the_cleaner(
     harness = CleanerHarness()
 
     def fail_unexpectedly(*_: Any) -> Any:
-        raise AssertionError("nobody expected this")
+        raise AssertionError("unexpected")
 
     with monkeypatch.context() as patch:
         patch.setattr(CompactionRun, "promise", fail_unexpectedly)

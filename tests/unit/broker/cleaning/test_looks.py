@@ -27,7 +27,7 @@ def test_a_look_that_fails_is_followed_by_another(
 
     def fail(*_: Any, **__: Any) -> None:
         looks.append(None)
-        raise AssertionError("nobody expected this")
+        raise AssertionError("unexpected")
 
     monkeypatch.setattr(task, part, fail)
     monkeypatch.setattr("duolog.broker.cleaning.recovery_point_task._LOOK_SECONDS", 0.001)

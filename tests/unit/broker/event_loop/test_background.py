@@ -24,4 +24,4 @@ def test_what_one_call_raises_does_not_end_those_behind_it(
         background.close()
 
     assert done == [1, 2]
-    assert "work beside the loop failed" in caplog.text
+    assert "background work failed" in caplog.text

@@ -17,7 +17,7 @@ SURPRISE = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def fail_unexpectedly(*_: Any, **__: Any) -> Any:
-    raise ZeroDivisionError("nobody expected this")
+    raise ZeroDivisionError("unexpected")
 
 
 def fetch_fields(harness: Any, **more: Any) -> dict[str, Any]:

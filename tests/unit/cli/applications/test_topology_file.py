@@ -58,7 +58,7 @@ def test_modules_next_to_the_file_are_reloaded(directory: Path) -> None:
     assert file.has_changed()
     assert target(file) == "b"
     helper.write_text("")
-    assert not file.has_changed(), "nobody imports it any more"
+    assert not file.has_changed(), "no module imports it any more"
 
 
 def test_what_is_installed_in_the_same_directory_stays_as_it_is(directory: Path) -> None:

@@ -73,7 +73,7 @@ _EXPRESSIONS = st.recursive(
         st.tuples(inner, st.sampled_from(["+", "=", "and", "or", "between 1 and", "-"]), inner).map(" ".join),
         inner.map("({})".format),
         inner.map("case when {} then -1 else f(1, 2) end".format),
-        inner.map("{} -- told\n".format),
+        inner.map("{} -- note\n".format),
     ),
     max_leaves=12,
 )  # fmt: skip
@@ -89,8 +89,8 @@ def test_nothing_is_lost_and_lines_stay_as_they_were_laid_out(items: list[str]) 
         return  # A condition in an invalid position.
 
     assert formatted(once) == once
-    assert once.count("-- told") == text.count("-- told")
-    assert all(len(line) <= WIDTH or "-- told" in line for line in once.splitlines())
+    assert once.count("-- note") == text.count("-- note")
+    assert all(len(line) <= WIDTH or "-- note" in line for line in once.splitlines())
 
 
 def test_check_names_what_would_change_and_changes_nothing(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ _NESTED = st.recursive(
         inner.map("select x, count(*) as n from ({}) as inner_rows group by x".format),
         st.tuples(inner, _PLAIN_QUERIES).map("{0[1]} union all {0[0]}".format),
         st.tuples(inner, inner).map(
-            "select l.x from ({0[0]}) l -- told\n join ({0[1]}) r on l.x = r.x and l.y = r.y".format
+            "select l.x from ({0[0]}) l -- note\n join ({0[1]}) r on l.x = r.x and l.y = r.y".format
         ),
     ),
     max_leaves=5,
@@ -201,6 +201,6 @@ def test_queries_within_queries_say_the_same_when_they_are_laid_out(one: str, tw
 
     assert formatted(once) == once
     assert parse(once) == wanted
-    assert once.count("-- told") == text.count("-- told")
+    assert once.count("-- note") == text.count("-- note")
     assert once.count("/* two */") == 1
     assert all(len(line) <= WIDTH or "--" in line or "/*" in line for line in once.splitlines())

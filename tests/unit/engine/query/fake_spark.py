@@ -126,7 +126,7 @@ class FakeLauncher:
         if not self.held.is_set():
             self.hangs.set()
         if not self.held.wait(30):
-            raise AssertionError("nobody has cancelled the start")
+            raise AssertionError("the start was not cancelled")
         if self.refuses is not None:
             raise self.refuses
         if self.refuses_once:

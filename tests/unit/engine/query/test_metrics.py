@@ -48,7 +48,7 @@ def test_a_store_that_moved_to_another_executor_has_the_rows_that_were_counted_l
     assert task.stores == (StoreMetrics("sums", 4, 80, 1500),)
     assert Counters.of(found).state_rows == 4
     (known,) = read_tasks({"tasks": {"1_0": begun["tasks"]["1_0"]}})
-    assert known.stores[0].counted_at_ms is None, "there are so many at least"
+    assert known.stores[0].counted_at_ms is None, "there are at least as many"
 
 
 def test_a_reason_that_two_jvms_know_is_one() -> None:

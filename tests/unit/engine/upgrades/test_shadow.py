@@ -66,7 +66,7 @@ def test_only_what_a_store_needs_runs_and_a_topic_of_its_own_is_written() -> Non
     assert found.topics == {"flights", "airlines"}
     assert len(found.stores) == 2, "the aggregate, and the table that it needs"
     assert written_topics(found) == {"by-name"}, (
-        "what has no store that is rebuilt begins behind the upgrade"
+        "sub-topologies without a rebuilt store start after the upgrade"
     )
 
 
@@ -77,9 +77,7 @@ def test_what_the_old_topology_writes_is_not_written_twice() -> None:
     assert written_topics(shadow(by_dest, other, "by-dest")) == set()
     spec, names = lowered(other)
     found = compare(shape_of(*lowered(by_dest)), spec, names)
-    assert written_topics(shadow_of(spec, found, None)) == set(), (
-        "of an older checkpoint nobody knows"
-    )
+    assert written_topics(shadow_of(spec, found, None)) == set(), "unknown for an older checkpoint"
 
 
 def test_a_topic_that_is_read_for_the_first_time_is_read_by_one_of_both() -> None:

@@ -36,8 +36,8 @@ class Passing(Processor):
             raise ValueError("no")
         if said == "wrong":
             self.context.forward(record.with_value({"said": 3}))
-        if said == "nobody":
-            self.context.forward(record, "nobody")
+        if said == "missing":
+            self.context.forward(record, "missing")
         if said == "two":
             self.context.forward(record.with_value({"said": "first"}))
             raise ValueError("after the first")
@@ -79,7 +79,7 @@ def test_a_record_keeps_its_headers_and_may_be_null() -> None:
     assert expected[0].headers == (("h", b"1"), ("n", None))
 
 
-@pytest.mark.parametrize("said", ["raise", "wrong", "nobody"])
+@pytest.mark.parametrize("said", ["raise", "wrong", "missing"])
 def test_an_exception_fails_only_its_record(said: str) -> None:
     with driven(Passing) as driver:
         given = driver.input_topic("in")
@@ -105,7 +105,10 @@ def test_records_forwarded_before_an_exception_are_kept() -> None:
             "wrong",
             r"Passing\.process \(test_processors\.py:\d+\): WrongType: 3 is not a valid STRING",
         ),
-        ("nobody", r'Passing\.process \(test_processors\.py:\d+\): Passing has no child "nobody"'),
+        (
+            "missing",
+            r'Passing\.process \(test_processors\.py:\d+\): Passing has no child "missing"',
+        ),
     ],
 )
 def test_an_error_names_processor_line_and_record(said: str, wanted: str) -> None:

@@ -10,10 +10,10 @@ public final class TickRequestSteps {
   private TickRequestSteps() {}
 
   public static void main(String[] args) throws InterruptedException {
-    tell("nobody has begun");
+    tell("no task has begun");
     start = TICKS.forget();
     tell("a start");
-    tell("and nobody wants more");
+    tell("no task requests more");
     long later = System.currentTimeMillis() + 3_600_000;
     wants("a", 5, 0);
     wants("b", 6, later);

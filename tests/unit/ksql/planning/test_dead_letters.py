@@ -8,10 +8,10 @@ from duolog.ksql.settings import DEAD_LETTERS
 
 BEGIN = """
     CREATE STREAM s (id STRING KEY, n INT) WITH (kafka_topic='s', value_format='JSON');
-    CREATE STREAM told (id STRING KEY, n INT) WITH (kafka_topic='told', value_format='JSON');
+    CREATE STREAM dest (id STRING KEY, n INT) WITH (kafka_topic='dest', value_format='JSON');
 """
 SET = f"SET '{DEAD_LETTERS}' = 'wrong';"
-INSERT = "INSERT INTO told SELECT * FROM s;"
+INSERT = "INSERT INTO dest SELECT * FROM s;"
 OUT = "CREATE STREAM out {} AS SELECT * FROM s;"
 
 
@@ -24,7 +24,7 @@ OUT = "CREATE STREAM out {} AS SELECT * FROM s;"
         (SET + OUT.format("WITH (dead_letter_topic = 'letters')"), "letters"),
         (SET + OUT.format("WITH (dead_letter_topic = '')"), ""),
         (SET + f"UNSET '{DEAD_LETTERS}';" + OUT.format(""), ""),
-        ("INSERT INTO told WITH (dead_letter_topic = 'letters') SELECT * FROM s;", "letters"),
+        ("INSERT INTO dest WITH (dead_letter_topic = 'letters') SELECT * FROM s;", "letters"),
         (SET + INSERT, "wrong"),
     ],
 )

@@ -11,7 +11,7 @@ from duolog.testing.reference import ReferenceEvaluator, SourceRecord
 
 BEGIN = """
     CREATE STREAM s (id STRING KEY, name STRING, n INT, old BYTES HEADER('old')) WITH (kafka_topic='s', value_format='JSON');
-    CREATE STREAM told (id STRING KEY, n INT, who BYTES HEADER('who')) WITH (kafka_topic='told', value_format='JSON');
+    CREATE STREAM dest (id STRING KEY, n INT, who BYTES HEADER('who')) WITH (kafka_topic='dest', value_format='JSON');
     CREATE STREAM whole (id STRING KEY, n INT, h ARRAY<STRUCT<key STRING, value BYTES>> HEADERS)
         WITH (kafka_topic='whole', value_format='JSON');
     CREATE TABLE t (id STRING PRIMARY KEY, n INT) WITH (kafka_topic='t', value_format='JSON');
@@ -82,19 +82,19 @@ def test_the_resulting_stream_has_the_header_as_a_column() -> None:
 
 
 def test_inserted_rows_write_the_headers_that_the_stream_declares_and_others() -> None:
-    assert written("INSERT INTO told SELECT id, n, name AS who FROM s")[-1] == (
+    assert written("INSERT INTO dest SELECT id, n, name AS who FROM s")[-1] == (
         "who",
         "bär".encode(),
     )
-    assert written("INSERT INTO told SELECT id, n FROM s") == GIVEN
+    assert written("INSERT INTO dest SELECT id, n FROM s") == GIVEN
     assert written("INSERT INTO whole SELECT id, n, 'y' AS x HEADER('x') FROM s")[-1] == ("x", b"y")
-    begin = "INSERT INTO told WITH (inherit_headers = false) SELECT id, n, name AS who"
+    begin = "INSERT INTO dest WITH (inherit_headers = false) SELECT id, n, name AS who"
     assert written(f"{begin} FROM s") == (("who", "bär".encode()),)
 
 
 def test_a_row_is_inserted_with_headers() -> None:
-    (row,) = done("INSERT INTO told (id, n, who) VALUES ('a', 1, 'bär')").inserted
-    (null,) = done("INSERT INTO told (id, who) VALUES ('a', NULL)").inserted
+    (row,) = done("INSERT INTO dest (id, n, who) VALUES ('a', 1, 'bär')").inserted
+    (null,) = done("INSERT INTO dest (id, who) VALUES ('a', NULL)").inserted
 
     assert constant_record(row) == Inserted(b"a", b'{"N":1}', None, (("who", "bär".encode()),))
     assert constant_record(null) == Inserted(b"a", b'{"N":null}', None, (("who", None),))
@@ -114,8 +114,8 @@ def test_a_row_is_inserted_with_headers() -> None:
         ("CREATE TABLE out AS SELECT id, COUNT(*) AS n, 'x' AS x HEADER('x') FROM s GROUP BY id", "Headers can only be written to a stream"),
         ("CREATE STREAM out AS SELECT a.id, a.n FROM (SELECT id, n, name HEADER('x') FROM s) AS a", "HEADER is only allowed in"),
         ("SELECT id, name HEADER('x') FROM s EMIT CHANGES", "HEADER is only allowed in"),
-        ("INSERT INTO told SELECT id, n, n AS who FROM s", "Header 'who' must be BYTES or STRING, not INTEGER"),
-        ("INSERT INTO told (id, n, who) VALUES ('a', 1, 2)", "Header 'who' must be BYTES or STRING, not INTEGER"),
+        ("INSERT INTO dest SELECT id, n, n AS who FROM s", "Header 'who' must be BYTES or STRING, not INTEGER"),
+        ("INSERT INTO dest (id, n, who) VALUES ('a', 1, 2)", "Header 'who' must be BYTES or STRING, not INTEGER"),
         ("INSERT INTO whole (id, h) VALUES ('a', NULL)", "Cannot insert into HEADER columns: H"),
         ("CREATE STREAM out WITH (inherit_headers = 'x') AS SELECT id, n FROM s", "Expected value to be either true or false"),
     ],
@@ -133,8 +133,8 @@ def test_invalid_headers_are_refused(statement: str, expected_message: str) -> N
         ("CREATE STREAM out AS SELECT id, n, name HEADER('x') FROM s", "Expecting ',' or 'FROM', found 'HEADER'"),
         ("CREATE STREAM out WITH (inherit_headers = false) AS SELECT id, n FROM s",
          "Invalid config variable(s) in the WITH clause: INHERIT_HEADERS"),
-        ("INSERT INTO told SELECT id, n, name AS who FROM s", "Cannot insert into TOLD because it has header columns: WHO"),
-        ("INSERT INTO told (id, who) VALUES ('a', 'x')", "Cannot insert into HEADER columns: WHO"),
+        ("INSERT INTO dest SELECT id, n, name AS who FROM s", "Cannot insert into DEST because it has header columns: WHO"),
+        ("INSERT INTO dest (id, who) VALUES ('a', 'x')", "Cannot insert into HEADER columns: WHO"),
     ],
 )  # fmt: skip
 def test_strict_mode_writes_none(statement: str, expected_message: str) -> None:

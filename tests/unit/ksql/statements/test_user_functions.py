@@ -105,7 +105,7 @@ def test_a_function_in_use_is_kept_and_replaced_by_one_of_the_same_types_only() 
     with pytest.raises(SqlError, match=r"Cannot drop function SCORE: it is called by CSAS_X_0\."):
         last_result("DROP FUNCTION score;", session)
     with pytest.raises(SqlError, match="Cannot replace function SCORE: queries call it"):
-        last_result(f"CREATE OR REPLACE FUNCTION score FROM '{MODULE}:told';", session)
+        last_result(f"CREATE OR REPLACE FUNCTION score FROM '{MODULE}:shown';", session)
     done = last_result(f"CREATE OR REPLACE FUNCTION score FROM '{MODULE}:score';", session)
 
     assert done.message == f"Function SCORE replaced from '{MODULE}:score'"
@@ -115,7 +115,7 @@ def test_a_function_in_use_is_kept_and_replaced_by_one_of_the_same_types_only() 
 
 
 def test_if_not_exists_leaves_an_existing_function_unchanged() -> None:
-    assert last_result(f"CREATE FUNCTION IF NOT EXISTS score FROM '{MODULE}:told';").message == f"Function SCORE already exists, from '{MODULE}:score'"  # fmt: skip
+    assert last_result(f"CREATE FUNCTION IF NOT EXISTS score FROM '{MODULE}:shown';").message == f"Function SCORE already exists, from '{MODULE}:score'"  # fmt: skip
     assert (
         last_result("DROP FUNCTION IF EXISTS nothing;").message == "Function NOTHING does not exist"
     )
@@ -140,4 +140,4 @@ def test_explain_shows_which_user_functions_are_called_and_how() -> None:
     ((function, _step, kind, modes, how),) = calls.rows
     assert str(function).startswith("SCORE (sample_functions.py:"), function
     assert (kind, modes) == ("scalar", "both modes")
-    assert str(how).startswith("in a process beside each task; up to 1000 records")
+    assert str(how).startswith("in a process next to each task; up to 1000 records")

@@ -22,7 +22,7 @@ def score(name: str, times: int = 3) -> int:
     """Counts the letters of a name,
     several times.
 
-    Nobody knows why.
+    The reason is unknown.
     """
     return len(name) * times
 
@@ -48,7 +48,7 @@ def half(amount: Decimal) -> Annotated[Decimal, "DECIMAL(10,2)"]:
 
 
 @udf
-def told(value: str | None) -> str:
+def shown(value: str | None) -> str:
     return "nothing" if value is None else value
 
 

@@ -74,7 +74,7 @@ def test_a_decorated_function_can_still_be_called() -> None:
         ("SCORE", "STRING", ("abc",), 9),
         ("SCORE", "STRING & INT", ("abc", 5), 15),
         ("SCORE", "STRING", (None,), None),
-        ("TOLD", "STRING", (None,), "nothing"),
+        ("SHOWN", "STRING", (None,), "nothing"),
         ("SCORE", "STRUCT<LAT DOUBLE, LON DOUBLE>", ({"LAT": 1.0, "LON": 2.0},), {"LAT": 2.0, "LON": None}),
         ("PICK", "ARRAY<INT> & BIGINT", ([4, 5], None), 4),
         ("TOTAL", "DOUBLE & DOUBLE", (1.0, 2.5), 3.5),
@@ -89,7 +89,7 @@ def test_a_call_converts_arguments_and_results(
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "expected_message"),
     [
         (
             "INVERSE",
@@ -104,9 +104,9 @@ def test_a_call_converts_arguments_and_results(
     ],
 )
 def test_a_call_that_fails_names_the_function_and_its_line(
-    name: str, value: int, told: str
+    name: str, value: int, expected_message: str
 ) -> None:
-    with pytest.raises(FunctionFailed, match=told):
+    with pytest.raises(FunctionFailed, match=expected_message):
         routine(FUNCTIONS[name], "BIGINT").bound()([value])
     assert called(FUNCTIONS[name], "BIGINT", value) is None, "in a row it is null"
 
@@ -133,7 +133,7 @@ def test_a_function_without_its_module_keeps_its_types_and_reports_the_module() 
 def test_a_function_whose_signature_has_changed_is_not_called() -> None:
     kept = as_kept(FUNCTIONS["INVERSE"])
 
-    found = of_kept("INVERSE", f"{MODULE}:told", kept)
+    found = of_kept("INVERSE", f"{MODULE}:shown", kept)
 
     assert found.code.missing.startswith("Its signature was DOUBLE (value BIGINT) and has changed.")
 
@@ -227,7 +227,7 @@ class Yielding:
 
 
 @pytest.mark.parametrize(
-    ("decorator", "of", "told"),
+    ("decorator", "of", "expected_message"),
     [
         (udf, no_annotation, 'function "no_annotation" has a parameter "value" without an annotation'),
         (udf, no_result, 'function "no_result" has no return annotation'),
@@ -248,9 +248,9 @@ class Yielding:
     ],
 )  # fmt: skip
 def test_an_invalid_function_is_refused_with_its_line(
-    decorator: Callable[[Any], Any], of: Any, told: str
+    decorator: Callable[[Any], Any], of: Any, expected_message: str
 ) -> None:
-    with pytest.raises(StatementError, match=told) as raised:
+    with pytest.raises(StatementError, match=expected_message) as raised:
         decorator(of)
 
     assert raised.value.place.startswith("test_decorators.py:")

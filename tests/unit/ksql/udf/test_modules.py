@@ -55,7 +55,7 @@ def test_a_reload_drops_functions_that_the_module_no_longer_has(module: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected_message"),
     [
         ("x = 1\ny = 1 / 0\n", r"ZeroDivisionError: division by zero\ndetail: It was raised at .*scoring\d+.py:2\."),
         ("x = 1\ndef f(:\n", r"SyntaxError: .*\ndetail: It was raised at .*scoring\d+.py:2\."),
@@ -65,13 +65,15 @@ def test_a_reload_drops_functions_that_the_module_no_longer_has(module: Path) ->
         ("x = 1\n", r"defines no SQL function"),
     ],
 )  # fmt: skip
-def test_a_module_that_fails_is_reported_with_its_line(module: Path, text: str, told: str) -> None:
+def test_a_module_that_fails_is_reported_with_its_line(
+    module: Path, text: str, expected_message: str
+) -> None:
     module.write_text(text)
 
     with pytest.raises(StatementError) as raised:
         functions_of(module.stem)
 
-    assert re.search(told, str(raised.value)), str(raised.value)
+    assert re.search(expected_message, str(raised.value)), str(raised.value)
 
 
 def test_a_missing_module_is_reported_with_the_search_path() -> None:

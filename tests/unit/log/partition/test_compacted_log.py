@@ -117,7 +117,7 @@ def test_a_place_that_was_remembered_is_forgotten_with_its_segment() -> None:
     log.write([one(b"a"), one(b"b"), one(b"c")])
     log.write([one(b"a"), one(b"b")])
     first = log.log.read(0, 1, up_to_offset=5)
-    assert batch_at(log, 1) == [1], "the reader goes on behind the first batch"
+    assert batch_at(log, 1) == [1], "the reader continues after the first batch"
 
     log.compact()
 

@@ -62,9 +62,9 @@ def test_function_calls_describe_how_each_function_is_called() -> None:
     ]  # fmt: skip
     line = price.__code__.co_firstlineno
     assert str(calls[0]).startswith(
-        f"price (test_python_calls.py:{line}): at map-values-2; scalar; both modes; in a process beside each task; up to"
+        f"price (test_python_calls.py:{line}): at map-values-2; scalar; both modes; in a process next to each task; up to"
     )
-    assert calls[2].where.endswith("on a cluster beside each executor")
+    assert calls[2].where.endswith("on a cluster next to each executor")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_function_calls_include_processors() -> None:
     assert lines[0].startswith("class Passing")
     by_class = f"Passing (test_python_calls.py:{line}): at process-2; processor; both modes; "
     assert calls[0] == (
-        f"{by_class}in a process beside each task; each record alone, in the task of its key"
+        f"{by_class}in a process next to each task; each record alone, in the task of its key"
     )
     assert calls[1].startswith(f"Passing (test_python_calls.py:{line}): at process-")
     by_hand = made_here.__code__.co_firstlineno

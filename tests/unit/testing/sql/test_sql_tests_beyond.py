@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from duolog.testing.sql import read_tests, run_test
 
 FILE: Final = """\
---@test: a row that is deleted leaves the tables behind it
+--@test: a deleted row leaves the downstream tables
 CREATE TABLE users (name STRING PRIMARY KEY, age INT) WITH (kafka_topic='users', value_format='JSON');
 CREATE TABLE ages AS SELECT age, COUNT(*) AS n FROM users GROUP BY age;
 CREATE TABLE old AS SELECT * FROM users WHERE age > 3;
@@ -38,8 +38,8 @@ ASSERT NULL VALUES next (id) KEY (1);
 
 --@test: headers are written and read
 CREATE STREAM s (id INT KEY, n INT, trace BYTES HEADER('trace')) WITH (kafka_topic='s', value_format='JSON');
-CREATE STREAM told AS SELECT id, n, CAST(n AS STRING) || '!' AS n_text HEADER('n') FROM s;
-CREATE STREAM heard AS SELECT id, FROM_BYTES(n_text, 'utf8') AS a FROM told;
+CREATE STREAM dest AS SELECT id, n, CAST(n AS STRING) || '!' AS n_text HEADER('n') FROM s;
+CREATE STREAM read_back AS SELECT id, FROM_BYTES(n_text, 'utf8') AS a FROM dest;
 CREATE STREAM bare WITH (inherit_headers = false) AS SELECT id, n FROM s;
 CREATE STREAM again (id INT KEY, trace BYTES HEADER('trace'), n INT) WITH (kafka_topic='again', value_format='JSON');
 INSERT INTO again SELECT id, UCASE(FROM_BYTES(trace, 'utf8')) AS trace, n FROM s;
@@ -48,20 +48,20 @@ CREATE STREAM all_bare (id INT KEY, trace BYTES HEADER('trace')) WITH (kafka_top
 INSERT INTO s (id, n, trace) VALUES (1, 5, LCASE('X-Y'));
 INSERT INTO s (id, n, trace) VALUES (2, 6, NULL);
 INSERT INTO s (id, n) VALUES (3, 7);
-ASSERT VALUES heard VALUES (1, '5!');
+ASSERT VALUES read_back VALUES (1, '5!');
 ASSERT VALUES traced VALUES (1, 'X-Y');
 ASSERT VALUES traced VALUES (2, NULL);
 ASSERT VALUES traced VALUES (3, NULL);
-ASSERT VALUES told (id, n, n_text) VALUES (1, 5, '5!');
+ASSERT VALUES dest (id, n, n_text) VALUES (1, 5, '5!');
 ASSERT VALUES again (id, n, trace) VALUES (1, 5, 'X-Y');
 ASSERT VALUES again (id, n, trace) VALUES (2, 6, NULL);
 
 --@test: a header that is another one
---@expected.message: header 'n' of the next row of TOLD differs
+--@expected.message: header 'n' of the next row of DEST differs
 CREATE STREAM s (id INT KEY, n INT) WITH (kafka_topic='s', value_format='JSON');
-CREATE STREAM told AS SELECT id, n, CAST(n AS STRING) AS n_text HEADER('n') FROM s;
+CREATE STREAM dest AS SELECT id, n, CAST(n AS STRING) AS n_text HEADER('n') FROM s;
 INSERT INTO s VALUES (1, 5);
-ASSERT VALUES told (id, n, n_text) VALUES (1, 5, '6');
+ASSERT VALUES dest (id, n, n_text) VALUES (1, 5, '6');
 
 --@test: records that cannot be read are in the dead-letter topic, as they were
 CREATE STREAM texts (id INT KEY, t STRING) WITH (kafka_topic='s', value_format='KAFKA');

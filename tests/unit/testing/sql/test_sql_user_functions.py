@@ -19,9 +19,9 @@ STREAM: Final = (
     "WITH (kafka_topic='s', value_format='JSON', partitions=1);"
 )
 ROWS: Final = """\
---@test: functions stand in projections, conditions and keys; what fails is null at its call
+--@test: projections, conditions and keys may call functions; a failed call returns null
 STREAM
-CREATE STREAM x AS SELECT k, score(a) + 1 AS c, COALESCE(inverse(n), -1.0) AS i, told(a) AS t FROM s WHERE score(k, 1) = 1;
+CREATE STREAM x AS SELECT k, score(a) + 1 AS c, COALESCE(inverse(n), -1.0) AS i, shown(a) AS t FROM s WHERE score(k, 1) = 1;
 CREATE STREAM keyed AS SELECT score(a) AS c, k FROM s PARTITION BY score(a);
 INSERT INTO s VALUES ('k', 'abc', 2);
 INSERT INTO s VALUES ('long', 'abc', 2);
@@ -77,7 +77,7 @@ ASSERT VALUES p (k, c) VALUES ('a', 6);
 
 
 FAILING: Final = """\
---@test: an aggregate that fails ends its query, and is told with its line and record
+--@test: a failing aggregate ends its query and is reported with its line and record
 --@expected.message: cannot process the record of topic "s", partition 0, offset 1 at aggregate
 STREAM
 CREATE TABLE m AS SELECT k, mean(n) AS m FROM s GROUP BY k;

@@ -127,7 +127,7 @@ def test_a_query_with_another_plan_replaces_the_old_one(
 
     assert first.has_ended
     assert starter.plans == [of[ONE].planned.plan, of[TWO].planned.plan]
-    assert starter.forgotten == [], "its state is what the new one goes on from"
+    assert starter.forgotten == [], "the new one continues from its state"
 
 
 class ReplacingStarter(FakeStarter):
