@@ -219,8 +219,10 @@ def test_a_table_without_rows_keeps_its_types(
     frame = application(cluster, topology, tmp_path).table("nobody").to_pandas()
 
     assert {name: str(kind) for name, kind in frame.dtypes.items()} == {
-        "name": "object", "city": "object", "age": "Int64",
-    }  # fmt: skip
+        "name": "object",
+        "city": "object",
+        "age": "Int64",
+    }
 
 
 @pytest.mark.parametrize(

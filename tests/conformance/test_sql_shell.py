@@ -25,7 +25,12 @@ CREATE: Final = (
     "CREATE STREAM flights (carrier STRING KEY, delay INT) "
     "WITH (KAFKA_TOPIC='flights', VALUE_FORMAT='JSON', PARTITIONS=1);"
 )
-PLANNING: Final = ("duolog.ksql.planning.planner", "duolog.ksql.expressions.binder", "duolog.plan.nodes", "duolog.plan.expressions")  # fmt: skip
+PLANNING: Final = (
+    "duolog.ksql.planning.planner",
+    "duolog.ksql.expressions.binder",
+    "duolog.plan.nodes",
+    "duolog.plan.expressions",
+)
 TIMEOUT_S: Final = 60
 COLUMNS: Final = 80
 

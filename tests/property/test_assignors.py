@@ -89,6 +89,8 @@ def test_uniform_moves_only_what_new_members_need(total: int, old: int, new: int
     found = uniform({**kept, **fresh}, {topic: total})
 
     moved = sum(load(found, name) for name in fresh)
-    lost = sum(len(before[name].get(topic, frozenset()) - found[name].get(topic, frozenset()))
-               for name in members)  # fmt: skip
+    lost = sum(
+        len(before[name].get(topic, frozenset()) - found[name].get(topic, frozenset()))
+        for name in members
+    )
     assert lost == moved

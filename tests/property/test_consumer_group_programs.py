@@ -75,9 +75,13 @@ class World:
 
     def run(self, steps: int) -> None:
         what = [
-            self.act, self.leave, self.change_topics, self.time_passes, self.disk_catches_up,
+            self.act,
+            self.leave,
+            self.change_topics,
+            self.time_passes,
+            self.disk_catches_up,
             self.kill,
-        ]  # fmt: skip
+        ]
         for _ in range(steps):
             (step,) = self.random.choices(what, [70, 5, 3, 8, 25, 2])
             step()
@@ -297,11 +301,17 @@ def plain(groups: dict[str, ConsumerGroup]) -> dict[str, Any]:
     """Return what is durable of groups."""
     return {
         group_id: (
-            group.epoch, group.metadata_hash, group.target_epoch, group.members,
-            group.static_ids, group.targets, group.owners, group.regexes,
+            group.epoch,
+            group.metadata_hash,
+            group.target_epoch,
+            group.members,
+            group.static_ids,
+            group.targets,
+            group.owners,
+            group.regexes,
         )
         for group_id, group in groups.items()
-    }  # fmt: skip
+    }
 
 
 @example(640_123)  # A member that drops its expression keeps nothing of it.

@@ -79,9 +79,14 @@ def topics_named_twice(client: WireClient) -> Any:
 def deleted_topics(client: WireClient) -> Any:
     create_and_wait(client, new_topic("gone_a"), new_topic("gone_b"))
     asked = [
-        ("nope", None), (None, UUID(int=77)), (None, None), ("gone_a", UUID(int=77)),
-        ("a/b", None), ("gone_a", None), ("gone_a", None),
-    ]  # fmt: skip
+        ("nope", None),
+        (None, UUID(int=77)),
+        (None, None),
+        ("gone_a", UUID(int=77)),
+        ("a/b", None),
+        ("gone_a", None),
+        ("gone_a", None),
+    ]
     answers = [
         client.ask(DELETE_TOPICS, 6, topics=[{"name": name, "topic_id": id_}], timeout=10_000)
         for name, id_ in asked
@@ -230,9 +235,13 @@ def cluster(client: WireClient) -> Any:
         return plain(client.ask(DESCRIBE_CLUSTER, version, **fields))
 
     return [
-        describe(0), describe(1), describe(2), describe(1, rights=True), describe(1, 2),
+        describe(0),
+        describe(1),
+        describe(2),
+        describe(1, rights=True),
+        describe(1, 2),
         describe(1, 9),
-    ]  # fmt: skip
+    ]
 
 
 def topic_partitions(client: WireClient) -> Any:
@@ -252,10 +261,14 @@ def topic_partitions(client: WireClient) -> Any:
 
     both = ("part_b", "part_a")
     return [
-        describe(*both), describe("nope", "part_a"), describe(*both, limit=2),
-        describe(*both, limit=4), describe(*both, limit=3), describe(*both, cursor=("part_a", 2)),
+        describe(*both),
+        describe("nope", "part_a"),
+        describe(*both, limit=2),
+        describe(*both, limit=4),
+        describe(*both, limit=3),
+        describe(*both, cursor=("part_a", 2)),
         describe("part_a", "part_a"),
-    ]  # fmt: skip
+    ]
 
 
 def producer_ids(client: WireClient) -> Any:
@@ -269,10 +282,12 @@ def producer_ids(client: WireClient) -> Any:
             time.sleep(0.2)
 
     return [
-        *(init(version) for version in range(6)), init(4, transactional_id=""),
-        init(4, producer_id=5, producer_epoch=1), init(4, producer_id=5),
+        *(init(version) for version in range(6)),
+        init(4, transactional_id=""),
+        init(4, producer_id=5, producer_epoch=1),
+        init(4, producer_id=5),
         init(4, producer_epoch=5),
-    ]  # fmt: skip
+    ]
 
 
 def requests_nobody_serves(client: WireClient) -> Any:

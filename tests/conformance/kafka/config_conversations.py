@@ -149,10 +149,13 @@ def values_of_altered_topic_configs(client: WireClient) -> Any:
     return [
         (name, value, altered(client, TOPIC, "revalued", (name, SET, value), validate_only=True))
         for name, value in (
-            ("min.insync.replicas", "5"), ("compression.type", "none"), ("segment.bytes", "14"),
-            ("leader.replication.throttled.replicas", "0:1"), ("remote.storage.enable", "true"),
+            ("min.insync.replicas", "5"),
+            ("compression.type", "none"),
+            ("segment.bytes", "14"),
+            ("leader.replication.throttled.replicas", "0:1"),
+            ("remote.storage.enable", "true"),
         )
-    ]  # fmt: skip
+    ]
 
 
 def lists_of_configs(client: WireClient) -> Any:
@@ -164,11 +167,16 @@ def lists_of_configs(client: WireClient) -> Any:
         return code, [row["value"] for row in described(client, TOPIC, "listed", name)["configs"]]
 
     return [
-        alter((name, APPEND, "0:1")), alter((name, APPEND, "0:2,0:1")),
-        alter((name, APPEND, "0:3"), validate_only=True), alter((name, SUBTRACT, "0:1,0:9")),
-        alter((name, SUBTRACT, "0:2")), alter((name, APPEND, "")), alter((name, DELETE, None)),
-        alter((name, SUBTRACT, "0:2")), alter((name, APPEND, "0:1"), ("retention.ms", APPEND, "5")),
-    ]  # fmt: skip
+        alter((name, APPEND, "0:1")),
+        alter((name, APPEND, "0:2,0:1")),
+        alter((name, APPEND, "0:3"), validate_only=True),
+        alter((name, SUBTRACT, "0:1,0:9")),
+        alter((name, SUBTRACT, "0:2")),
+        alter((name, APPEND, "")),
+        alter((name, DELETE, None)),
+        alter((name, SUBTRACT, "0:2")),
+        alter((name, APPEND, "0:1"), ("retention.ms", APPEND, "5")),
+    ]
 
 
 def several_resources(client: WireClient) -> Any:
@@ -179,10 +187,13 @@ def several_resources(client: WireClient) -> Any:
         return {"resource_type": kind, "resource_name": name, "configs": [change]}
 
     resources = [
-        resource(TOPIC, "many_a", "5"), resource(TOPIC, "many_b", "x"),
-        resource(TOPIC, "nope", "5"), resource(99, "many_a", "5"), resource(TOPIC, "many_c", "5"),
+        resource(TOPIC, "many_a", "5"),
+        resource(TOPIC, "many_b", "x"),
+        resource(TOPIC, "nope", "5"),
+        resource(99, "many_a", "5"),
+        resource(TOPIC, "many_c", "5"),
         resource(TOPIC, "many_c", "6"),
-    ]  # fmt: skip
+    ]
     answer = client.ask(INCREMENTAL_ALTER_CONFIGS, 1, resources=resources, validate_only=False)
     client.settle()
     return plain(answer), described(client, TOPIC, "many_a", "retention.ms")
@@ -211,17 +222,22 @@ def replaced_configs(client: WireClient) -> Any:
         return plain(answer), [(row["value"], row["config_source"]) for row in now["configs"]]
 
     return [
-        *(alter(TOPIC, "replaced", ("retention.ms", str(version)), version=version)
-          for version in range(3)),
+        *(
+            alter(TOPIC, "replaced", ("retention.ms", str(version)), version=version)
+            for version in range(3)
+        ),
         alter(TOPIC, "replaced", ("flush.ms", "6"), validate_only=True),
         alter(TOPIC, "replaced", ("flush.ms", "6"), ("nope", "1")),
-        alter(TOPIC, "replaced", ("flush.ms", "x")), alter(TOPIC, "replaced", ("flush.ms", None)),
+        alter(TOPIC, "replaced", ("flush.ms", "x")),
+        alter(TOPIC, "replaced", ("flush.ms", None)),
         alter(TOPIC, "replaced", ("flush.ms", "6"), ("flush.ms", "7")),
         alter(TOPIC, "replaced"),
-        alter(TOPIC, "nope", ("flush.ms", "6")), alter(TOPIC, "", ("flush.ms", "6")),
-        alter(BROKER, "9", ("log.retention.ms", "6")), alter(LOGGER, "1", ("root", "INFO")),
+        alter(TOPIC, "nope", ("flush.ms", "6")),
+        alter(TOPIC, "", ("flush.ms", "6")),
+        alter(BROKER, "9", ("log.retention.ms", "6")),
+        alter(LOGGER, "1", ("root", "INFO")),
         alter(99, "x", ("a", "b")),
-    ]  # fmt: skip
+    ]
 
 
 def broker_configs(client: WireClient) -> Any:
@@ -230,11 +246,17 @@ def broker_configs(client: WireClient) -> Any:
 
     def rows(name: str, *keys: str) -> Any:
         return [
-            (row["name"], row["value"], row["config_source"], row["read_only"], row["config_type"],
-             [(s["name"], s["value"], s["source"]) for s in row["synonyms"]])
+            (
+                row["name"],
+                row["value"],
+                row["config_source"],
+                row["read_only"],
+                row["config_type"],
+                [(s["name"], s["value"], s["source"]) for s in row["synonyms"]],
+            )
             for row in described(client, BROKER, name, *keys, full=True)["configs"]
             if row["name"] in keys
-        ]  # fmt: skip
+        ]
 
     create_and_wait(client, new_topic("follows"))
     size, segment = "message.max.bytes", "log.segment.bytes"
@@ -273,13 +295,18 @@ def group_configs(client: WireClient) -> Any:
         described(client, GROUP, "g_new", session, beat, full=True),
         alter("g_set", (session, SET, "50000")),
         described(client, GROUP, "g_set", session, beat, full=True),
-        alter("g_set", (session, SET, "1")), alter("g_set", (session, SET, "70000")),
-        alter("g_set", (beat, SET, "4999")), alter("g_set", (beat, SET, "15001")),
-        alter("g_set", (beat, SET, "6000"), validate_only=True), alter("g_set", ("nope", SET, "1")),
-        alter("g_set", (session, SET, "x")), alter("", (session, SET, "50000")),
-        described(client, GROUP, "")["error_code"], alter("g_set", (session, DELETE, None)),
+        alter("g_set", (session, SET, "1")),
+        alter("g_set", (session, SET, "70000")),
+        alter("g_set", (beat, SET, "4999")),
+        alter("g_set", (beat, SET, "15001")),
+        alter("g_set", (beat, SET, "6000"), validate_only=True),
+        alter("g_set", ("nope", SET, "1")),
+        alter("g_set", (session, SET, "x")),
+        alter("", (session, SET, "50000")),
+        described(client, GROUP, "")["error_code"],
+        alter("g_set", (session, DELETE, None)),
         described(client, GROUP, "g_set", session),
-    ]  # fmt: skip
+    ]
 
 
 def client_metrics_configs(client: WireClient) -> Any:
@@ -341,6 +368,8 @@ def replicas_that_are_missing(client: WireClient) -> Any:
         return row.error_code, row.base_offset
 
     return [
-        produce("insync_2", -1), produce("insync_2", -1, 3), produce("insync_2", 1),
+        produce("insync_2", -1),
+        produce("insync_2", -1, 3),
+        produce("insync_2", 1),
         produce("insync_1", -1),
-    ]  # fmt: skip
+    ]

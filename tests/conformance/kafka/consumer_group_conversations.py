@@ -196,8 +196,9 @@ def refused_heartbeats(client: WireClient) -> Any:
     group.beat("b", 1)
     group.beat("b", -1)
     group.beat("a", 7)
-    group.beat("a", 0, topic_partitions=[], subscribed_topic_names=["k848_a"],
-               rebalance_timeout=1000)  # fmt: skip
+    group.beat(
+        "a", 0, topic_partitions=[], subscribed_topic_names=["k848_a"], rebalance_timeout=1000
+    )
     group.join("b", "k848_a")
     group.own("a")
     group.own("a")
@@ -239,8 +240,9 @@ def expressions(client: WireClient) -> Any:
     found = sorted(len(topic["partitions"]) for topic in group.owned["a"])
     group.join("b", "k848_b", subscribed_topic_regex="")
     (described,) = client.ask(CONSUMER_DESCRIBE, 1, group_ids=[group.group_id]).groups
-    members = {m.member_id: (m.subscribed_topic_regex, m.subscribed_topic_names)
-               for m in described.members}  # fmt: skip
+    members = {
+        m.member_id: (m.subscribed_topic_regex, m.subscribed_topic_names) for m in described.members
+    }
     return found, members
 
 

@@ -42,9 +42,13 @@ def members_come_and_go(client: WireClient) -> Any:
     second = members.join()
     parked = members.park(JOIN, 9, **members.join_fields(second.member_id))
     while not members.client.ask(
-        HEARTBEAT, 4, group_id="come_and_go", generation_id=generation, member_id=a,
+        HEARTBEAT,
+        4,
+        group_id="come_and_go",
+        generation_id=generation,
+        member_id=a,
         group_instance_id=None,
-    ).error_code:  # fmt: skip
+    ).error_code:
         pass
     members.beat(a, generation)
     members.commit(a, generation)
@@ -245,9 +249,12 @@ def coordinators(client: WireClient) -> Any:
 
     def find(version: int, key_type: int = 0, keys: tuple[str, ...] = ("coordinated",)) -> Any:
         answer = client.ask(
-            FIND_COORDINATOR, version, key=keys[0] if keys else "", key_type=key_type,
+            FIND_COORDINATOR,
+            version,
+            key=keys[0] if keys else "",
+            key_type=key_type,
             coordinator_keys=keys,
-        )  # fmt: skip
+        )
         return plain(answer)
 
     return (

@@ -54,8 +54,13 @@ class Reader:
         ]
         log_start = getattr(row, "log_start_offset", None)
         return (
-            row.error_code, row.high_watermark, row.last_stable_offset, log_start, aborted, batches,
-        )  # fmt: skip
+            row.error_code,
+            row.high_watermark,
+            row.last_stable_offset,
+            log_start,
+            aborted,
+            batches,
+        )
 
     def find(self, timestamp: int, *, isolation: int, version: int = 10) -> Any:
         asked = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": timestamp}
@@ -144,9 +149,12 @@ def batches_of_transactions(client: WireClient) -> Any:
 
     def data(*values: bytes, **more: Any) -> bytes:
         fields: dict[str, Any] = {
-            "producer_id": producer.id, "producer_epoch": producer.epoch, "base_sequence": 0,
-            "transactional": True, **more,
-        }  # fmt: skip
+            "producer_id": producer.id,
+            "producer_epoch": producer.epoch,
+            "base_sequence": 0,
+            "transactional": True,
+            **more,
+        }
         return batch(*values, **fields)
 
     named = {"transactional_id": "parts-one"}
@@ -182,12 +190,18 @@ def markers(client: WireClient) -> Any:
     for _ in range(2):
         producer.write("ended", 9)
     idempotent = client.ask(
-        INIT_PRODUCER_ID, 4, transactional_id=None, transaction_timeout=1000, producer_id=-1,
+        INIT_PRODUCER_ID,
+        4,
+        transactional_id=None,
+        transaction_timeout=1000,
+        producer_id=-1,
         producer_epoch=-1,
-    ).producer_id  # fmt: skip
+    ).producer_id
     more: dict[str, Any] = {
-        "producer_id": idempotent, "producer_epoch": 0, "base_sequence": 7,
-    }  # fmt: skip
+        "producer_id": idempotent,
+        "producer_epoch": 0,
+        "base_sequence": 7,
+    }
     put(client, "ended", batch(b"a", b"b", at=1000, **more))
     reader = Reader(client, "ended", producer)
 
@@ -195,18 +209,26 @@ def markers(client: WireClient) -> Any:
         topics = [{"name": topic, "partition_indexes": [partition]}]
         (row,) = client.ask(DESCRIBE_PRODUCERS, 0, topics=topics).topics[0].partitions
         producers = sorted(
-            (reader.named(p.producer_id), p.producer_epoch, p.last_sequence,
-             p.coordinator_epoch >= 0, p.current_txn_start_offset)
+            (
+                reader.named(p.producer_id),
+                p.producer_epoch,
+                p.last_sequence,
+                p.coordinator_epoch >= 0,
+                p.current_txn_start_offset,
+            )
             for p in row.active_producers
-        )  # fmt: skip
+        )
         return row.partition_index, row.error_code, producers
 
     def mark(*, commit: bool = False, epoch: int = 0, coordinator: int = 0, **changes: Any) -> Any:
         marker = {
-            "producer_id": producer.id, "producer_epoch": epoch, "transaction_result": commit,
+            "producer_id": producer.id,
+            "producer_epoch": epoch,
+            "transaction_result": commit,
             "coordinator_epoch": coordinator,
-            "topics": [{"name": "ended", "partition_indexes": [0]}], **changes,
-        }  # fmt: skip
+            "topics": [{"name": "ended", "partition_indexes": [0]}],
+            **changes,
+        }
         answer = client.ask(WRITE_TXN_MARKERS, 1, markers=[marker])
         return [
             (topic.name, partition.partition_index, partition.error_code)
@@ -217,14 +239,18 @@ def markers(client: WireClient) -> Any:
 
     return (
         [described(), described("nope"), described("a/b"), described(partition=4)],
-        [mark(topics=[]),
-         mark(topics=[{"name": "nope", "partition_indexes": [0]}])],
+        [mark(topics=[]), mark(topics=[{"name": "nope", "partition_indexes": [0]}])],
         reader.seen(),
         [mark(), reader.seen(), described()],
-        [mark(coordinator=5, commit=True), mark(coordinator=4), mark(epoch=1, coordinator=5),
-         mark(coordinator=5), described()],
+        [
+            mark(coordinator=5, commit=True),
+            mark(coordinator=4),
+            mark(epoch=1, coordinator=5),
+            mark(coordinator=5),
+            described(),
+        ],
         client.ask(WRITE_TXN_MARKERS, 1, markers=[]).markers,
-    )  # fmt: skip
+    )
 
 
 def times_inside_batches(client: WireClient) -> Any:

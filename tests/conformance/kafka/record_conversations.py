@@ -170,6 +170,12 @@ def ends_of_epochs(client: WireClient) -> Any:
         return plain(answer), answer.topics[0].partitions[0].leader_epoch == epoch
 
     return [
-        end(epoch), end(epoch + 5), end(-1), end(0, "nope"), end(0, partition=7),
-        end(epoch, current=epoch), end(epoch, current=epoch + 1), end(epoch, version=2),
-    ]  # fmt: skip
+        end(epoch),
+        end(epoch + 5),
+        end(-1),
+        end(0, "nope"),
+        end(0, partition=7),
+        end(epoch, current=epoch),
+        end(epoch, current=epoch + 1),
+        end(epoch, version=2),
+    ]

@@ -15,27 +15,42 @@ class Session:
         self.topic = topic
         self.version = version
         self.id = self.epoch = 0
-        row = client.ask(METADATA, 12, topics=[{"topic_id": None, "name": topic}],
-                         allow_auto_topic_creation=False).topics[0]  # fmt: skip
+        row = client.ask(
+            METADATA,
+            12,
+            topics=[{"topic_id": None, "name": topic}],
+            allow_auto_topic_creation=False,
+        ).topics[0]
         self.topic_id = row.topic_id
 
     def fetch(self, offsets: dict[int, int], forgotten: tuple[int, ...] = (), **more: Any) -> Any:
         name = {"topic_id": self.topic_id} if self.version >= 13 else {"topic": self.topic}
         asked = [
-            {"partition": index, "current_leader_epoch": -1, "fetch_offset": offset,
-             "last_fetched_epoch": -1, "log_start_offset": -1, "partition_max_bytes": 99_999}
+            {
+                "partition": index,
+                "current_leader_epoch": -1,
+                "fetch_offset": offset,
+                "last_fetched_epoch": -1,
+                "log_start_offset": -1,
+                "partition_max_bytes": 99_999,
+            }
             for index, offset in offsets.items()
-        ]  # fmt: skip
+        ]
         fields = {
-            "replica_id": -1, "max_wait": 0, "min_bytes": 0, "max_bytes": 99_999,
-            "isolation_level": 0, "rack_id": "", "session_id": self.id,
+            "replica_id": -1,
+            "max_wait": 0,
+            "min_bytes": 0,
+            "max_bytes": 99_999,
+            "isolation_level": 0,
+            "rack_id": "",
+            "session_id": self.id,
             "session_epoch": self.epoch,
             "topics": [{**name, "partitions": asked}] if asked else [],
             "forgotten_topics_data": (
                 [{**name, "partitions": list(forgotten)}] if forgotten else []
             ),
             **more,
-        }  # fmt: skip
+        }
         answer = self.client.ask(FETCH, fields.pop("version", self.version), **fields)
         if not answer.error_code:
             self.epoch = self.epoch + 1 if answer.session_id else 0

@@ -189,10 +189,12 @@ def places(bootstrap_servers: str) -> list[Any]:
     found = [
         consumer.beginning_offsets([partition])[partition],
         consumer.end_offsets([partition])[partition],
-        *((row.offset, row.timestamp) for row in
-          [consumer.offsets_for_times({partition: 1500})[partition]]),
+        *(
+            (row.offset, row.timestamp)
+            for row in [consumer.offsets_for_times({partition: 1500})[partition]]
+        ),
         consumer.offsets_for_times({partition: 5000})[partition],
-    ]  # fmt: skip
+    ]
     consumer.close()
     return found
 

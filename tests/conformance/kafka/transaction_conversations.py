@@ -37,16 +37,24 @@ class Producer:
             time.sleep(0.05)
 
     def init(
-        self, version: int = 5, *, expected: tuple[int, int] = (-1, -1), timeout_ms: int = 60_000,
+        self,
+        version: int = 5,
+        *,
+        expected: tuple[int, int] = (-1, -1),
+        timeout_ms: int = 60_000,
         wait: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Return the code, if the producer id is unchanged, and the epoch."""
 
         def ask() -> list[Any]:
             answer = self.client.ask(
-                INIT, version, transactional_id=self.name, transaction_timeout=timeout_ms,
-                producer_id=expected[0], producer_epoch=expected[1],
-            )  # fmt: skip
+                INIT,
+                version,
+                transactional_id=self.name,
+                transaction_timeout=timeout_ms,
+                producer_id=expected[0],
+                producer_epoch=expected[1],
+            )
             same = answer.producer_id == self.id
             if not answer.error_code:
                 self.id, self.epoch = answer.producer_id, answer.producer_epoch
@@ -71,12 +79,13 @@ class Producer:
     def add(self, topic: str, *partitions: int, version: int = 3, **changes: int) -> Any:
         def ask() -> list[Any]:
             answer = self.client.ask(
-                ADD, version,
+                ADD,
+                version,
                 v3_and_below_transactional_id=self.name,
                 v3_and_below_producer_id=changes.get("id", self.id),
                 v3_and_below_producer_epoch=changes.get("epoch", self.epoch),
                 v3_and_below_topics=[{"name": topic, "partitions": partitions}],
-            )  # fmt: skip
+            )
             return sorted(
                 row.partition_error_code
                 for result in answer.results_by_topic_v3_and_below
@@ -87,9 +96,11 @@ class Producer:
 
     def named(self, **changes: Any) -> dict[str, Any]:
         return {
-            "transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch,
+            "transactional_id": self.name,
+            "producer_id": self.id,
+            "producer_epoch": self.epoch,
             **changes,
-        }  # fmt: skip
+        }
 
     def add_offsets(self, group: str, version: int = 4, **changes: Any) -> Any:
         named = self.named(**changes)
@@ -99,15 +110,22 @@ class Producer:
 
     def commit_offset(self, group: str, topic: str, version: int) -> Any:
         row = {
-            "partition_index": 0, "committed_offset": 3, "committed_leader_epoch": -1,
+            "partition_index": 0,
+            "committed_offset": 3,
+            "committed_leader_epoch": -1,
             "committed_metadata": "",
-        }  # fmt: skip
+        }
 
         def ask() -> Any:
             answer = self.client.ask(
-                OFFSETS, version, group_id=group, generation_id=-1, member_id="",
-                topics=[{"name": topic, "partitions": [row]}], **self.named(),
-            )  # fmt: skip
+                OFFSETS,
+                version,
+                group_id=group,
+                generation_id=-1,
+                member_id="",
+                topics=[{"name": topic, "partitions": [row]}],
+                **self.named(),
+            )
             return answer.topics[0].partitions[0].error_code
 
         return self.patiently(ask)
@@ -377,11 +395,17 @@ def listed_transactions(client: WireClient) -> Any:
 def _described(client: WireClient, producer: Producer, *names: str) -> Any:
     answer = client.ask(DESCRIBE, 0, transactional_ids=names)
     return [
-        (row.transactional_id, row.error_code, row.transaction_state,
-         row.transaction_timeout.total_seconds(), row.producer_id == producer.id,
-         row.producer_epoch, [(topic.topic, topic.partitions) for topic in row.topics])
+        (
+            row.transactional_id,
+            row.error_code,
+            row.transaction_state,
+            row.transaction_timeout.total_seconds(),
+            row.producer_id == producer.id,
+            row.producer_epoch,
+            [(topic.topic, topic.partitions) for topic in row.topics],
+        )
         for row in answer.transaction_states
-    ]  # fmt: skip
+    ]
 
 
 def features(client: WireClient) -> Any:

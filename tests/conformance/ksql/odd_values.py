@@ -137,8 +137,11 @@ OPERATORS: Final = (
 
 GROUPS: Final = 7
 _PARTS_OF_DOUBLES: Final = (
-    "CASE WHEN ABS(D) < 1E300 THEN D END", "CASE WHEN D > 9E300 THEN D END", "CASE WHEN NOT (D > -1E308) THEN D END", "CASE WHEN D > 1E307 OR D < 2 THEN E END",
-)  # fmt: skip
+    "CASE WHEN ABS(D) < 1E300 THEN D END",
+    "CASE WHEN D > 9E300 THEN D END",
+    "CASE WHEN NOT (D > -1E308) THEN D END",
+    "CASE WHEN D > 1E307 OR D < 2 THEN E END",
+)
 """Finite numbers; the greatest ones, which some groups lack; NaN and the least ones."""
 _OF_NOTHING: Final = (
     "SUM",

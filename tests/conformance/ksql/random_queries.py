@@ -76,7 +76,9 @@ def partition_by(app: Application) -> bool:
     items = select_with_keys(items, given)
     names = app.names(len(given) + len(items))
     keys = tuple(Col(name, one.kind) for name, one in zip(names, given, strict=False))
-    values = tuple(Col(name, item.kind) for name, item in zip(names[len(keys) :], items, strict=True))  # fmt: skip
+    values = tuple(
+        Col(name, item.kind) for name, item in zip(names[len(keys) :], items, strict=True)
+    )
     relation = replace(source, name=new_name(app), keys=keys, values=values)
     selected = selection([*given, *items], relation.columns)
     by = ", ".join(one.sql for one in given)
@@ -107,7 +109,9 @@ def group_by(app: Application, kind: str) -> bool:
     calls = [_aggregated(app, of, source) for _ in range(app.random.randrange(1, 5))]
     names = app.names(len(keys_of) + len(calls))
     keys = tuple(Col(name, one.kind) for name, one in zip(names, keys_of, strict=False))
-    values = tuple(Col(name, call.kind) for name, call in zip(names[len(keys) :], calls, strict=True))  # fmt: skip
+    values = tuple(
+        Col(name, call.kind) for name, call in zip(names[len(keys) :], calls, strict=True)
+    )
     window = _window(app, source) if not source.is_table and app.chance(0.4) else None
     relation = Relation(
         new_name(app),
@@ -197,8 +201,12 @@ def _groups(source: Relation, made: Relation, grouped: _Grouped) -> str:
     keys, calls, window, where, having = grouped
     key_names = [f"_K{at}" for at in range(len(keys))]
     keyed = ", ".join(f"{key.duck} AS {name}" for key, name in zip(keys, key_names, strict=True))
-    rows = f"SELECT q0.*, {keyed} FROM {source.present} q0" + (f" WHERE {where.duck}" if where else "")  # fmt: skip
-    rows = f"SELECT * FROM ({rows}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in key_names)}"  # fmt: skip
+    rows = f"SELECT q0.*, {keyed} FROM {source.present} q0" + (
+        f" WHERE {where.duck}" if where else ""
+    )
+    rows = (
+        f"SELECT * FROM ({rows}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in key_names)}"
+    )
     by = ", ".join(key_names)
     if window and window.grace_ms >= 0:
         # Stream time at each record, and at the end.
@@ -225,7 +233,9 @@ def _groups(source: Relation, made: Relation, grouped: _Grouped) -> str:
     bounds = {"TIME": ["_START", "_END"], "SESSION": ["min(_TS)", "max(_TS)"], "": []}
     columns = [f"{of} AS {name}" for of, name in zip(bounds[made.window], made.bounds, strict=True)]
     columns += [f'{name} AS "{key.name}"' for name, key in zip(key_names, made.keys, strict=True)]
-    columns += [f'{call.duck} AS "{col.name}"' for call, col in zip(calls, made.values, strict=True)]  # fmt: skip
+    columns += [
+        f'{call.duck} AS "{col.name}"' for call, col in zip(calls, made.values, strict=True)
+    ]
     found = f"SELECT -1 AS _SEQ, max(_TS) AS _TS, false AS _TOMB, {', '.join(columns)} FROM ({rows}) q0 GROUP BY {by}"
     return found + (f" HAVING {having.duck}" if having else "")
 
@@ -239,14 +249,18 @@ def _aggregated(app: Application, of: Expressions, source: Relation) -> _Aggrega
         _Aggregated("COUNT(*)", "count(*)", "BIGINT"),
         _Aggregated(f"COUNT({any_of.sql})", f"count({any_of.duck})", "BIGINT"),
         _Aggregated(f"SUM({number.sql})", f"coalesce(sum({number.duck}), 0)", number.kind),
-        _Aggregated(f"AVG({number.sql})", f"coalesce(avg(CAST({number.duck} AS DOUBLE)), 0)", "DOUBLE"),
+        _Aggregated(
+            f"AVG({number.sql})", f"coalesce(avg(CAST({number.duck} AS DOUBLE)), 0)", "DOUBLE"
+        ),
         _Aggregated(f"MIN({any_of.sql})", f"min({any_of.duck})", any_of.kind),
         _Aggregated(f"MAX({any_of.sql})", f"max({any_of.duck})", any_of.kind),
         _Aggregated(f"COLLECT_LIST({any_of.sql})", f"list({any_of.duck})", BAG),
         _Aggregated(f"COUNT(DISTINCT {any_of.sql})", f"count(DISTINCT {any_of.duck})", "BIGINT"),
-        _Aggregated(f"(COUNT(*) + COUNT({any_of.sql}))", f"(count(*) + count({any_of.duck}))", "BIGINT"),
+        _Aggregated(
+            f"(COUNT(*) + COUNT({any_of.sql}))", f"(count(*) + count({any_of.duck}))", "BIGINT"
+        ),
         _Aggregated(f"COLLECT_SET({any_of.sql})", f"list(DISTINCT {any_of.duck}){nulls}", BAG),
-    ]  # fmt: skip
+    ]
     if source.ordered and not source.is_table:
         kept = f"FILTER ({any_of.duck} IS NOT NULL)"
         drawn += [
@@ -291,7 +305,9 @@ def insert_into(app: Application) -> bool:
     if any(col.kind in (BAG, "DECIMAL") for col in into.values):
         return False
     selected = selection(items, into.columns)
-    app.statements.append(f"INSERT INTO {into.name} SELECT {selected} FROM {source.name} EMIT CHANGES;")  # fmt: skip
+    app.statements.append(
+        f"INSERT INTO {into.name} SELECT {selected} FROM {source.name} EMIT CHANGES;"
+    )
     app.oracle.execute(
         f'INSERT INTO "{into.name}" SELECT {SYSTEM}, {named(items, into.columns)} FROM {source.rows} q0'
     )

@@ -182,9 +182,16 @@ class Application:
 
     def _declared(self, kind: Literal["STREAM", "TABLE"], at: int) -> tuple[Relation, SqlFormat]:
         name = f"{kind[0]}{at}"
-        count = self.random.choice([1, 1, 1, 2]) if kind == "TABLE" else self.random.choice([0, 1, 1, 2])  # fmt: skip
+        count = (
+            self.random.choice([1, 1, 1, 2])
+            if kind == "TABLE"
+            else self.random.choice([0, 1, 1, 2])
+        )
         names = self.names(count + self.random.randrange(2, 6))
-        keys = tuple(Col(one, self.random.choice(["STRING", "INT", "INT", "BIGINT"])) for one in names[:count])  # fmt: skip
+        keys = tuple(
+            Col(one, self.random.choice(["STRING", "INT", "INT", "BIGINT"]))
+            for one in names[:count]
+        )
         # Prefer keys that can be joined.
         values = tuple(
             Col(one, self.random.choice(["INT", "STRING", "INT", *KINDS])) for one in names[count:]
@@ -195,7 +202,11 @@ class Application:
             + [f"{col.name} {KINDS[col.kind].sql}" for col in values]
         )
         of_key = self.key_format(keys)
-        given = [f"KAFKA_TOPIC = '{name}'", "VALUE_FORMAT = 'JSON'", f"PARTITIONS = {self.random.randrange(1, 5)}"]  # fmt: skip
+        given = [
+            f"KAFKA_TOPIC = '{name}'",
+            "VALUE_FORMAT = 'JSON'",
+            f"PARTITIONS = {self.random.randrange(1, 5)}",
+        ]
         given += [f"KEY_FORMAT = '{of_key}'"] if of_key else []
         self.statements.append(f"CREATE {kind} {name} ({columns}) WITH ({', '.join(given)});")
         relation = Relation(
@@ -230,7 +241,9 @@ class Application:
         return self.random.choice(KINDS[col.kind].values[2:7])
 
     def _keep(self, relation: Relation, rows: Sequence[str]) -> None:
-        names = ", ".join(f'"{name}"' for name in ("_SEQ", "_TS", "_TOMB", *(c.name for c in relation.columns)))  # fmt: skip
+        names = ", ".join(
+            f'"{name}"' for name in ("_SEQ", "_TS", "_TOMB", *(c.name for c in relation.columns))
+        )
         empty = duck_row([None] * len(relation.columns), [c.kind for c in relation.columns])
         given = ", ".join([*rows, f"(-1, 0, true, {empty})"])
         self.oracle.execute(

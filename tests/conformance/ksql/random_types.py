@@ -23,7 +23,11 @@ KINDS: Final = {
     "INT": Kind("INT", "BIGINT", (-7, -1, 0, 1, 2, 3, 5, 8, 40)),
     "BIGINT": Kind("BIGINT", "BIGINT", (-3_000_000_000, -2, 0, 1, 2, 9, 5_000_000_000)),
     "DOUBLE": Kind("DOUBLE", "DOUBLE", (-2.5, -1.0, 0.0, 0.25, 1.0, 3.5, 10.0)),
-    "DECIMAL": Kind("DECIMAL(9, 2)", "DECIMAL(9, 2)", (Decimal("-1.25"), Decimal("0.00"), Decimal("3.10"), Decimal("99.99"))),
+    "DECIMAL": Kind(
+        "DECIMAL(9, 2)",
+        "DECIMAL(9, 2)",
+        (Decimal("-1.25"), Decimal("0.00"), Decimal("3.10"), Decimal("99.99")),
+    ),
     "STRING": Kind("STRING", "VARCHAR", _TEXTS),
     "BOOLEAN": Kind("BOOLEAN", "BOOLEAN", (True, False)),
     "DATE": Kind("DATE", "BIGINT", (-1, 0, 18_000, 18_001)),
@@ -36,7 +40,7 @@ KINDS: Final = {
         "STRUCT(A BIGINT, S VARCHAR)",
         ({"A": 1, "S": "x"}, {"A": None, "S": "y"}, {"A": 2, "S": None}),
     ),
-}  # fmt: skip
+}
 NUMBERS: Final = ("INT", "BIGINT", "DOUBLE", "DECIMAL")
 ORDERED: Final = (*NUMBERS, "STRING", "DATE", "TIME", "TIMESTAMP")
 KEYS: Final = (*ORDERED, "BOOLEAN")

@@ -26,7 +26,9 @@ def _cube_rows(columns: int) -> tuple[int, int]:
     list(session.run(_DECLARED_ARRAY))
     (made,) = session.run("CREATE STREAM r AS SELECT id, CUBE_EXPLODE(ns) AS x FROM s;")
     assert made.query is not None
-    evaluator = KernelEvaluator(made.query.planned.plan, tasks=1, cache_bytes_max=0, passes_over=True)  # fmt: skip
+    evaluator = KernelEvaluator(
+        made.query.planned.plan, tasks=1, cache_bytes_max=0, passes_over=True
+    )
     try:
         value = json.dumps({"ID": 1, "NS": list(range(columns))}).encode()
         rows = len(evaluator.run([SourceRecord("s", 0, 0, 0, None, value)]))

@@ -64,10 +64,13 @@ class Expressions:
     def _leaf(self, wanted: Type) -> Expression:
         name = next(column.name for column in COLUMNS if column.type == wanted)
         values: dict[Type, list[bool | int | float | str | Decimal]] = {
-            BOOLEAN: [True, False], INT: [0, 1, -3, 2**31 - 1], BIGINT: [2**40, -(2**62)],
-            DOUBLE: [0.0, -1.5, 3.0, 1e7], STRING: ["", "e", "Newark", "5"],
+            BOOLEAN: [True, False],
+            INT: [0, 1, -3, 2**31 - 1],
+            BIGINT: [2**40, -(2**62)],
+            DOUBLE: [0.0, -1.5, 3.0, 1e7],
+            STRING: ["", "e", "Newark", "5"],
             PRICE: [Decimal("12345678.25"), Decimal("10000000.05")],
-        }  # fmt: skip
+        }
         if self._random.random() < 0.7:
             return ColumnRef(name)
         return literal(self._random.choice(values[wanted]))

@@ -19,8 +19,12 @@ def test_a_project_has_a_topology_that_is_named_after_its_directory(tmp_path: Pa
     made = tmp_path / "here" / "My shop!"
     names = {str(path.relative_to(made)) for path in made.rglob("*") if path.is_file()}
     assert names == {
-        "README.md", "app.py", "test_app.py", "data/customers.jsonl", "data/orders.jsonl",
-    }  # fmt: skip
+        "README.md",
+        "app.py",
+        "test_app.py",
+        "data/customers.jsonl",
+        "data/orders.jsonl",
+    }
     assert load_topology(made / "app.py").name == "My-shop"
     assert "# My-shop" in (made / "README.md").read_text()
     assert "cd '" in reported.stderr, "as a shell reads it"

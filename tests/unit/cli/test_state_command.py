@@ -248,8 +248,10 @@ def restorable(
     plan = RestorePlan(changelogs, entries, positions, problems)
     monkeypatch.setattr(Application, "restore_plan", lambda _application, _kept: plan)
     path = data / "shop.py"
-    path.write_text('from duolog import Topology\n\ntopology = Topology("shop")\n'
-                    'topology.stream("a", value="n INT").to("b")\n')  # fmt: skip
+    path.write_text(
+        'from duolog import Topology\n\ntopology = Topology("shop")\n'
+        'topology.stream("a", value="n INT").to("b")\n'
+    )
     yield lambda *words: run("restore", str(path), "--data", str(data), *words)
 
 

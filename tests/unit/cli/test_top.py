@@ -63,8 +63,13 @@ def test_nodes_are_summed_over_tasks_and_partitions_are_listed() -> None:
     (partition,) = partition_rows(later())
 
     assert node == {
-        "node": "fold", "tasks": 1, "in_per_s": 0, "process_total": 3, "forward_total": 2, "dropped": 1,
-    }  # fmt: skip
+        "node": "fold",
+        "tasks": 1,
+        "in_per_s": 0,
+        "process_total": 3,
+        "forward_total": 2,
+        "dropped": 1,
+    }
     assert (partition["topic"], partition["lag_records"]) == ("orders", 6)
 
 

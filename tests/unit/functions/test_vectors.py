@@ -36,7 +36,7 @@ from duolog.plan.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, Type
         (BIGINT, pa.array([1, 2]), False),
     ],
     ids=lambda value: str(value).replace("\n", " ")[:40],
-)  # fmt: skip
+)
 def test_results_by_column_equal_results_value_by_value(
     of: Type, given: Any, *, by_column: bool
 ) -> None:
@@ -55,9 +55,13 @@ def test_results_by_column_equal_results_value_by_value(
 
 def test_arguments_are_arrays_of_their_types() -> None:
     function = PythonFunction(
-        lambda days, names: pa.array([f"{day}{name}" for day, name in zip(days, names, strict=True)]),
-        (DATE, STRING), STRING, "arrow",
-    )  # fmt: skip
+        lambda days, names: pa.array(
+            [f"{day}{name}" for day, name in zip(days, names, strict=True)]
+        ),
+        (DATE, STRING),
+        STRING,
+        "arrow",
+    )
     rows = b'[{"a0":"2024-02-29","a1":"x"},{"a0":null,"a1":"y"}]'
 
     assert Called(function).lines(rows, lambda _count: None) == (

@@ -21,10 +21,12 @@ from duolog.plan.types import (
         ("varchar", STRING),
         ("DECIMAL(10)", Decimal(10, 0)),
         ("array<map<string, bigint>>", Array(Map(STRING, BIGINT))),
-        ("STRUCT<`a b` BIGINT, c DECIMAL(4,2)>",
-         Struct((Column("a b", BIGINT), Column("c", Decimal(4, 2))))),
+        (
+            "STRUCT<`a b` BIGINT, c DECIMAL(4,2)>",
+            Struct((Column("a b", BIGINT), Column("c", Decimal(4, 2)))),
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_type_is_parsed_and_formatted_back(text: str, expected: object) -> None:
     found = parse_type(text)
 

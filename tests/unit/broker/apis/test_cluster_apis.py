@@ -312,13 +312,23 @@ def test_what_everybody_may_do_with_the_cluster_is_told_when_it_is_asked(
 def test_acls_are_disabled(harness: Any, version: int) -> None:
     client = harness.client()
     every = {
-        "resource_type_filter": 1, "resource_name_filter": None, "pattern_type_filter": 1,
-        "principal_filter": None, "host_filter": None, "operation": 1, "permission_type": 1,
-    }  # fmt: skip
+        "resource_type_filter": 1,
+        "resource_name_filter": None,
+        "pattern_type_filter": 1,
+        "principal_filter": None,
+        "host_filter": None,
+        "operation": 1,
+        "permission_type": 1,
+    }
     acl = {
-        "resource_type": 2, "resource_name": "t", "resource_pattern_type": 3, "operation": 3,
-        "principal": "User:u", "host": "*", "permission_type": 3,
-    }  # fmt: skip
+        "resource_type": 2,
+        "resource_name": "t",
+        "resource_pattern_type": 3,
+        "operation": 3,
+        "principal": "User:u",
+        "host": "*",
+        "permission_type": 3,
+    }
     disabled = ErrorCode.SECURITY_DISABLED
 
     described = client.ask(DESCRIBE_ACLS, version, **every)

@@ -157,8 +157,10 @@ def test_consumer_group_describe_in_every_version(broker: FakeBroker, version: i
     (member,) = group.members
     assert (member.member_id, member.instance_id, member.rack_id) == ("m", "i", "r")
     assert (member.member_epoch, member.client_id, member.client_host) == (
-        1, "client", "/127.0.0.1",
-    )  # fmt: skip
+        1,
+        "client",
+        "/127.0.0.1",
+    )
     assert list(member.subscribed_topic_names) == ["t"]
     for assignment in (member.assignment, member.target_assignment):
         (topic,) = assignment.topic_partitions
@@ -193,9 +195,14 @@ def test_a_group_of_the_other_protocol_is_not_found_by_either_description(
 
 @pytest.mark.parametrize(
     ("version", "types", "found"),
-    [(5, [], ["g"]), (5, ["consumer"], ["g"]), (5, ["Consumer"], ["g"]), (5, ["classic"], []),
-     (4, None, ["g"])],
-)  # fmt: skip
+    [
+        (5, [], ["g"]),
+        (5, ["consumer"], ["g"]),
+        (5, ["Consumer"], ["g"]),
+        (5, ["classic"], []),
+        (4, None, ["g"]),
+    ],
+)
 def test_list_groups_tells_and_filters_the_type(
     broker: FakeBroker, version: int, types: list[str] | None, found: list[str]
 ) -> None:
@@ -420,9 +427,9 @@ def test_an_empty_group_of_the_new_protocol_becomes_a_classic_one(broker: FakeBr
         assert (listed.group_type, listed.group_state) == ("classic", "Stable")
         (group,) = each.ask(FETCH, 8, groups=[{"group_id": "g", "topics": None}]).groups
         assert group.topics[0].partitions[0].committed_offset == 7
-    assert broker.ask(
-        HEARTBEAT, 3, group_id="g", generation_id=1, member_id=member_id
-    ).error_code == 0  # fmt: skip
+    assert (
+        broker.ask(HEARTBEAT, 3, group_id="g", generation_id=1, member_id=member_id).error_code == 0
+    )
     assert beat(broker, "m", 1).error_code == 69
 
 

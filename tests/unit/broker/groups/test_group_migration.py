@@ -189,8 +189,9 @@ def test_a_member_of_the_new_protocol_upgrades_a_group_and_shares_with_the_other
     assert listed(broker) == ("consumer", "Stable")
     (group,) = broker.ask(CONSUMER_DESCRIBE, 1, group_ids=["g"]).groups
     assert {member.member_id: member.member_type for member in group.members} == {
-        old.member_id: 0, "new": 1,
-    }  # fmt: skip
+        old.member_id: 0,
+        "new": 1,
+    }
 
 
 def test_a_restart_in_the_middle_of_an_upgrade_loses_nothing(broker: FakeBroker) -> None:
@@ -279,9 +280,15 @@ def test_a_group_of_another_protocol_type_is_not_upgraded(broker: FakeBroker) ->
 def test_who_waits_in_a_rebalance_is_told_to_join_again(broker: FakeBroker) -> None:
     first = Classic(broker).alone()
     waiting = broker.send(
-        JOIN, 3, group_id="g", session_timeout=10_000, rebalance_timeout=60_000, member_id="",
-        protocol_type="consumer", protocols=[{"name": "range", "metadata": subscription([])}],
-    )  # fmt: skip
+        JOIN,
+        3,
+        group_id="g",
+        session_timeout=10_000,
+        rebalance_timeout=60_000,
+        member_id="",
+        protocol_type="consumer",
+        protocols=[{"name": "range", "metadata": subscription([])}],
+    )
     assert (waiting, first.beat()) == ([], 27)
 
     Modern(broker, "new").beat()

@@ -27,10 +27,16 @@ def topics(broker: FakeBroker, reply: Any) -> list[str]:
 
 def send_join(broker: FakeBroker, member_id: str) -> list[Any]:
     return broker.send(
-        CONSUMER_HEARTBEAT, 1, group_id="g", member_id=member_id, member_epoch=0,
-        rebalance_timeout=60_000, subscribed_topic_names=(), topic_partitions=[],
+        CONSUMER_HEARTBEAT,
+        1,
+        group_id="g",
+        member_id=member_id,
+        member_epoch=0,
+        rebalance_timeout=60_000,
+        subscribed_topic_names=(),
+        topic_partitions=[],
         subscribed_topic_regex="orders.*",
-    )  # fmt: skip
+    )
 
 
 def create(broker: FakeBroker, name: str) -> None:
@@ -41,10 +47,16 @@ def create(broker: FakeBroker, name: str) -> None:
 def beat(broker: FakeBroker, reply: Any) -> Any:
     """Send everything again, as a client does after an error: the answer has the assignment."""
     return broker.ask(
-        CONSUMER_HEARTBEAT, 1, group_id="g", member_id=reply.member_id,
-        member_epoch=reply.member_epoch, rebalance_timeout=60_000, subscribed_topic_names=(),
-        subscribed_topic_regex="orders.*", topic_partitions=[],
-    )  # fmt: skip
+        CONSUMER_HEARTBEAT,
+        1,
+        group_id="g",
+        member_id=reply.member_id,
+        member_epoch=reply.member_epoch,
+        rebalance_timeout=60_000,
+        subscribed_topic_names=(),
+        subscribed_topic_regex="orders.*",
+        topic_partitions=[],
+    )
 
 
 def test_the_first_answer_waits_for_the_topics(broker: FakeBroker) -> None:
@@ -74,10 +86,16 @@ def test_a_heartbeat_that_waits_keeps_its_session(broker: FakeBroker) -> None:
     broker.expressions.held = []
     broker.pass_time(SESSION_S - 5)
     changed = broker.send(
-        CONSUMER_HEARTBEAT, 1, group_id="g", member_id=reply.member_id,
-        member_epoch=reply.member_epoch, rebalance_timeout=60_000, subscribed_topic_names=(),
-        subscribed_topic_regex="ord.*", topic_partitions=[],
-    )  # fmt: skip
+        CONSUMER_HEARTBEAT,
+        1,
+        group_id="g",
+        member_id=reply.member_id,
+        member_epoch=reply.member_epoch,
+        rebalance_timeout=60_000,
+        subscribed_topic_names=(),
+        subscribed_topic_regex="ord.*",
+        topic_partitions=[],
+    )
 
     broker.pass_time(SESSION_S - 5)
     assert changed == []
@@ -92,10 +110,16 @@ def test_a_heartbeat_that_waits_with_a_wrong_epoch_keeps_nothing(broker: FakeBro
     broker.expressions.held = []
     broker.pass_time(SESSION_S - 5)
     refused = broker.send(
-        CONSUMER_HEARTBEAT, 1, group_id="g", member_id=reply.member_id,
-        member_epoch=reply.member_epoch + 7, rebalance_timeout=60_000, subscribed_topic_names=(),
-        subscribed_topic_regex="ord.*", topic_partitions=[],
-    )  # fmt: skip
+        CONSUMER_HEARTBEAT,
+        1,
+        group_id="g",
+        member_id=reply.member_id,
+        member_epoch=reply.member_epoch + 7,
+        rebalance_timeout=60_000,
+        subscribed_topic_names=(),
+        subscribed_topic_regex="ord.*",
+        topic_partitions=[],
+    )
 
     broker.pass_time(10)
     broker.expressions.answer()
@@ -172,10 +196,16 @@ def test_a_helper_that_fails_after_a_restart_of_the_broker_is_tried_again() -> N
     for _ in range(3):
         broker.clock.advance(11)
         reply = broker.ask(
-            CONSUMER_HEARTBEAT, 1, group_id="g", member_id=reply.member_id,
-            member_epoch=reply.member_epoch, rebalance_timeout=-1, subscribed_topic_names=None,
-            subscribed_topic_regex=None, topic_partitions=None,
-        )  # fmt: skip
+            CONSUMER_HEARTBEAT,
+            1,
+            group_id="g",
+            member_id=reply.member_id,
+            member_epoch=reply.member_epoch,
+            rebalance_timeout=-1,
+            subscribed_topic_names=None,
+            subscribed_topic_regex=None,
+            topic_partitions=None,
+        )
 
     assert topics(broker, reply) == ["orders", "orders_us"]
 

@@ -74,8 +74,12 @@ def test_requests_are_counted_by_api_with_their_times(harness: Any) -> None:
     reader.send(FETCH, 11, max_wait=60_000, min_bytes=1, max_bytes=99, session_epoch=-1,
                 topics=[{"topic": "orders", "partitions": [{"partition": 0}]}])  # fmt: skip
     reader.receive_nothing()
-    assert scrape(harness)['kafka_server_delayedoperationpurgatory_purgatorysize'
-                        '{delayedoperation="Fetch"}'] == 1  # fmt: skip
+    assert (
+        scrape(harness)[
+            'kafka_server_delayedoperationpurgatory_purgatorysize{delayedoperation="Fetch"}'
+        ]
+        == 1
+    )
     client.produce("orders", harness.batch(b"a"))
     reader.receive()
     client.produce("orders", harness.batch(b"a" * 300))
@@ -97,8 +101,9 @@ def test_requests_are_counted_by_api_with_their_times(harness: Any) -> None:
         name = "kafka_network_requestmetrics_totaltimems"
         assert found[f'{name}_count{{request="{api}"}}'] == count
         assert found[f'{name}_bucket{{request="{api}",le="+Inf"}}'] == count
-    assert found['kafka_server_delayedoperationpurgatory_purgatorysize'
-                 '{delayedoperation="Fetch"}'] == 0  # fmt: skip
+    assert (
+        found['kafka_server_delayedoperationpurgatory_purgatorysize{delayedoperation="Fetch"}'] == 0
+    )
 
 
 def test_syncs_are_counted_with_their_times(open_harness: Any) -> None:

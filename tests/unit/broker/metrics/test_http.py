@@ -70,8 +70,11 @@ def test_a_broker_is_ready_when_its_coordinators_are_and_its_directory_is_online
 
     assert status == 503
     assert json.loads(body) == {
-        "ready": False, "recovered": True, "log_dir_online": False, "coordinators_loaded": True,
-    }  # fmt: skip
+        "ready": False,
+        "recovered": True,
+        "log_dir_online": False,
+        "coordinators_loaded": True,
+    }
 
 
 def test_a_scrape_is_made_on_the_loop_in_turns(endpoint: MetricsEndpoint, harness: Any) -> None:

@@ -77,8 +77,9 @@ def test_unfinished_frames_of_all_connections_stay_within_the_budget(harness: Ha
             assert held(harness) == harness.broker.request_memory.used
 
     answers = [client.receive() for client in clients]
-    assert {row.error_code for answer in answers
-            for row in answer.responses[0].partition_responses} == {0}  # fmt: skip
+    assert {
+        row.error_code for answer in answers for row in answer.responses[0].partition_responses
+    } == {0}
     assert most <= MAX + FRAME + 2 * MIB
     assert not harness.broker.request_memory.pressed
 

@@ -43,15 +43,24 @@ def test_usual_and_other_requests_of_one_burst_are_answered_in_their_order(harne
     answers = [client.receive() for _ in requests]
 
     found = [
-        [(row.error_code, row.base_offset) for topic in answer.responses
-         for row in topic.partition_responses]
-        for answer in answers if hasattr(answer, "responses")
-    ]  # fmt: skip
+        [
+            (row.error_code, row.base_offset)
+            for topic in answer.responses
+            for row in topic.partition_responses
+        ]
+        for answer in answers
+        if hasattr(answer, "responses")
+    ]
     assert found == [
-        [(0, 1)], [(0, 0)], [(0, 2)], [(0, 3)], [(0, 4), (0, 1)],
-        [(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)], [(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)],
+        [(0, 1)],
+        [(0, 0)],
         [(0, 2)],
-    ]  # fmt: skip
+        [(0, 3)],
+        [(0, 4), (0, 1)],
+        [(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)],
+        [(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)],
+        [(0, 2)],
+    ]
     assert answers[3].topics[0].name == "a"
 
 

@@ -372,8 +372,10 @@ def test_a_batch_that_lies_about_its_times_does_not_hold_the_loop(harness: Harne
 
 def test_quotas_of_very_many_entities_do_not_hold_the_loop(harness: Harness) -> None:
     """The request was made ready in one piece: 50 ms, and 21 for a tenth of it on a slow machine."""
-    row = {"entity": [{"entity_type": "user", "entity_name": "u"}],
-           "ops": [{"key": "producer_byte_rate", "value": 1.0, "remove": False}]}  # fmt: skip
+    row = {
+        "entity": [{"entity_type": "user", "entity_name": "u"}],
+        "ops": [{"key": "producer_byte_rate", "value": 1.0, "remove": False}],
+    }
     fields = {"entries": [row] * KNOWN, "validate_only": True}
     client = harness.client()
     client.ask(49, 1, **fields | {"entries": [row]})  # Loads the schema.
@@ -431,9 +433,12 @@ def test_an_expression_of_a_subscription_does_not_hold_the_loop(harness: Harness
         harness.topic(f"{number:03d}" + "abb" * 65)
     client = harness.client()
     asked: dict[str, Any] = {
-        "group_id": "g", "member_epoch": 0, "rebalance_timeout": 60_000, "topic_partitions": [],
+        "group_id": "g",
+        "member_epoch": 0,
+        "rebalance_timeout": 60_000,
+        "topic_partitions": [],
         "subscribed_topic_names": None,
-    }  # fmt: skip
+    }
     client.ask(68, 1, member_id="m", subscribed_topic_regex="x", **asked)  # Loads the schema.
 
     holds, answers = {}, []

@@ -77,11 +77,16 @@ def test_the_file_of_a_kafka_broker_is_taken_as_it_is(tmp_path: Path) -> None:
     assert settings.integer("node.id") == 1
     assert settings.integer("log.segment.bytes") == 2**30
     assert set(without_effect(file.settings)) == {
-        "process.roles", "controller.quorum.bootstrap.servers", "inter.broker.listener.name",
-        "controller.listener.names", "num.network.threads", "num.io.threads",
-        "offsets.topic.replication.factor", "transaction.state.log.replication.factor",
+        "process.roles",
+        "controller.quorum.bootstrap.servers",
+        "inter.broker.listener.name",
+        "controller.listener.names",
+        "num.network.threads",
+        "num.io.threads",
+        "offsets.topic.replication.factor",
+        "transaction.state.log.replication.factor",
         "transaction.state.log.min.isr",
-    }  # fmt: skip
+    }
 
 
 def test_names_of_older_kafkas_are_passed_over_and_told(tmp_path: Path) -> None:

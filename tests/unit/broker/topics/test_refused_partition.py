@@ -51,8 +51,12 @@ def test_only_its_own_requests_are_answered_with_a_storage_error(harness: Any) -
     assert client.produce("orders", batch).error_code == 0
     assert client.fetch("orders", 0).error_code == 0
     for timestamp in (-1, -2, 1000):
-        topics = [{"name": "orders", "partitions": [
-            {"partition_index": p, "timestamp": timestamp} for p in (0, 1)]}]  # fmt: skip
+        topics = [
+            {
+                "name": "orders",
+                "partitions": [{"partition_index": p, "timestamp": timestamp} for p in (0, 1)],
+            }
+        ]
         answer = client.ask(LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics)
         assert [row.error_code for row in answer.topics[0].partitions] == [0, REFUSED]
 
@@ -171,8 +175,13 @@ def test_a_topic_whose_description_is_damaged_is_served_no_more_and_named(
     reported = client.ask(METADATA, 12, topics=[{"name": "orders"}]).topics[0]
     assert (reported.topic_id, reported.error_code) == (before, 0)
     assert [row.error_code for row in reported.partitions] == [LEADERLESS] * 2
-    new = {"name": "orders", "num_partitions": 1, "replication_factor": 1,
-           "assignments": [], "configs": []}  # fmt: skip
+    new = {
+        "name": "orders",
+        "num_partitions": 1,
+        "replication_factor": 1,
+        "assignments": [],
+        "configs": [],
+    }
     answer = client.ask(CREATE_TOPICS, 5, topics=[new], timeout=1000, validate_only=False)
     assert answer.topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
     grown = {"name": "orders", "count": 5, "assignments": None}
@@ -181,11 +190,17 @@ def test_a_topic_whose_description_is_damaged_is_served_no_more_and_named(
     assert str(directory) in answer.results[0].error_message
     change = {"name": "retention.ms", "config_operation": 0, "value": "5"}
     resource = {"resource_type": 2, "resource_name": "orders"}
-    answer = client.ask(ALTER_CONFIGS, 1, resources=[resource | {"configs": [change]}], validate_only=False)  # fmt: skip
+    answer = client.ask(
+        ALTER_CONFIGS, 1, resources=[resource | {"configs": [change]}], validate_only=False
+    )
     assert answer.responses[0].error_code == REFUSED
     answer = client.ask(
-        DESCRIBE_CONFIGS, 4, resources=[resource | {"configuration_keys": None}],
-        include_synonyms=False, include_documentation=False)  # fmt: skip
+        DESCRIBE_CONFIGS,
+        4,
+        resources=[resource | {"configuration_keys": None}],
+        include_synonyms=False,
+        include_documentation=False,
+    )
     assert answer.results[0].error_code == REFUSED, "what was set for it is not known"
 
     deleted = client.ask(DELETE_TOPICS, 4, topic_names=["orders"], timeout=10_000)

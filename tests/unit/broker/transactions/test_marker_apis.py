@@ -35,10 +35,15 @@ def test_producers_are_told_with_their_open_transactions(orders: Transactional) 
     (partition,) = described(orders, 0)
 
     reported = [
-        (p.producer_id, p.producer_epoch, p.last_sequence, p.coordinator_epoch,
-         p.current_txn_start_offset)
+        (
+            p.producer_id,
+            p.producer_epoch,
+            p.last_sequence,
+            p.coordinator_epoch,
+            p.current_txn_start_offset,
+        )
         for p in partition.active_producers
-    ]  # fmt: skip
+    ]
     assert reported == [(7, 0, 1, -1, 0), (8, 1, -1, 0, -1)]
     assert partition.active_producers[0].last_timestamp > 0
 

@@ -76,7 +76,7 @@ def test_a_file_that_is_missing_gives_no_id_again() -> None:
         if manager.topics.get("orders") is None:
             manager.topics.create("orders", 1)
         log = manager.log("orders", 0)
-        batch = encode_batch([Record(0, 1, b"k", b"v")], producer=BatchProducer(given[-1], 0, 0))  # fmt: skip
+        batch = encode_batch([Record(0, 1, b"k", b"v")], producer=BatchProducer(given[-1], 0, 0))
         log.append(memoryview(batch))
         manager.close()
         disk.remove("/data/producer-ids")

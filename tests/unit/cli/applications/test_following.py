@@ -183,8 +183,14 @@ def test_a_start_that_is_refused_waits_for_the_next_change_and_keeps_the_jvm(
         editor.run()
 
     assert editor.log == [
-        "start one", "stop one", "close two", "stop one", "start three", "close one", "close three",
-    ]  # fmt: skip
+        "start one",
+        "stop one",
+        "close two",
+        "stop one",
+        "start three",
+        "close one",
+        "close three",
+    ]
     reported = capsys.readouterr().err
     assert "error: the topology has changed\nwaiting for " in reported
 

@@ -53,7 +53,7 @@ def directory(tmp_path: Path) -> Path:
     """A partition with two batches, one of a transaction that was aborted."""
     manager, log = open_log(tmp_path)
     append(log, Record(0, 10, b"k", b"v", (("h", b"x"),)), Record(1, 11, None, b"\xff\xfe"))
-    append(log, Record(0, 12, b"k", b"v"), producer=BatchProducer(7, 1, 0, transactional=True))  # fmt: skip
+    append(log, Record(0, 12, b"k", b"v"), producer=BatchProducer(7, 1, 0, transactional=True))
     log.append_marker(7, 1, commit=False, coordinator_epoch=3, now_ms=13)
     log.write_staged()
     manager.close()
@@ -76,12 +76,18 @@ def test_records_and_markers_are_listed_on_request(directory: Path) -> None:
 
     file = str(directory / f"{NAME}.log")
     assert found == [
-        {"file": file, "record": 0, "timestamp": 10, "key": "k", "value": "v",
-         "headers": [["h", "x"]]},
+        {
+            "file": file,
+            "record": 0,
+            "timestamp": 10,
+            "key": "k",
+            "value": "v",
+            "headers": [["h", "x"]],
+        },
         {"file": file, "record": 1, "timestamp": 11, "key": None, "value": {"base64": "//4="}},
         {"file": file, "record": 2, "timestamp": 12, "key": "k", "value": "v"},
         {"file": file, "record": 3, "timestamp": 13, "control": "ABORT", "coordinator_epoch": 3},
-    ]  # fmt: skip
+    ]
 
 
 def test_people_get_a_line_for_each_with_names_and_values(directory: Path) -> None:
@@ -111,7 +117,7 @@ def test_compressed_records_are_opened(tmp_path: Path, codec: int) -> None:
 def test_a_directory_means_all_its_files(tmp_path: Path) -> None:
     manager, log = open_log(tmp_path, segment_bytes="1048576", index_interval_bytes="1")
     for index in range(2000):
-        append(log, Record(0, index, b"k", b"v" * 1000), producer=BatchProducer(9, 0, index))  # fmt: skip
+        append(log, Record(0, index, b"k", b"v" * 1000), producer=BatchProducer(9, 0, index))
     manager.close()
 
     found: dict[str, list[dict[str, Any]]] = {}
@@ -133,7 +139,9 @@ def test_a_directory_means_all_its_files(tmp_path: Path) -> None:
 
 def test_aborted_transactions_are_listed(tmp_path: Path) -> None:
     manager, log = open_log(tmp_path)
-    append(log, Record(0, 12, b"k", b"v" * 20_000), producer=BatchProducer(7, 1, 0, transactional=True))  # fmt: skip
+    append(
+        log, Record(0, 12, b"k", b"v" * 20_000), producer=BatchProducer(7, 1, 0, transactional=True)
+    )
     log.append_marker(7, 1, commit=False, coordinator_epoch=3, now_ms=13)
     log.write_staged()
     manager.close()

@@ -72,11 +72,17 @@ def test_a_text_of_another_form_is_refused_and_shown(type_name: str, text: str) 
 
 
 @pytest.mark.parametrize("size_ms", [HOUR_MS, None])
-@pytest.mark.parametrize(("inner", "key", "columns"), [(BIGINT, 7, "id BIGINT"), (PLAIN, "SFO", "id STRING")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("inner", "key", "columns"), [(BIGINT, 7, "id BIGINT"), (PLAIN, "SFO", "id STRING")]
+)
 def test_windowed_keys_are_those_of_the_serdes_and_go_both_ways(
     inner: FieldForm, key: object, columns: str, size_ms: int | None
 ) -> None:
-    serde = key_serde("KAFKA", (*parse_columns(columns), *parse_columns("s BIGINT, e BIGINT")), WindowedKey(size_ms))  # fmt: skip
+    serde = key_serde(
+        "KAFKA",
+        (*parse_columns(columns), *parse_columns("s BIGINT, e BIGINT")),
+        WindowedKey(size_ms),
+    )
     data = serde.serialize((key, 5 * HOUR_MS, 6 * HOUR_MS))
     assert data is not None
     form = WindowForm(inner, size_ms)
@@ -173,6 +179,7 @@ def test_kcats_option_is_for_the_key_the_value_or_both() -> None:
     both = FormOptions(None, None, ("h",), None)
 
     assert [form.encode("5") for form in options.forms_of("t")] == [
-        struct.pack(">q", 5), struct.pack(">i", 5),
-    ]  # fmt: skip
+        struct.pack(">q", 5),
+        struct.pack(">i", 5),
+    ]
     assert [form.encode("5") for form in both.forms_of("t")] == [struct.pack(">h", 5)] * 2

@@ -29,7 +29,11 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 def test_a_module_next_to_the_sql_file_is_found(directory: Path) -> None:
     (directory / "beside_it.py").write_text(MODULE.format("shown"))
     file = directory / "app.sql"
-    file.write_text(STREAM + "CREATE FUNCTION shown FROM 'beside_it:shown';\n" + SELECTED.format("shown(a) AS b"))  # fmt: skip
+    file.write_text(
+        STREAM
+        + "CREATE FUNCTION shown FROM 'beside_it:shown';\n"
+        + SELECTED.format("shown(a) AS b")
+    )
 
     done = CliRunner().invoke(cli, ["sql", "lint", str(file)], standalone_mode=False)
     reported = CliRunner().invoke(cli, ["sql", "lineage", str(file)], standalone_mode=False)

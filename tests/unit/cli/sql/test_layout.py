@@ -70,13 +70,15 @@ _NAMES = st.sampled_from(
 _EXPRESSIONS = st.recursive(
     _NAMES,
     lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from(["+", "=", "and", "or", "between 1 and", "-"]), inner).map(" ".join),
+        st.tuples(inner, st.sampled_from(["+", "=", "and", "or", "between 1 and", "-"]), inner).map(
+            " ".join
+        ),
         inner.map("({})".format),
         inner.map("case when {} then -1 else f(1, 2) end".format),
         inner.map("{} -- note\n".format),
     ),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @given(st.lists(_EXPRESSIONS, min_size=1, max_size=5))
@@ -177,8 +179,10 @@ def test_queries_within_statements_are_laid_out_as_queries() -> None:
 
 
 _PLAIN_QUERIES = st.builds(
-    "select {} as x, some_column, another_column from orders where {} is not null".format, _NAMES, _NAMES
-)  # fmt: skip
+    "select {} as x, some_column, another_column from orders where {} is not null".format,
+    _NAMES,
+    _NAMES,
+)
 _NESTED = st.recursive(
     _PLAIN_QUERIES,
     lambda inner: st.one_of(

@@ -17,10 +17,13 @@ from duolog.engine.errors import StoresNotKept, TopologyChanged
     [
         (["a.py"], "duolog run a.py --fresh"),
         (["a b.py", "-q"], "duolog run 'a b.py' --quiet --fresh"),
-        (["--data", "d", "a.py", "--set", "x=1", "--set", "y=2 3"], "duolog run a.py --data d --set x=1 --set 'y=2 3' --fresh"),
+        (
+            ["--data", "d", "a.py", "--set", "x=1", "--set", "y=2 3"],
+            "duolog run a.py --data d --set x=1 --set 'y=2 3' --fresh",
+        ),
         (["a.py", "--watch", "--mode", "auto"], "duolog run a.py --mode auto --fresh"),
     ],
-)  # fmt: skip
+)
 def test_a_command_is_repeated_as_it_was_typed(typed: list[str], message: str) -> None:
     @click.group("duolog")
     def duolog() -> None:

@@ -49,8 +49,11 @@ def test_as_json_a_line_has_time_level_application_message_and_fields(
     said, logged = map(json.loads, capsys.readouterr().err.splitlines())
     assert said["time"].endswith("Z")
     assert (said["level"], said["application"], said["message"], said["records_in"]) == (
-        "INFO", "sales", 'running: "3" in', 3,
-    )  # fmt: skip
+        "INFO",
+        "sales",
+        'running: "3" in',
+        3,
+    )
     assert (logged["level"], logged["logger"], logged["at"]) == ("WARNING", "engine", "b:1")
     assert logging_setup.engine_settings() == {"logging.format": "json"}
 

@@ -143,9 +143,13 @@ def test_rejected_joins_leave_no_group(consumers: ConsumerGroupHarness) -> None:
 def test_an_empty_group_stays_of_its_protocol_when_a_classic_join_is_rejected() -> None:
     harness = CoordinatorHarness()
     request = MemberHeartbeat(
-        group_id="g", member_id="a", member_epoch=0, topics=("t",), owned={},
+        group_id="g",
+        member_id="a",
+        member_epoch=0,
+        topics=("t",),
+        owned={},
         rebalance_timeout_ms=60_000,
-    )  # fmt: skip
+    )
     harness.take(harness.coordinator.consumer_heartbeat(request, "a", harness.now))
     left = MemberHeartbeat(group_id="g", member_id="a", member_epoch=-1)
     harness.take(harness.coordinator.consumer_heartbeat(left, "a", harness.now))

@@ -63,8 +63,10 @@ def test_a_restart_keeps_members_epochs_and_owners(consumers: ConsumerGroupHarne
 
     after = consumers.group
     assert (after.members, after.owners, after.targets) == (
-        before.members, before.owners, before.targets,
-    )  # fmt: skip
+        before.members,
+        before.owners,
+        before.targets,
+    )
     assert (after.epoch, after.target_epoch, after.static_ids) == (2, 2, {"i": "b"})
     written = len(consumers.log)
     a.beat()

@@ -46,11 +46,17 @@ class Tree:
         (list[str], "value ARRAY<STRING>"),
         (int | None, "value BIGINT"),
         ({"name": str, "fare": "DECIMAL(10,2)"}, "name STRING, fare DECIMAL(10,2)"),
-        ({"page": {"url": str}, "by day": dict[dt.date, list[int]]}, "page STRUCT<url STRING>, `by day` MAP<DATE, ARRAY<BIGINT>>"),
-        (Visit, f"user STRING, page {PAGE}, referrers ARRAY<{PAGE}>, tags MAP<STRING, BIGINT>, at TIMESTAMP"),
+        (
+            {"page": {"url": str}, "by day": dict[dt.date, list[int]]},
+            "page STRUCT<url STRING>, `by day` MAP<DATE, ARRAY<BIGINT>>",
+        ),
+        (
+            Visit,
+            f"user STRING, page {PAGE}, referrers ARRAY<{PAGE}>, tags MAP<STRING, BIGINT>, at TIMESTAMP",
+        ),
         ("name STRING", "name STRING"),
     ],
-)  # fmt: skip
+)
 def test_python_types_declare_columns(declared: Declared, columns: str) -> None:
     assert str(declared_schema("", declared)) == f"key () value ({columns})"
 

@@ -107,12 +107,15 @@ def test_errors_of_the_engine_name_its_log_and_others_do_not() -> None:
 @pytest.mark.parametrize(
     ("message", "detail"),
     [
-        ("cannot process the record of topic x, offset 2 at filter-2: / by 0", "filter-2 is written at app.py:7. "),
+        (
+            "cannot process the record of topic x, offset 2 at filter-2: / by 0",
+            "filter-2 is written at app.py:7. ",
+        ),
         ("map-values-12-carry: cannot compile [v0]", "map-values-12 is written at app.py:9. "),
         ("filter-22: cannot compile [v0]", ""),
         ('cannot write to topic "filter-2": too large', ""),
     ],
-)  # fmt: skip
+)
 def test_a_failure_at_a_node_names_the_line_where_it_was_written(message: str, detail: str) -> None:
     places = {"filter-2": "app.py:7", "map-values-12": "app.py:9"}
 

@@ -51,7 +51,10 @@ def accepted(statement: str, given: dict[str, str] | None = None) -> None:
     [
         ("()", "{} requires at least one expression"),
         ("SUM(km)", "{} does not support aggregate functions: SUM is an aggregate function."),
-        ("city, ABS(MAX(km))", "{} does not support aggregate functions: MAX is an aggregate function."),
+        (
+            "city, ABS(MAX(km))",
+            "{} does not support aggregate functions: MAX is an aggregate function.",
+        ),
         ("city, id, city", "Duplicate {} expression: CITY"),
         ("UCASE(city), UCASE(rides.city)", "Duplicate {} expression: UCASE(CITY)"),
         ("at->x, at->x", "Duplicate {} expression: AT->X"),
@@ -59,7 +62,7 @@ def accepted(statement: str, given: dict[str, str] | None = None) -> None:
         ("nowhere", "{} column 'NOWHERE' cannot be resolved."),
         ("elsewhere.city", "'ELSEWHERE' is not a valid stream/table name or alias."),
     ],
-)  # fmt: skip
+)
 def test_invalid_keys_are_refused(clause: str, given: str, expected_message: str) -> None:
     kind, selected = ("TABLE", "COUNT(*)") if clause == "GROUP BY" else ("STREAM", "*")
     query = f"CREATE {kind} made AS SELECT {selected} FROM rides {clause} {given}"
@@ -144,10 +147,16 @@ def test_window_bounds_may_filter_groups_outside_strict_mode() -> None:
     [
         ("TABLE made AS SELECT id, SUM(cents) AS s FROM bare GROUP BY id", "GROUP BY"),
         ("TABLE made AS SELECT cents, COUNT(*) AS n FROM bare GROUP BY cents", "GROUP BY"),
-        ("STREAM made AS SELECT b.id, r.km FROM bare b JOIN rides r WITHIN 1 HOUR ON b.id = r.id", "JOIN"),
-        ("STREAM made AS SELECT b.id, r.km FROM rides r JOIN bare b WITHIN 1 HOUR ON b.id = r.id", "JOIN"),
+        (
+            "STREAM made AS SELECT b.id, r.km FROM bare b JOIN rides r WITHIN 1 HOUR ON b.id = r.id",
+            "JOIN",
+        ),
+        (
+            "STREAM made AS SELECT b.id, r.km FROM rides r JOIN bare b WITHIN 1 HOUR ON b.id = r.id",
+            "JOIN",
+        ),
     ],
-)  # fmt: skip
+)
 def test_values_in_kafka_format_are_neither_grouped_nor_joined(query: str, clause: str) -> None:
     expected_message = (
         "Source(s) BARE are using the 'KAFKA' value format. This format does not yet support "

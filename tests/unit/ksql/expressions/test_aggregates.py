@@ -307,14 +307,20 @@ def test_invalid_arguments_are_refused(query: str, expected_message: str) -> Non
 @pytest.mark.parametrize(
     ("query", "expected_message"),
     [
-        ("CREATE TABLE O AS SELECT G, MAX(I), SUM(I) FROM T GROUP BY G;",
-         "The aggregation function(s) (MAX) cannot be applied to a table source, only to a stream source."),
-        ("CREATE TABLE O AS SELECT G, SUM(C) FROM HOURS GROUP BY G;",
-         "KSQL does not support persistent queries on windowed tables."),
-        ("CREATE TABLE O AS SELECT ID, AVG(I) FROM TEXTS GROUP BY ID;",
-         "One of the functions used in the statement has an intermediate type that the value format can not handle."),
+        (
+            "CREATE TABLE O AS SELECT G, MAX(I), SUM(I) FROM T GROUP BY G;",
+            "The aggregation function(s) (MAX) cannot be applied to a table source, only to a stream source.",
+        ),
+        (
+            "CREATE TABLE O AS SELECT G, SUM(C) FROM HOURS GROUP BY G;",
+            "KSQL does not support persistent queries on windowed tables.",
+        ),
+        (
+            "CREATE TABLE O AS SELECT ID, AVG(I) FROM TEXTS GROUP BY ID;",
+            "One of the functions used in the statement has an intermediate type that the value format can not handle.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_strict_mode_refuses_what_ksqldb_refuses(query: str, expected_message: str) -> None:
     assert planned(query).columns
 

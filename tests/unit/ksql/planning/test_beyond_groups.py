@@ -66,11 +66,14 @@ def test_distinct_rows_are_keys_of_a_table() -> None:
 @pytest.mark.parametrize(
     ("query", "expected_message"),
     [
-        ("SELECT COUNT(*) FROM ends", "does not support aggregate function [COUNT(ROWTIME)] without a GROUP BY clause."),
+        (
+            "SELECT COUNT(*) FROM ends",
+            "does not support aggregate function [COUNT(ROWTIME)] without a GROUP BY clause.",
+        ),
         ("SELECT km FROM ends HAVING COUNT(*) > 1", "HAVING clause requires a GROUP BY clause."),
         ("SELECT DISTINCT km FROM ends", "Syntax Error\nExpecting an expression, found 'DISTINCT'"),
     ],
-)  # fmt: skip
+)
 def test_strict_mode_refuses_them_with_the_text_of_ksqldb(
     query: str, expected_message: str
 ) -> None:
@@ -83,11 +86,14 @@ def test_strict_mode_refuses_them_with_the_text_of_ksqldb(
 @pytest.mark.parametrize(
     ("query", "expected_message"),
     [
-        ("SELECT km, COUNT(*) FROM ends", "Non-aggregate SELECT expression(s) not part of GROUP BY: KM"),
+        (
+            "SELECT km, COUNT(*) FROM ends",
+            "Non-aggregate SELECT expression(s) not part of GROUP BY: KM",
+        ),
         ("SELECT km FROM ends HAVING km > 1", "HAVING clause requires a GROUP BY clause."),
         ("SELECT DISTINCT marks FROM rides", "MAP"),
     ],
-)  # fmt: skip
+)
 def test_invalid_groups_are_refused(query: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(f"CREATE TABLE made AS {query}")

@@ -169,11 +169,14 @@ def test_a_topic_of_calendar_windows_is_read_again_with_both_bounds() -> None:
         ("SESSION (1 DAY, OFFSET 1 HOUR)", "Expecting"),
         ("TUMBLING (SIZE 1 DAY, GRACE PERIOD 1 MONTH)", "the length of a MONTH varies"),
         ("TUMBLING (SIZE 1 DAY, TIMEZONE 'Europe/Berln')", "Europe/Berln"),
-        ("TUMBLING (SIZE 1 DAY, TIMEZONE 'UTC', OFFSET 1 DAY)", "cannot have an offset of 86400000 ms"),
+        (
+            "TUMBLING (SIZE 1 DAY, TIMEZONE 'UTC', OFFSET 1 DAY)",
+            "cannot have an offset of 86400000 ms",
+        ),
         ("TUMBLING (SIZE 1 HOUR, OFFSET 1 HOUR)", "cannot have an offset of 3600000 ms"),
         ("TUMBLING (SIZE 1 MONTH, RETENTION 2 DAYS)", "The retention period '172800000 ms'"),
     ],
-)  # fmt: skip
+)
 def test_an_invalid_window_is_refused_with_its_position(window: str, said: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(counted(window))

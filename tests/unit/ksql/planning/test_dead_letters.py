@@ -64,9 +64,15 @@ def test_strict_mode_has_no_dead_letters() -> None:
     list(session.run(BEGIN))
 
     for text, expected_message in (
-        (SET, f"Not recognizable as ksql, streams, consumer, or producer property: '{DEAD_LETTERS}'"),
-        (OUT.format("WITH (dead_letter_topic = 'a')"), "Invalid config variable(s) in the WITH clause: DEAD_LETTER_TOPIC"),
-    ):  # fmt: skip
+        (
+            SET,
+            f"Not recognizable as ksql, streams, consumer, or producer property: '{DEAD_LETTERS}'",
+        ),
+        (
+            OUT.format("WITH (dead_letter_topic = 'a')"),
+            "Invalid config variable(s) in the WITH clause: DEAD_LETTER_TOPIC",
+        ),
+    ):
         with pytest.raises(SqlError) as caught:
             list(session.run(text))
         assert expected_message in caught.value.message

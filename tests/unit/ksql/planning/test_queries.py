@@ -241,7 +241,7 @@ def test_a_group_is_keyed_and_named_as_it_is_selected() -> None:
     assert written == [
         ({"TOWN": "a", "KM": 2}, {"N": 1}, 5),
         ({"TOWN": "a", "KM": 2}, {"N": 2}, 5),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_window_closes_after_its_grace_and_is_emitted_once() -> None:

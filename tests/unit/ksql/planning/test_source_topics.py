@@ -125,10 +125,16 @@ def test_strict_mode_reads_one_topic_of_that_name() -> None:
     list(session.run(create.format("kafka_topic='a'")))
 
     for statement, expected_message in (
-        (create.replace(" s ", " p ").format("kafka_topic='a,b'"), "topic name 'a,b' has a character"),
+        (
+            create.replace(" s ", " p ").format("kafka_topic='a,b'"),
+            "topic name 'a,b' has a character",
+        ),
         (create.format("topic_pattern='a.*'"), "Invalid config variable"),
-        ("CREATE STREAM o AS SELECT n, ROWTOPIC AS t FROM s;", "column 'ROWTOPIC' cannot be resolved"),
-    ):  # fmt: skip
+        (
+            "CREATE STREAM o AS SELECT n, ROWTOPIC AS t FROM s;",
+            "column 'ROWTOPIC' cannot be resolved",
+        ),
+    ):
         with pytest.raises(SqlError) as caught:
             list(session.run(statement))
         assert expected_message in caught.value.message

@@ -88,8 +88,12 @@ def test_results_derived_from_a_row_expire_with_it() -> None:
     sources = session.state.catalog.sources
 
     assert [sources[name].ttl_ms for name in ("BRIEF", "BIG", "COUNTS", "BOTH", "SEEN")] == [
-        10, 10, 604_800_000, 10, None,
-    ]  # fmt: skip
+        10,
+        10,
+        604_800_000,
+        10,
+        None,
+    ]
     nodes = [node for query in session.state.queries.values() for node in query.planned.plan.nodes]
     kept = [node for node in nodes if isinstance(node, TableSource | ToTable | AggregateNode)]
     assert {node.ttl_ms for node in kept} == {10, 604_800_000}

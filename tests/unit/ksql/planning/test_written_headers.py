@@ -50,12 +50,18 @@ def written(statement: str) -> tuple[tuple[str, bytes | None], ...]:
         ("SELECT id, n FROM s", GIVEN),
         ("SELECT id, n, name AS who HEADER('who') FROM s", (*GIVEN, ("who", "bär".encode()))),
         # One that is written takes the place of all of its name.
-        ("SELECT id, n, name HEADER('old') FROM s", (("trace", b"\x00\xff"), ("old", "bär".encode()))),
+        (
+            "SELECT id, n, name HEADER('old') FROM s",
+            (("trace", b"\x00\xff"), ("old", "bär".encode())),
+        ),
         ("SELECT id, n, old AS last HEADER('last') FROM s", (*GIVEN, ("last", b"2"))),
         ("SELECT id, n, NULL AS none HEADER('none') FROM s", (*GIVEN, ("none", None))),
-        ("SELECT id, n, 'x' a HEADER('b'), 'y' AS `c` HEADER('d') FROM s WHERE n IS NOT NULL", (*GIVEN, ("b", b"x"), ("d", b"y"))),
+        (
+            "SELECT id, n, 'x' a HEADER('b'), 'y' AS `c` HEADER('d') FROM s WHERE n IS NOT NULL",
+            (*GIVEN, ("b", b"x"), ("d", b"y")),
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_selected_header_is_written_to_the_record(
     select: str, headers: tuple[tuple[str, bytes | None], ...]
 ) -> None:

@@ -109,10 +109,13 @@ def test_invalid_deletes_are_refused(statement: str, expected_message: str) -> N
 @pytest.mark.parametrize(
     ("statement", "expected_message"),
     [
-        ("DELETE FROM users WHERE name = 'a'", "line 1:1: Syntax Error\nUnknown statement 'DELETE'"),
+        (
+            "DELETE FROM users WHERE name = 'a'",
+            "line 1:1: Syntax Error\nUnknown statement 'DELETE'",
+        ),
         ("INSERT INTO users NULL VALUES KEY ('a')", "Expecting 'VALUES', found 'NULL'"),
     ],
-)  # fmt: skip
+)
 def test_strict_mode_cannot_parse_it(statement: str, expected_message: str) -> None:
     session = SqlSession(given=STRICT)
     list(session.run(BEGIN))

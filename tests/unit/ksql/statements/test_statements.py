@@ -128,12 +128,20 @@ def test_invalid_statements_are_refused(statement: str, expected_message: str) -
 
 def test_a_replaced_stream_keeps_what_it_had() -> None:
     session = begun()
-    list(session.run("CREATE OR REPLACE STREAM flights (id INT KEY, origin STRING, delay BIGINT, gate STRING)"
-                     " WITH (kafka_topic='flights');"))  # fmt: skip
+    list(
+        session.run(
+            "CREATE OR REPLACE STREAM flights (id INT KEY, origin STRING, delay BIGINT, gate STRING)"
+            " WITH (kafka_topic='flights');"
+        )
+    )
     assert [column.name for column in session.catalog.sources["FLIGHTS"].columns][-1] == "GATE"
     with pytest.raises(SqlError, match=r"changed, missing or reordered: \[`ORIGIN` STRING"):
-        list(session.run("CREATE OR REPLACE STREAM flights (id INT KEY, delay BIGINT, origin STRING, gate STRING)"
-                         " WITH (kafka_topic='flights');"))  # fmt: skip
+        list(
+            session.run(
+                "CREATE OR REPLACE STREAM flights (id INT KEY, delay BIGINT, origin STRING, gate STRING)"
+                " WITH (kafka_topic='flights');"
+            )
+        )
 
 
 @pytest.mark.parametrize(
@@ -251,8 +259,12 @@ def test_a_query_is_replaced_under_its_name() -> None:
         ),
     ):
         with pytest.raises(SqlError, match=expected_message):
-            list(session.run("CREATE STREAM IF NOT EXISTS late_too (id INT KEY, origin STRING, delay BIGINT)"
-                             f" WITH (kafka_topic='l'); {text}"))  # fmt: skip
+            list(
+                session.run(
+                    "CREATE STREAM IF NOT EXISTS late_too (id INT KEY, origin STRING, delay BIGINT)"
+                    f" WITH (kafka_topic='l'); {text}"
+                )
+            )
 
 
 def test_a_query_may_read_and_compute_something_else_than_the_one_that_it_replaces() -> None:

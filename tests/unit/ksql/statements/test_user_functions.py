@@ -42,12 +42,18 @@ def last_result(text: str, session: SqlSession | None = None) -> Done:
         ("k, words(a, k) AS x FROM s", ["`X` STRING"]),
         ("k, score(CASE WHEN score(a) > 1 THEN a END) AS x FROM s", ["`X` BIGINT"]),
         ("score(a) AS x, k FROM s PARTITION BY score(a)", ["`X` BIGINT KEY", "`K` STRING"]),
-        ("k, mean2(n) AS x, score(longest(a)) AS y FROM s GROUP BY k", ["`X` DOUBLE", "`Y` BIGINT"]),
-        ("k, mean2(n, 3) AS x FROM s WINDOW SESSION (5 SECONDS) GROUP BY k HAVING mean2(n) > 2", ["`X` DOUBLE"]),
+        (
+            "k, mean2(n) AS x, score(longest(a)) AS y FROM s GROUP BY k",
+            ["`X` DOUBLE", "`Y` BIGINT"],
+        ),
+        (
+            "k, mean2(n, 3) AS x FROM s WINDOW SESSION (5 SECONDS) GROUP BY k HAVING mean2(n) > 2",
+            ["`X` DOUBLE"],
+        ),
         ("g, mean2(n) AS x FROM t GROUP BY g", ["`X` DOUBLE"]),
         ("k, TRANSFORM(l, i => score(CAST(i AS STRING))) AS x FROM s", ["`X` ARRAY<BIGINT>"]),
     ],
-)  # fmt: skip
+)
 def test_user_functions_can_be_called_like_built_in_ones(selected: str, columns: list[str]) -> None:
     kind = "TABLE" if "GROUP BY" in selected else "STREAM"
 
@@ -55,7 +61,9 @@ def test_user_functions_can_be_called_like_built_in_ones(selected: str, columns:
 
     assert query is not None
     found = [str(column) for column in query.planned.columns]
-    assert [one for one in found if "KEY" in one or one.partition(" ")[0] in "`X` `Y` `K`"][-len(columns) :] == columns  # fmt: skip
+    assert [one for one in found if "KEY" in one or one.partition(" ")[0] in "`X` `Y` `K`"][
+        -len(columns) :
+    ] == columns
 
 
 @pytest.mark.parametrize(
@@ -111,11 +119,17 @@ def test_a_function_in_use_is_kept_and_replaced_by_one_of_the_same_types_only() 
     assert done.message == f"Function SCORE replaced from '{MODULE}:score'"
     assert session.state.queries["CSAS_X_0"].planned is not before.planned, "it starts again"
     assert session.state.queries["CSAS_X_0"].planned.plan is before.planned.plan
-    assert last_result("TERMINATE CSAS_X_0; DROP FUNCTION score;", session).message == "Function SCORE dropped"  # fmt: skip
+    assert (
+        last_result("TERMINATE CSAS_X_0; DROP FUNCTION score;", session).message
+        == "Function SCORE dropped"
+    )
 
 
 def test_if_not_exists_leaves_an_existing_function_unchanged() -> None:
-    assert last_result(f"CREATE FUNCTION IF NOT EXISTS score FROM '{MODULE}:shown';").message == f"Function SCORE already exists, from '{MODULE}:score'"  # fmt: skip
+    assert (
+        last_result(f"CREATE FUNCTION IF NOT EXISTS score FROM '{MODULE}:shown';").message
+        == f"Function SCORE already exists, from '{MODULE}:score'"
+    )
     assert (
         last_result("DROP FUNCTION IF EXISTS nothing;").message == "Function NOTHING does not exist"
     )

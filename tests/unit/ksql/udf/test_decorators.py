@@ -75,13 +75,18 @@ def test_a_decorated_function_can_still_be_called() -> None:
         ("SCORE", "STRING & INT", ("abc", 5), 15),
         ("SCORE", "STRING", (None,), None),
         ("SHOWN", "STRING", (None,), "nothing"),
-        ("SCORE", "STRUCT<LAT DOUBLE, LON DOUBLE>", ({"LAT": 1.0, "LON": 2.0},), {"LAT": 2.0, "LON": None}),
+        (
+            "SCORE",
+            "STRUCT<LAT DOUBLE, LON DOUBLE>",
+            ({"LAT": 1.0, "LON": 2.0},),
+            {"LAT": 2.0, "LON": None},
+        ),
         ("PICK", "ARRAY<INT> & BIGINT", ([4, 5], None), 4),
         ("TOTAL", "DOUBLE & DOUBLE", (1.0, 2.5), 3.5),
         ("TOTAL", "DOUBLE & DOUBLE", (1.0, None), None),
         ("HALF", "DECIMAL(6,3)", (Decimal("3.125"),), Decimal("1.56")),
     ],
-)  # fmt: skip
+)
 def test_a_call_converts_arguments_and_results(
     name: str, types: str, values: tuple[object, ...], wanted: object
 ) -> None:
@@ -126,7 +131,9 @@ def test_a_function_without_its_module_keeps_its_types_and_reports_the_module() 
 
     assert found.overloads == FUNCTIONS["SCORE"].overloads
     assert 'there is no module "no_such_module"' in found.code.missing
-    with pytest.raises(StatementError, match='function "SCORE" from "no_such_module:score" cannot be called'):  # fmt: skip
+    with pytest.raises(
+        StatementError, match='function "SCORE" from "no_such_module:score" cannot be called'
+    ):
         called(found, "STRING", "abc")
 
 

@@ -77,7 +77,9 @@ def test_a_module_that_fails_is_reported_with_its_line(
 
 
 def test_a_missing_module_is_reported_with_the_search_path() -> None:
-    with pytest.raises(StatementError, match=r'there is no module "no_such_module"\nhint: Put it next to'):  # fmt: skip
+    with pytest.raises(
+        StatementError, match=r'there is no module "no_such_module"\nhint: Put it next to'
+    ):
         functions_of("no_such_module")
 
 

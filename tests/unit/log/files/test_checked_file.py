@@ -118,9 +118,14 @@ def test_a_flipped_bit_in_a_small_file_is_refused_or_changes_nothing(clean: bool
         if (read_file(disk, path) or b"").startswith(b"#duolog")
     ]
     assert {path.rpartition("/")[2] for path in small} >= {
-        "meta.properties", "leader-epoch", "producer-ids", "topic", "log-start-offset",
-        "recovery-point", "leader-epoch-checkpoint",
-    }  # fmt: skip
+        "meta.properties",
+        "leader-epoch",
+        "producer-ids",
+        "topic",
+        "log-start-offset",
+        "recovery-point",
+        "leader-epoch-checkpoint",
+    }
 
     for path in small:
         size_bytes = disk.size(path)

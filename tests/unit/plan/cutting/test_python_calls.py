@@ -72,11 +72,16 @@ def test_function_calls_describe_how_each_function_is_called() -> None:
     [
         (lambda numbers: numbers.map_values(r=price).to("out"), True),
         (lambda numbers: numbers.map_values(r=when(col("n") > 1, call(price))).to("out"), False),
-        (lambda numbers: numbers.with_columns(r=price).join(numbers.group_by_key().count()).to("out"), False),
+        (
+            lambda numbers: (
+                numbers.with_columns(r=price).join(numbers.group_by_key().count()).to("out")
+            ),
+            False,
+        ),
         (lambda numbers: numbers.to_table().filter(lambda n: n > 1).to("out"), False),
         (lambda numbers: numbers.with_columns(r=price).group_by("r").count().to("out"), True),
     ],
-)  # fmt: skip
+)
 def test_function_calls_match_the_specification_for_the_kernel(step: Any, *, many: bool) -> None:
     made, numbers = topology()
     step(numbers)

@@ -63,8 +63,10 @@ def test_an_epoch_is_a_span_with_consecutive_phases_as_children(
     *phases, epoch = exporter.get_finished_spans()
     assert (epoch.name, epoch.start_time, epoch.end_time) == ("epoch", 1000 * MS, 1090 * MS)
     assert epoch.attributes == {
-        "duolog.application_id": "sales", "duolog.epoch_id": 12, "duolog.records_in": 30,
-    }  # fmt: skip
+        "duolog.application_id": "sales",
+        "duolog.epoch_id": 12,
+        "duolog.records_in": 30,
+    }
     assert [(one.name, one.start_time, one.end_time) for one in phases] == [
         ("latestOffset", 1000 * MS, 1002 * MS),
         ("walCommit", 1002 * MS, 1007 * MS),

@@ -170,13 +170,18 @@ def test_topics_are_created_as_declared_and_missing_ones_reported(
 ) -> None:
     engine = opened()
     with pytest.raises(SqlError, match="PARTITIONS"):
-        answers_of(engine, f"CREATE STREAM m (a INT) WITH (kafka_topic='{service}m', value_format='json');")  # fmt: skip
+        answers_of(
+            engine, f"CREATE STREAM m (a INT) WITH (kafka_topic='{service}m', value_format='json');"
+        )
 
     answers_of(engine, created(service))
 
     assert engine.topics.partitions()[f"{service}late"] == 2
     with pytest.raises(SqlError, match="different partition"):
-        answers_of(engine, f"CREATE STREAM m (a INT) WITH (kafka_topic='{service}s', partitions=7, value_format='json');")  # fmt: skip
+        answers_of(
+            engine,
+            f"CREATE STREAM m (a INT) WITH (kafka_topic='{service}s', partitions=7, value_format='json');",
+        )
 
 
 def test_drop_delete_topic_ends_the_query_first(
@@ -216,10 +221,16 @@ def test_a_replaced_query_keeps_its_id_and_a_refused_replacement_its_reason(
     answers_of(engine, created(service))
     assert engine.wait_settled(WAIT_S)
 
-    answers_of(engine, f"CREATE OR REPLACE STREAM late WITH (kafka_topic='{service}late') AS SELECT * FROM s WHERE a > 9;")  # fmt: skip
+    answers_of(
+        engine,
+        f"CREATE OR REPLACE STREAM late WITH (kafka_topic='{service}late') AS SELECT * FROM s WHERE a > 9;",
+    )
     assert engine.wait_settled(WAIT_S)
-    with pytest.raises(SqlError, match="Query is not upgradeable"):  # fmt: skip
-        answers_of(engine, f"SET 'ksql.compatibility' = 'strict'; CREATE OR REPLACE TABLE totals WITH (kafka_topic='{service}totals') AS SELECT k, SUM(a) AS total FROM late GROUP BY k;")  # fmt: skip
+    with pytest.raises(SqlError, match="Query is not upgradeable"):
+        answers_of(
+            engine,
+            f"SET 'ksql.compatibility' = 'strict'; CREATE OR REPLACE TABLE totals WITH (kafka_topic='{service}totals') AS SELECT k, SUM(a) AS total FROM late GROUP BY k;",
+        )
 
     assert starter.starts.count("CSAS_LATE_0") == 2
     assert starter.forgotten == []
@@ -311,7 +322,10 @@ def test_a_select_requests_topics_only_for_unknown_names(
     for _ in range(3):
         answers_of(engine, "SELECT * FROM s;")
     assert asked.call_count == 0
-    answers_of(opened("other"), f"CREATE STREAM n (a INT) WITH (kafka_topic='{service}n', partitions=1, value_format='json');")  # fmt: skip
+    answers_of(
+        opened("other"),
+        f"CREATE STREAM n (a INT) WITH (kafka_topic='{service}n', partitions=1, value_format='json');",
+    )
     answers_of(engine, "SELECT * FROM n;")
 
     assert asked.call_count == 1

@@ -57,8 +57,16 @@ def test_the_second_start_of_a_file_continues_the_first(
     first = applied(engine, tmp_path, script(service))
     second = applied(engine, tmp_path, script(service).replace("SELECT *", "select   *"))
 
-    assert first[-3:] == [f"Created query with ID {name}" for name in ("CSAS_LATE_0", "INSERTQUERY_1", "INSERTQUERY_2")]  # fmt: skip
-    assert second[-4:] == ["S continues", "CSAS_LATE_0 continues", "INSERTQUERY_1 continues", "INSERTQUERY_2 continues"]  # fmt: skip
+    assert first[-3:] == [
+        f"Created query with ID {name}"
+        for name in ("CSAS_LATE_0", "INSERTQUERY_1", "INSERTQUERY_2")
+    ]
+    assert second[-4:] == [
+        "S continues",
+        "CSAS_LATE_0 continues",
+        "INSERTQUERY_1 continues",
+        "INSERTQUERY_2 continues",
+    ]
     assert len(engine.queries()) == 3
 
 
@@ -104,7 +112,10 @@ def test_a_file_runs_until_it_is_stopped_with_a_line_for_each_query(
     engine: SqlEngine, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "warm_up", lambda: None)
-    answers_of(engine, f"CREATE STREAM o (a INT) WITH (kafka_topic='{service}o', partitions=1, value_format='json');")  # fmt: skip
+    answers_of(
+        engine,
+        f"CREATE STREAM o (a INT) WITH (kafka_topic='{service}o', partitions=1, value_format='json');",
+    )
     answers_of(engine, f"CREATE STREAM old WITH (kafka_topic='{service}old') AS SELECT * FROM o;")
     path = tmp_path / "app.sql"
     path.write_text(script(service))

@@ -57,10 +57,16 @@ def ask() -> Ask:
     (source,) = session.catalog.sources.values()
     of_source = source_columns(source)
     rows = [
-        (k, "abc"[: k + 1], {"LAT": float(k), "LON": None},
-         [dt.datetime(2026, 1, 1, k, tzinfo=dt.UTC)], k * 3_600_000, k + 1)
+        (
+            k,
+            "abc"[: k + 1],
+            {"LAT": float(k), "LON": None},
+            [dt.datetime(2026, 1, 1, k, tzinfo=dt.UTC)],
+            k * 3_600_000,
+            k + 1,
+        )
         for k in range(3)
-    ]  # fmt: skip
+    ]
     behind = (None,) * (len(of_source) - 6)
     DuckTable(connection, "T", of_source).add(range(3), [row + behind for row in rows])
 
@@ -120,13 +126,19 @@ def test_a_table_function_produces_rows_of_a_pull_query(
     [
         ("SELECT k FROM t WHERE words(a) = 'x'", "WORDS is in WHERE"),
         ("SELECT k FROM t ORDER BY words(a)", "WORDS is in ORDER BY"),
-        ("SELECT words(a) AS w, COUNT(*) AS n FROM t GROUP BY k", "cannot be used with aggregations"),
+        (
+            "SELECT words(a) AS w, COUNT(*) AS n FROM t GROUP BY k",
+            "cannot be used with aggregations",
+        ),
         ("SELECT COUNT(words(a)) AS n FROM t", "cannot be used with aggregations"),
-        ("SELECT words(a) AS w, mean(k) OVER (ORDER BY k) AS m FROM t", "cannot be used with aggregations"),
+        (
+            "SELECT words(a) AS w, mean(k) OVER (ORDER BY k) AS m FROM t",
+            "cannot be used with aggregations",
+        ),
         ("SELECT words(words(a)) AS w FROM t", "cannot be nested"),
         ("SELECT CASE WHEN k > 0 THEN words(a) ELSE 'x' END AS w FROM t", "cannot be used in CASE"),
     ],
-)  # fmt: skip
+)
 def test_a_misplaced_table_function_is_refused_by_name(
     ask: Ask, query: str, answers_of: str
 ) -> None:
@@ -196,7 +208,10 @@ def test_a_function_is_available_after_a_restart(
     opened: Opened, service: str, module: Path, starter: FakeStarter
 ) -> None:
     with opened() as engine:
-        assert answers_of(engine, created(service, module))[0] == f"Function PRICE created from '{module.stem}:price'"  # fmt: skip
+        assert (
+            answers_of(engine, created(service, module))[0]
+            == f"Function PRICE created from '{module.stem}:price'"
+        )
     starter.starts.clear()
 
     with opened() as engine:
@@ -227,7 +242,9 @@ def test_a_missing_module_is_reported_by_name_and_stops_no_other_query(
         assert ways == [("PRICE(a BIGINT)", "BIGINT")]
         assert isinstance(facts, list)
         assert dict(facts)["Missing"].startswith(f'there is no module "{module.stem}"')
-        with pytest.raises(SqlError, match=f'function "PRICE" from "{module.stem}:price" cannot be called'):  # fmt: skip
+        with pytest.raises(
+            SqlError, match=f'function "PRICE" from "{module.stem}:price" cannot be called'
+        ):
             answers_of(engine, "SELECT price(1) AS x FROM s;")
         assert function.code.missing
 
@@ -249,7 +266,10 @@ def test_later_statements_use_the_recorded_signature_of_a_function(
         engine.follow()
         function = engine.catalog.functions["PRICE"]
 
-    assert [str(one) for one in engine.catalog.sources["PRICED"].columns] == ["`K` STRING KEY", "`P` BIGINT"]  # fmt: skip
+    assert [str(one) for one in engine.catalog.sources["PRICED"].columns] == [
+        "`K` STRING KEY",
+        "`P` BIGINT",
+    ]
     assert function.code.missing.startswith("Its signature was BIGINT (a BIGINT) and has changed.")
 
 
@@ -291,7 +311,9 @@ def test_a_module_that_cannot_be_imported_is_an_error_of_the_statement(opened: O
     with opened() as engine:
         with pytest.raises(SqlError, match='there is no module "no_such_module"'):
             list(define_functions(engine, "no_such_module"))
-        with pytest.raises(StatementError, match="Cannot create function X from 'no_such_module:x'"):  # fmt: skip
+        with pytest.raises(
+            StatementError, match="Cannot create function X from 'no_such_module:x'"
+        ):
             answers_of(engine, "CREATE FUNCTION x FROM 'no_such_module:x';")
 
 

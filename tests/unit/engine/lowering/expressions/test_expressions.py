@@ -60,7 +60,7 @@ def test_expressions_become_spark_sql_over_positions(expression: Expression, sql
         (Item(ColumnRef("stops"), literal(0)), "get(v2, 0)"),
         (Item(ColumnRef("stops"), literal(-1)), "get(v2, size(v2) + -1)"),
     ],
-)  # fmt: skip
+)
 def test_parts_of_values_become_spark_sql(expression: Expression, sql: str) -> None:
     value = "page STRUCT<`the ``url``` STRING>, tags MAP<STRING, INT>, stops ARRAY<INT>"
 

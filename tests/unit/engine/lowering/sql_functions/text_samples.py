@@ -75,7 +75,7 @@ TEXTS: Final[dict[str, object]] = {
     "LEN(UUID())": 36,
     "UUID(TO_BYTES('00112233445566778899aabbccddeeff', 'hex'))": "00112233-4455-6677-8899-aabbccddeeff",
     "UUID(TO_BYTES('00', 'hex'))": None,
-}  # fmt: skip
+}
 MASKS: Final[dict[str, object]] = {
     "MASK('My Test $123')": "Xx-Xxxx--nnn",
     "MASK('My Test $123', '*', NULL, '1', NULL)": "*y *est $111",

@@ -16,7 +16,11 @@ Ask = Callable[[str], object]
 @pytest.fixture(scope="module")
 def ask() -> Ask:
     session, connection = SqlSession(), connect()
-    list(session.run("CREATE TABLE one (id INT PRIMARY KEY) WITH (kafka_topic='one', value_format='JSON');"))  # fmt: skip
+    list(
+        session.run(
+            "CREATE TABLE one (id INT PRIMARY KEY) WITH (kafka_topic='one', value_format='JSON');"
+        )
+    )
     columns = source_columns(session.catalog.sources["ONE"])
     DuckTable(connection, "ONE", columns).add([0], [(1, "one", 0, 0, 0)])
 

@@ -18,9 +18,13 @@ def record(values: str, form: str = "json") -> Inserted | None:
     [
         ("(k, a) VALUES ('x', 1)", b"x", b'{"A":1,"D":null,"E":null,"T":null,"F":null}'),
         ("(d, e) VALUES (2.5, 3.1)", None, b'{"A":null,"D":2.5,"E":3.10,"T":null,"F":null}'),
-        ("(d, a) VALUES (7, 3000000000)", None, b'{"A":3000000000,"D":7.0,"E":null,"T":null,"F":null}'),
+        (
+            "(d, a) VALUES (7, 3000000000)",
+            None,
+            b'{"A":3000000000,"D":7.0,"E":null,"T":null,"F":null}',
+        ),
     ],
-)  # fmt: skip
+)
 def test_constants_are_serialized_without_a_jvm(
     values: str, key: bytes | None, value: bytes
 ) -> None:
@@ -34,6 +38,8 @@ def test_the_time_of_a_row_is_that_of_its_record() -> None:
     assert inserted.timestamp_ms == 1234
 
 
-@pytest.mark.parametrize("given", ["a) VALUES (LEN('x'))", "f) VALUES (ARRAY[1])", "t) VALUES ('2020-01-01T00:00:00')"])  # fmt: skip
+@pytest.mark.parametrize(
+    "given", ["a) VALUES (LEN('x'))", "f) VALUES (ARRAY[1])", "t) VALUES ('2020-01-01T00:00:00')"]
+)
 def test_expressions_are_left_to_the_kernel(given: str) -> None:
     assert record(f"({given}") is None

@@ -173,9 +173,12 @@ def test_a_limit_of_zero_opens_no_source() -> None:
         ("SELECT COUNT(*) AS n FROM s EMIT CHANGES;", ("N",)),
         ("SELECT x.w FROM (SELECT v + 1 AS w, id FROM s) AS x EMIT CHANGES;", ("W",)),
         ("WITH x AS (SELECT v, id FROM s) SELECT * FROM x EMIT CHANGES;", ("ID", "V")),
-        ("SELECT id, v FROM s UNION ALL SELECT id, v * 2 FROM s EMIT CHANGES LIMIT 3;", ("ID", "V")),
+        (
+            "SELECT id, v FROM s UNION ALL SELECT id, v * 2 FROM s EMIT CHANGES LIMIT 3;",
+            ("ID", "V"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_push_queries_support_the_clauses_of_persistent_ones(
     engine: SqlEngine, text: str, columns: tuple[str, ...]
 ) -> None:

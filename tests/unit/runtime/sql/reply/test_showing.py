@@ -21,12 +21,15 @@ def reason(source: SourceInfo, state: LiveState) -> str:
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ("STARTING", "no rows yet: query CTAS_N_1, which writes table N, is starting; try again when SHOW QUERIES;"),
+        (
+            "STARTING",
+            "no rows yet: query CTAS_N_1, which writes table N, is starting; try again when SHOW QUERIES;",
+        ),
         ("PAUSED", "is paused; RESUME CTAS_N_1; continues it"),
         ("ERROR", "has failed; EXPLAIN CTAS_N_1; shows why"),
         ("UNRESPONSIVE", "is not running"),
     ],
-)  # fmt: skip
+)
 def test_an_empty_result_names_a_query_that_does_not_run(state: LiveState, message: str) -> None:
     assert message in reason(MADE, state)
 
