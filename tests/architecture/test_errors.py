@@ -20,7 +20,7 @@ MODULES = [
 ]
 
 
-def test_errors_of_a_package_stand_in_its_errors_module() -> None:
+def test_errors_of_a_package_are_in_its_errors_module() -> None:
     """Errors of other modules are only known once these are imported: two had no exit status."""
     root = Path(duolog.__path__[0])
 

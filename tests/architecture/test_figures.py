@@ -53,7 +53,7 @@ def test_start_and_memory_are_those_of_the_last_measurement() -> None:
     assert f"{broker_mb} MB, {whole_gb:.1f} GB" in figures()
 
 
-def test_the_broker_beside_kafka_is_that_of_the_last_measurement() -> None:
+def test_the_comparison_with_kafka_is_the_latest_measurement() -> None:
     rows = result("broker")["rows"]
     life = result("broker_life")["rows"]["memory"]
     java, large, deep, usual, synced = (

@@ -55,7 +55,7 @@ def test_everything_that_pyproject_builds_with_is_pinned() -> None:
     assert {Requirement(text).name for text in project["build-system"]["requires"]} <= names
 
 
-def test_what_scripts_install_builds_with_is_whole() -> None:
+def test_build_requirements_of_scripts_install_are_complete() -> None:
     """It is installed first, while the rest is still on its way."""
     script = (ROOT / "scripts/install").read_text()
     (names,) = re.findall(r'^readonly BUILD_TOOLS="(.*)"$', script, re.MULTILINE)

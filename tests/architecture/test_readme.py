@@ -34,7 +34,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.spark
-def test_the_program_of_the_readme_prints_what_stands_below_it(
+def test_the_readme_program_prints_the_documented_output(
     spark: SparkSession, program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """On the JVM of the test run; `--deep` starts one for it."""
@@ -63,7 +63,7 @@ def test_the_program_of_the_readme_runs_by_itself(program: Path) -> None:
     assert done.returncode == 0
 
 
-def test_the_program_of_the_readme_takes_twenty_lines_beside_its_imports() -> None:
+def test_the_readme_program_has_twenty_lines_without_imports() -> None:
     lines = [
         line
         for line in _block("python").splitlines()

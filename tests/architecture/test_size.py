@@ -17,7 +17,7 @@ def _files(*folders: str, kind: str = "*.py") -> list[Path]:
     return sorted(path for folder in folders for path in (ROOT / folder).rglob(kind))
 
 
-def test_no_function_grows_into_two() -> None:
+def test_no_function_exceeds_the_line_limit() -> None:
     long = {
         f"{path.relative_to(ROOT)}: {node.name}": lines
         for path in _files(*PRODUCT)
@@ -29,7 +29,7 @@ def test_no_function_grows_into_two() -> None:
     assert long == {}
 
 
-def test_no_file_needs_a_second_noun() -> None:
+def test_no_file_exceeds_the_line_limit() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
         for path in (*_files(*PRODUCT, "tests"), *_files("jvm", kind="*.java"))

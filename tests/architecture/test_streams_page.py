@@ -33,7 +33,7 @@ def test_every_operator_has_a_name_in_kafka_streams() -> None:
     assert [name for name, there in named.items() if not there] == []
 
 
-def test_an_operator_that_stands_nowhere_is_named() -> None:
+def test_an_operator_missing_from_the_page_is_named() -> None:
     with pytest.raises(LookupError, match=r"Stream\.twist: add to \w+ in scripts/lib"):
         names_there([*ours(), "Stream.twist"])
 

@@ -164,7 +164,7 @@ def _counted_files() -> dict[str, str]:
     return {name: path.read_text() for name, path in found.items() if name not in NOT_COUNTED}
 
 
-def test_what_may_race_only_gets_less() -> None:
+def test_the_number_of_allowed_waits_only_shrinks() -> None:
     found = {name: counts_in(text) for name, text in _counted_files().items()}
 
     wrong = [

@@ -111,7 +111,7 @@ def test_a_dry_run_creates_and_deletes_nothing(duolog: Duolog) -> None:
     assert "unborn" not in listed
 
 
-def test_what_was_produced_is_consumed_with_key_headers_and_time(duolog: Duolog) -> None:
+def test_produced_records_are_consumed_with_key_headers_and_timestamp(duolog: Duolog) -> None:
     duolog("topics", "create", "round")
     lines = 'bob:{"city": "Rome"}\namy:\n'
     produced = duolog(

@@ -40,7 +40,7 @@ def test_port_of_a_stopped_cluster_stays_reserved(
             other.bind((host, int(port)))
 
 
-def test_stopped_cluster_leaves_nothing_behind() -> None:
+def test_a_stopped_cluster_leaves_no_files() -> None:
     with EmbeddedCluster() as cluster:
         pid, data_dir = cluster.pid, cluster.data_dir
 

@@ -185,7 +185,7 @@ def resident_bytes(broker: BrokerProcess) -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_the_endpoint_tells_what_clients_did(watched: BrokerProcess) -> None:
+def test_the_endpoint_reports_client_requests(watched: BrokerProcess) -> None:
     producer = Producer({"bootstrap.servers": watched.bootstrap_servers})
     for _ in range(100):
         producer.produce("orders", b"x" * 100)

@@ -139,7 +139,7 @@ def clean_fast(broker: BrokerProcess, log: str = f"{TOPIC}-0") -> None:
     wait_for(lambda: cleaned(broker, log) > before, "the log was not cleaned")
 
 
-def test_a_killed_cleaner_is_started_anew_and_nothing_is_lost(broker: BrokerProcess) -> None:
+def test_a_killed_cleaner_is_restarted_and_nothing_is_lost(broker: BrokerProcess) -> None:
     last = fill(broker)
     wait_for(lambda: at_work(broker), "no run began")
 

@@ -51,7 +51,7 @@ with EmbeddedCluster(Path("broker")) as broker, SparkCluster(Path("spark"), core
 """
 
 
-def test_what_was_skipped_is_known_as_soon_as_all_is_read(tmp_path: Path) -> None:
+def test_skipped_records_are_reported_once_all_are_read(tmp_path: Path) -> None:
     """Executors used to report once a second: right after a micro-batch, the skipped records were still missing."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],

@@ -116,7 +116,7 @@ def run(directory: Path, what: str, modes: str, epoch_ms: int, timeout_s: int) -
 
 
 @pytest.mark.timeout(900)
-def test_a_query_whose_jvm_was_killed_goes_on_with_its_state_on_another(tmp_path: Path) -> None:
+def test_a_query_continues_with_its_state_after_its_jvm_was_killed(tmp_path: Path) -> None:
     reported = run(tmp_path, "jvm", "auto", 2000, 250)
 
     assert reported["troubles"][0].startswith('application "auto" failed: ')
@@ -126,7 +126,7 @@ def test_a_query_whose_jvm_was_killed_goes_on_with_its_state_on_another(tmp_path
 
 @pytest.mark.deep
 @pytest.mark.timeout(900)
-def test_queries_whose_broker_was_away_go_on_and_stop_when_it_is_away_again(
+def test_queries_resume_when_their_broker_returns_and_stop_when_it_leaves_again(
     tmp_path: Path,
 ) -> None:
     """A stop took 48 s: Kafka's clients wait a minute for a broker that is not there."""
@@ -139,7 +139,7 @@ def test_queries_whose_broker_was_away_go_on_and_stop_when_it_is_away_again(
 @pytest.mark.deep
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("mode", ["auto", "micro-batch", "real-time"])
-def test_a_query_whose_broker_was_away_for_a_minute_goes_on(tmp_path: Path, mode: str) -> None:
+def test_a_query_continues_after_a_minute_without_broker(tmp_path: Path, mode: str) -> None:
     reported = run(tmp_path, "broker", mode, EPOCH_MS_DEFAULT, 550)
 
     assert (reported["last"], reported["states"]) == ([{"a": 2, "b": 1}], ["stopped"])

@@ -234,7 +234,7 @@ def max_of(read: list[tuple[str, dict[str, Any]]]) -> dict[str, int]:
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
 @pytest.mark.parametrize("mode", ["micro-batch", "real-time"])
-def test_results_and_state_go_on_over_a_kill_and_a_second_start(
+def test_results_and_state_survive_a_kill_and_a_restart(
     mode: str, guarantee: str, hdfs: HdfsPeer, tmp_path: Path
 ) -> None:
     url = f"{hdfs.url}/{mode}-{guarantee}"
@@ -254,7 +254,7 @@ def test_results_and_state_go_on_over_a_kill_and_a_second_start(
 
 
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
-def test_a_cluster_of_two_workers_has_its_state_there_and_another_driver_goes_on(
+def test_state_on_a_cluster_of_two_workers_is_used_by_the_next_driver(
     guarantee: str, hdfs: HdfsPeer, tmp_path: Path
 ) -> None:
     url = f"{hdfs.url}/cluster-{guarantee}"
@@ -327,7 +327,7 @@ def test_a_file_system_that_goes_away_or_takes_no_writes_is_named_and_nothing_is
         orders.ensure_right(once=True)
 
 
-def test_what_is_there_is_listed_described_dumped_restored_and_reset(
+def test_existing_state_is_listed_described_dumped_restored_and_reset(
     hdfs: HdfsPeer, tmp_path: Path
 ) -> None:
     url, file = f"{hdfs.url}/state", tmp_path / "orders.py"

@@ -163,7 +163,7 @@ BAD: Sequence[tuple[Callable[[Good], None], Kind, str]] = [
 
 
 @pytest.mark.parametrize(("spoil", "kind", "text"), BAD, ids=[bad[0].__name__ for bad in BAD])
-def test_a_bad_history_is_told_in_words(
+def test_a_bad_history_is_reported_as_text(
     spoil: Callable[[Good], None], kind: Kind, text: str
 ) -> None:
     found = good()
@@ -174,7 +174,7 @@ def test_a_bad_history_is_told_in_words(
     assert any(text in anomaly.text for anomaly in reported), anomalies_in(found)
 
 
-def test_each_random_spoiling_of_a_history_is_found() -> None:
+def test_each_random_corruption_of_a_history_is_found() -> None:
     random = Random(1)  # noqa: S311 - a seed that can be run again
     for _ in range(300):
         found = good()
@@ -203,7 +203,7 @@ def test_last_rows_are_compared_with_those_of_a_replay() -> None:
     ]
 
 
-def test_epochs_go_on_and_each_is_done_before_the_next_one_is_marked() -> None:
+def test_each_epoch_ends_before_the_next_one_is_marked() -> None:
     assert list(check_epochs([Epoch(-1, -1), Epoch(3, 2), Epoch(3, 3), Epoch(5, 9)])) == []
     back = check_epochs([Epoch(3, 3), Epoch(2, 2)])
     assert [anomaly.kind for anomaly in back] == ["went back", "went back"]
@@ -212,7 +212,7 @@ def test_epochs_go_on_and_each_is_done_before_the_next_one_is_marked() -> None:
     ]
 
 
-def test_what_a_campaign_has_found_can_be_kept() -> None:
+def test_findings_of_a_campaign_can_be_saved() -> None:
     tally = Tally(7)
     tally.kills["both at sink.open"] += 2
     tally.find("each", [Anomaly("missing", "passed", f"event {number}") for number in range(30)])

@@ -22,7 +22,7 @@ CAMPAIGNS = 10
 
 
 @pytest.mark.timeout(900)
-def test_each_result_is_there_once_when_a_jvm_dies_behind_a_transaction(tmp_path: Path) -> None:
+def test_each_result_is_written_once_if_the_jvm_dies_after_a_transaction(tmp_path: Path) -> None:
     """In micro-batches and in real time: results are committed before Spark records the epoch as done."""
     with EmbeddedCluster(tmp_path / "broker") as cluster:
         campaign = Campaign(cluster, tmp_path, seed_of_run(), names=["each", "live"])
@@ -34,7 +34,7 @@ def test_each_result_is_there_once_when_a_jvm_dies_behind_a_transaction(tmp_path
 
 @pytest.mark.deep
 @pytest.mark.timeout(900)
-def test_at_least_once_loses_nothing_and_what_it_writes_again_is_found(tmp_path: Path) -> None:
+def test_at_least_once_loses_nothing_and_writes_duplicates(tmp_path: Path) -> None:
     """Also that the checker sees what a JVM leaves that was killed with its results written and its state not."""
     with EmbeddedCluster(tmp_path / "broker") as cluster:
         campaign = Campaign(cluster, tmp_path, seed_of_run(), names=["least"])
@@ -48,7 +48,7 @@ def test_at_least_once_loses_nothing_and_what_it_writes_again_is_found(tmp_path:
 @pytest.mark.deep
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("number", range(CAMPAIGNS))
-def test_each_result_is_there_once_whatever_is_killed_where(number: int, tmp_path: Path) -> None:
+def test_each_result_is_written_once_whatever_is_killed(number: int, tmp_path: Path) -> None:
     seed = seed_of_run() + number
     with EmbeddedCluster(tmp_path / "broker") as cluster:
         tally = strike_until(KILLS, Campaign(cluster, tmp_path, seed))
@@ -58,7 +58,7 @@ def test_each_result_is_there_once_whatever_is_killed_where(number: int, tmp_pat
 
 @pytest.mark.deep
 @pytest.mark.timeout(3600)
-def test_each_result_is_there_once_on_apache_kafka(
+def test_each_result_is_written_once_to_apache_kafka(
     require_program: Callable[..., None], tmp_path: Path
 ) -> None:
     require_program("java", package="openjdk-17-jre-headless")
@@ -71,7 +71,7 @@ def test_each_result_is_there_once_on_apache_kafka(
 
 @pytest.mark.deep
 @pytest.mark.timeout(3600)
-def test_at_least_once_loses_nothing_whatever_is_killed_where(tmp_path: Path) -> None:
+def test_at_least_once_loses_nothing_whatever_is_killed(tmp_path: Path) -> None:
     with EmbeddedCluster(tmp_path / "broker") as cluster:
         campaign = Campaign(cluster, tmp_path, seed_of_run(), names=LEAST)
         tally: Tally = strike_until(KILLS, campaign)

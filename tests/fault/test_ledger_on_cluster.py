@@ -52,7 +52,7 @@ STRIKES: Final = [
 
 
 @pytest.mark.parametrize("broker", ["embedded", "kafka"])
-def test_each_result_is_there_once_whichever_process_of_a_cluster_is_killed(
+def test_each_result_is_written_once_whichever_cluster_process_is_killed(
     broker: str, require_program: Callable[..., None], tmp_path: Path
 ) -> None:
     with broker_of(broker, tmp_path, require_program) as servers, machines(tmp_path) as cluster:
@@ -65,7 +65,7 @@ def test_each_result_is_there_once_whichever_process_of_a_cluster_is_killed(
     assert tally.kills["jvm at transaction.decided"] == 1, "no executor arrived"
 
 
-def test_each_result_is_there_once_whatever_is_killed_on_a_cluster(tmp_path: Path) -> None:
+def test_each_result_is_written_once_whatever_is_killed_on_a_cluster(tmp_path: Path) -> None:
     with EmbeddedCluster(tmp_path / "broker") as broker, machines(tmp_path) as cluster:
         campaign = Campaign(broker, tmp_path, seed_of_run(), names=NAMES, cluster=cluster)
         tally = strike_until(KILLS, campaign)

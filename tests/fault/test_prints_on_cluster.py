@@ -41,7 +41,7 @@ with EmbeddedCluster(Path("broker")) as broker:
 """
 
 
-def test_lines_of_functions_on_executors_come_to_the_one_who_has_started_them(
+def test_lines_printed_on_executors_reach_the_driver(
     tmp_path: Path,
 ) -> None:
     """Executors forward their output each second, and the rest at their end."""

@@ -10,7 +10,7 @@ PROGRAM = Path(__file__).with_name("time_limit_sample.py")
 
 
 @pytest.mark.deep
-def test_tests_behind_one_whose_time_limit_struck_have_a_jvm_that_answers() -> None:
+def test_tests_after_one_that_timed_out_have_a_working_jvm() -> None:
     words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", str(PROGRAM)]
     done = subprocess.run(
         [sys.executable, *words], capture_output=True, text=True, check=False, timeout=250

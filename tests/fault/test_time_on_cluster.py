@@ -150,7 +150,7 @@ def check_counts(rows: list[Row], sent: int, *, once: bool) -> None:
         pytest.param("real-time", False, marks=pytest.mark.deep),
     ],
 )
-def test_what_happens_by_time_happens_once_though_an_executor_is_killed(
+def test_time_driven_results_are_written_once_even_if_an_executor_is_killed(
     mode: str, *, once: bool, tmp_path: Path
 ) -> None:
     with drill(tmp_path, "watched", ONCE if once else {}) as (given, spark):
@@ -177,7 +177,7 @@ def test_what_happens_by_time_happens_once_though_an_executor_is_killed(
 
 
 @pytest.mark.deep
-def test_a_task_that_comes_back_to_an_executor_finds_no_processor_there_that_was_left_behind(
+def test_a_task_that_returns_to_an_executor_finds_no_old_processor(
     tmp_path: Path,
 ) -> None:
     """Fewer slots than tasks, and none waits for its place: each micro-batch has tasks where there is room."""

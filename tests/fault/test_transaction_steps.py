@@ -104,7 +104,7 @@ def test_a_cut_at_any_operation_leaves_all_or_nothing(
 
 
 @pytest.mark.parametrize("bumping", [True, False], ids=["v2", "v0"])
-def test_who_asks_again_after_the_crash_gets_the_end_that_was_asked_for(*, bumping: bool) -> None:
+def test_a_retry_after_a_crash_gets_the_requested_end_of_the_transaction(*, bumping: bool) -> None:
     """The client does not know whether its EndTxn arrived, and sends it again until it gets an answer."""
     for cut in range(operations_of(bumping=bumping, commit=True) + 1):
         broker = opened()

@@ -204,7 +204,7 @@ def test_an_old_process_that_is_killed_is_replaced_all_the_same(
 
 @pytest.mark.parametrize("upgrade", [[LOGGED], [ONCE]], indirect=True, ids=["logged", "once"])
 @pytest.mark.parametrize("stage", ["the old one is asked to go", "the file is replaced"])
-def test_both_that_are_killed_at_once_leave_what_the_next_start_goes_on_from(
+def test_the_next_start_continues_after_both_processes_were_killed(
     upgrade: Upgrade, stage: str
 ) -> None:
     struck(upgrade, stage, "both")

@@ -35,7 +35,7 @@ def load(found: dict[str, Assignment], member_id: str) -> int:
 
 
 @given(groups, counts, st.sampled_from(["uniform", "range"]))
-def test_every_partition_has_one_owner_who_reads_it(
+def test_every_partition_has_one_owner_that_subscribes_to_it(
     members: Members, partitions: Counts, name: str
 ) -> None:
     found = ASSIGNORS[name](members, partitions)

@@ -55,7 +55,7 @@ def check(log: CleanedLog, below: int) -> None:
 
 
 @given(rounds=st.lists(STEPS, min_size=1, max_size=4), keys_max=st.sampled_from([1, 3, 1000]))
-def test_what_is_left_is_what_the_model_says(rounds: list[list[Step]], keys_max: int) -> None:
+def test_remaining_records_match_the_model(rounds: list[list[Step]], keys_max: int) -> None:
     log = CleanedLog()
     for steps in rounds:
         log.write(steps)

@@ -316,7 +316,7 @@ def plain(groups: dict[str, ConsumerGroup]) -> dict[str, Any]:
 
 @example(640_123)  # A member that drops its expression keeps nothing of it.
 @given(seed=st.integers(0, 2**32))
-def test_no_program_gives_a_partition_to_two_members_or_leaves_one_to_nobody(seed: int) -> None:
+def test_every_partition_has_exactly_one_member_in_any_program(seed: int) -> None:
     World(seed).run(steps=150)
 
 

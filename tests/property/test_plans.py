@@ -254,7 +254,7 @@ def grown(steps: list[tuple[str, int]]) -> Topology:
 
 
 @given(steps=STEPS)
-def test_no_sub_topology_reads_one_of_its_own_level_or_deeper(
+def test_sub_topologies_read_only_shallower_levels(
     steps: list[tuple[str, int]],
 ) -> None:
     """Whatever is built, nothing is refused.

@@ -150,7 +150,7 @@ PLANTS: Final[tuple[Callable[[pytest.MonkeyPatch], None], ...]] = (
 )
 
 
-def test_these_logs_are_as_the_model_says() -> None:
+def test_logs_match_the_model() -> None:
     for seed in range(LOGS):
         live(seed)
 

@@ -48,7 +48,7 @@ def test_a_new_file_goes_to_the_shortest_part_and_moves_no_other() -> None:
     assert [part_of[nodeid] for nodeid in added] == [2, 2, 1]  # 50, 110, then 120 seconds
 
 
-def test_what_a_pass_has_measured_is_kept_and_read_again(tmp_path: Path) -> None:
+def test_measurements_of_a_pass_are_saved_and_read_back(tmp_path: Path) -> None:
     file = tmp_path / "parts.json"
     seconds_of = {
         "tests/test_b.py::test_x": 1.4,
@@ -238,7 +238,9 @@ def test_a_part_runs_its_deep_tests_only_and_notes_the_commit(
 
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["one process", "two workers"])
-def test_a_part_goes_on_with_what_has_not_passed(clone: Clone, workers: tuple[str, ...]) -> None:
+def test_a_part_continues_with_tests_that_have_not_passed(
+    clone: Clone, workers: tuple[str, ...]
+) -> None:
     (clone.root / "fail b").touch()
     failed = clone.run(*workers)
     (clone.root / "fail b").unlink()
@@ -289,7 +291,7 @@ def test_a_skipped_test_has_not_passed(clone: Clone) -> None:
     assert clone.passed == {}
 
 
-def test_a_tree_with_changes_notes_nothing_and_begins_anew(clone: Clone) -> None:
+def test_a_tree_with_changes_records_nothing_and_starts_over(clone: Clone) -> None:
     (clone.root / "tests/new.py").touch()
     first = clone.run()
 

@@ -85,7 +85,7 @@ def test_busy_processes_notice_that_the_script_was_killed() -> None:
     wait_until(lambda: not [pid for pid in busy if _lives(pid)], "the busy processes end")
 
 
-def test_the_script_runs_tests_beside_them() -> None:
+def test_the_script_runs_tests_alongside() -> None:
     done = subprocess.run(
         [str(ROOT / "scripts/test"), "--stress", "-q", "tests/suite/stress_sample.py"],
         capture_output=True,

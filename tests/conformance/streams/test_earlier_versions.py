@@ -167,7 +167,7 @@ def test_earlier_application_continues(
 @pytest.mark.spark
 @pytest.mark.parametrize("data", [WITH_CHANGELOGS], indirect=True)
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_an_application_with_exactly_once_results_and_changelogs_goes_on(
+def test_an_exactly_once_application_with_changelogs_continues(
     spark: SparkSession, data: Path, cluster: EmbeddedCluster, *, is_lost: bool
 ) -> None:
     """From its checkpoint, and from its changelogs."""

@@ -7,7 +7,7 @@ from duolog.log.errors import LogDirOffline
 from duolog.record import Record, encode_batch
 
 
-def test_what_the_broker_appends_itself_is_heard_of_and_replayed(open_harness: Any) -> None:
+def test_records_appended_by_the_broker_are_replayed(open_harness: Any) -> None:
     harness = open_harness(durability="fsync")
     harness.topic("__consumer_offsets")
     heard: list[Exception | None] = []

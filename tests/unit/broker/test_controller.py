@@ -41,7 +41,7 @@ def turn_until(loop: Loop, done: Callable[[], bool]) -> None:
     raise AssertionError("it does not happen")
 
 
-def test_what_is_written_is_written_beside_the_loop_and_applied_on_it(
+def test_records_are_written_in_background_and_applied_on_the_loop(
     loop: Loop, controller: Controller
 ) -> None:
     seen: dict[str, int] = {}
@@ -113,7 +113,7 @@ def test_changes_that_share_a_sync_sync_once(loop: Loop, controller: Controller)
     assert len(synced) == 1
 
 
-def test_each_is_told_what_came_of_its_change(
+def test_each_request_gets_the_result_of_its_change(
     loop: Loop, controller: Controller, caplog: pytest.LogCaptureFixture
 ) -> None:
     reported: dict[str, Exception | None] = {}
@@ -179,7 +179,7 @@ def test_a_step_on_the_loop_does_not_wait_for_those_after_it(
     assert steps == list(range(5))
 
 
-def test_changes_go_on_when_one_cannot_be_undone(loop: Loop, controller: Controller) -> None:
+def test_changes_continue_if_one_cannot_be_undone(loop: Loop, controller: Controller) -> None:
     """The controller used to block forever: no further topic was created."""
     reported: dict[str, Exception | None] = {}
 
@@ -195,7 +195,7 @@ def test_changes_go_on_when_one_cannot_be_undone(loop: Loop, controller: Control
     assert reported["b"] is None
 
 
-def test_what_was_being_written_is_put_in_place_when_the_broker_stops(loop: Loop) -> None:
+def test_a_file_being_written_is_completed_when_the_broker_stops(loop: Loop) -> None:
     controller = Controller(loop, TimeSlices(SystemClock(), loop.timers))
     gate = threading.Event()
     applied: list[str] = []
@@ -237,7 +237,7 @@ def test_configs_and_quotas_are_there_after_a_crash_whenever_they_were_answered(
     assert found == [((("user", "u"),), {"producer_byte_rate": 5.0})]
 
 
-def test_what_is_emptied_is_gone_and_not_listed() -> None:
+def test_emptied_groups_are_not_listed() -> None:
     manager = open_manager(CrashDisk())
     store = ConfigStore(manager)
     carry_out(store.changing(GROUP, "g", {"a": "1"}))

@@ -28,7 +28,7 @@ def test_a_missing_data_directory_is_a_usage_error() -> None:
 
 
 @pytest.mark.parametrize("command", [broker, run, demo])
-def test_an_empty_data_directory_is_not_the_one_we_stand_in(command: click.Command) -> None:
+def test_an_empty_data_directory_is_not_the_working_directory(command: click.Command) -> None:
     """`--data "$DIR"` without DIR filled the working directory."""
     arguments = [__file__] if command is run else []
 

@@ -36,7 +36,7 @@ def test_without_words_the_commands_are_listed(door: str) -> None:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_each_door_answers_with_its_version(door: str) -> None:
+def test_each_entry_point_prints_its_version(door: str) -> None:
     done = run([*DOORS[door], "--version"])
 
     assert (done.returncode, done.stderr) == (0, b"")

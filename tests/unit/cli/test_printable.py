@@ -103,7 +103,7 @@ def test_answers_of_sql_are_shown_with_escapes_in_every_form(
     assert is_safe(terminal.shown)
 
 
-def test_what_a_topology_prints_has_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_printed_control_characters_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal(monkeypatch)
     record = {"label": TEXT, "ts": 1000, "key": TEXT, "value": TEXT}
 

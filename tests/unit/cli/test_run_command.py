@@ -140,7 +140,7 @@ def test_explain_upgrade_names_the_directory_without_a_checkpoint(tmp_path: Path
     )
 
 
-def test_explain_upgrade_tells_what_becomes_of_each_store_and_changes_nothing(
+def test_explain_upgrade_describes_each_store_and_changes_nothing(
     tmp_path: Path,
 ) -> None:
     path, data = written(tmp_path, BEFORE), tmp_path / "data"

@@ -133,7 +133,7 @@ def test_a_missing_directory_and_one_without_checkpoints_are_reported(
     assert f"no application has a checkpoint in {tmp_path}" in listed.err
 
 
-def test_what_was_looked_through_by_default_is_named(
+def test_the_default_search_scope_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

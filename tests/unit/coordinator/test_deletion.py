@@ -57,7 +57,7 @@ def test_a_group_with_members_is_not_deleted(harness: CoordinatorHarness) -> Non
     assert harness.state() == "Stable"
 
 
-def test_a_group_that_nobody_knows_cannot_be_deleted(harness: CoordinatorHarness) -> None:
+def test_an_unknown_group_cannot_be_deleted(harness: CoordinatorHarness) -> None:
     with pytest.raises(GroupIdNotFound):
         harness.delete()
     with pytest.raises(GroupIdNotFound):
@@ -104,7 +104,7 @@ def test_a_deletion_takes_what_is_on_its_way_to_the_disk(harness: CoordinatorHar
     assert list(harness.coordinator.list_groups()) == []
 
 
-def test_who_joins_while_a_group_is_deleted_finds_it_new(harness: CoordinatorHarness) -> None:
+def test_a_join_during_deletion_creates_a_new_group(harness: CoordinatorHarness) -> None:
     harness.commit(offset=1)
     harness.durable = False
     harness.delete()
@@ -152,7 +152,7 @@ def test_a_restart_remembers_what_members_read(harness: CoordinatorHarness) -> N
     assert harness.delete_offsets(T0) == {T0: GROUP_SUBSCRIBED_TO_TOPIC}
 
 
-def test_what_members_read_is_known_while_they_rebalance(harness: CoordinatorHarness) -> None:
+def test_subscriptions_are_known_during_a_rebalance(harness: CoordinatorHarness) -> None:
     reader_of(harness, "t")
     harness.join("b", protocols=(MemberProtocol("range", subscription("u")),))
 

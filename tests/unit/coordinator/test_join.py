@@ -29,7 +29,7 @@ def test_the_first_member_leads_the_first_generation_at_once(harness: Coordinato
     assert [member.metadata for member in reply.members] == [b"meta"]
 
 
-def test_a_new_dynamic_member_is_told_its_id_before_it_joins(harness: CoordinatorHarness) -> None:
+def test_a_new_dynamic_member_gets_its_id_before_it_joins(harness: CoordinatorHarness) -> None:
     reported = harness.join("a", member_id_required=True)
     joined = harness.join("a", reported.member_id, member_id_required=True)
 
@@ -39,7 +39,7 @@ def test_a_new_dynamic_member_is_told_its_id_before_it_joins(harness: Coordinato
     assert joined.member_id == reported.member_id
 
 
-def test_an_id_that_was_told_and_never_used_is_forgotten(harness: CoordinatorHarness) -> None:
+def test_an_assigned_member_id_that_is_never_used_is_forgotten(harness: CoordinatorHarness) -> None:
     reported = harness.join("a", member_id_required=True)
 
     harness.tick(10_000)
@@ -49,7 +49,7 @@ def test_an_id_that_was_told_and_never_used_is_forgotten(harness: CoordinatorHar
         harness.join("a", reported.member_id)
 
 
-def test_a_rebalance_waits_for_an_id_that_was_told(harness: CoordinatorHarness) -> None:
+def test_a_rebalance_waits_for_a_member_with_an_assigned_id(harness: CoordinatorHarness) -> None:
     first = harness.stable()
     reported = harness.join("b", member_id_required=True)
 
@@ -60,7 +60,7 @@ def test_a_rebalance_waits_for_an_id_that_was_told(harness: CoordinatorHarness) 
     assert len(harness.inbox["a"].members) == 2
 
 
-def test_only_the_leader_is_told_the_members(harness: CoordinatorHarness) -> None:
+def test_only_the_leader_gets_the_members(harness: CoordinatorHarness) -> None:
     first = harness.join("a")
     assert harness.join("b") is None
     leader = harness.join("a", first.member_id)
@@ -242,7 +242,7 @@ def test_members_that_do_not_join_within_the_rebalance_timeout_are_left_out(
     assert [member.member_id for member in harness.inbox["a"].members] == [a]
 
 
-def test_a_delayed_first_rebalance_takes_all_who_come_in_time(
+def test_a_delayed_first_rebalance_includes_all_members_that_join_in_time(
     make_harness: Callable[..., CoordinatorHarness],
 ) -> None:
     harness = make_harness(GroupSettings(initial_rebalance_delay_ms=3_000))
@@ -296,7 +296,7 @@ def test_a_static_leader_that_comes_back_takes_itself_for_a_follower(
     assert not back.skip_assignment
 
 
-def test_a_static_leader_that_knows_how_to_skip_the_assignment_is_told_to(
+def test_a_static_leader_that_supports_it_skips_the_assignment(
     harness: CoordinatorHarness,
 ) -> None:
     harness.stable(instance_id="i")

@@ -96,7 +96,7 @@ def test_leaving_starts_a_rebalance_for_the_others(harness: CoordinatorHarness) 
     assert reply.leader_id == b
 
 
-def test_the_last_member_leaves_an_empty_group_behind(harness: CoordinatorHarness) -> None:
+def test_a_group_is_empty_after_its_last_member_leaves(harness: CoordinatorHarness) -> None:
     first = harness.stable()
 
     harness.leave(LeavingMember(first.member_id))
@@ -108,7 +108,7 @@ def test_the_last_member_leaves_an_empty_group_behind(harness: CoordinatorHarnes
     assert (change.value.generation, change.value.members) == (2, ())
 
 
-def test_leaving_ends_a_rebalance_that_waits_for_the_one_who_leaves(
+def test_a_leaving_member_ends_a_rebalance_that_waits_for_it(
     harness: CoordinatorHarness,
 ) -> None:
     first = harness.stable()
@@ -135,7 +135,7 @@ def test_each_leaving_member_gets_its_own_answer(harness: CoordinatorHarness) ->
         harness.heartbeat(first.member_id, 1)
 
 
-def test_an_id_that_was_told_can_leave(harness: CoordinatorHarness) -> None:
+def test_an_assigned_member_id_can_leave(harness: CoordinatorHarness) -> None:
     reported = harness.join("a", member_id_required=True)
 
     left = harness.leave(LeavingMember(reported.member_id))
@@ -160,7 +160,7 @@ def test_members_and_assignments_survive_a_restart(harness: CoordinatorHarness) 
     assert harness.sync("b", b, generation).assignment == b"half-b"
 
 
-def test_sessions_begin_anew_at_a_restart(harness: CoordinatorHarness) -> None:
+def test_sessions_restart_with_the_broker(harness: CoordinatorHarness) -> None:
     a, _, generation = harness.stable_pair()
     harness.advance(60_000)
 

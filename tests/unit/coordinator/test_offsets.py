@@ -167,7 +167,7 @@ def subscription(*topics: str) -> bytes:
     return b"".join([*parts, b"\xff\xff\xff\xff"])
 
 
-def test_offsets_of_a_stable_group_expire_for_topics_that_nobody_reads(
+def test_offsets_of_a_stable_group_expire_for_unsubscribed_topics(
     harness: CoordinatorHarness,
 ) -> None:
     protocols = (MemberProtocol("range", subscription("t")),)

@@ -180,7 +180,7 @@ changes = st.builds(
 
 
 @given(record=changes)
-def test_what_is_written_is_read_back(record: CoordinatorRecord) -> None:
+def test_written_files_are_read_back(record: CoordinatorRecord) -> None:
     assert decode_record(record.encode_key(), record.encode_value()) == record
 
 

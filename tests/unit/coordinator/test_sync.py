@@ -26,7 +26,7 @@ def test_followers_wait_for_the_leaders_assignment(harness: CoordinatorHarness) 
     assert harness.state() == "Stable"
 
 
-def test_nobody_is_assigned_anything_before_the_assignment_is_durable(
+def test_members_get_an_assignment_only_when_it_is_durable(
     harness: CoordinatorHarness,
 ) -> None:
     harness.durable = False
@@ -40,7 +40,7 @@ def test_nobody_is_assigned_anything_before_the_assignment_is_durable(
     assert harness.state() == "Stable"
 
 
-def test_an_assignment_that_a_new_rebalance_overtook_reaches_nobody(
+def test_an_assignment_superseded_by_a_rebalance_is_not_sent(
     harness: CoordinatorHarness,
 ) -> None:
     first = harness.join("a")
@@ -55,7 +55,7 @@ def test_an_assignment_that_a_new_rebalance_overtook_reaches_nobody(
     assert harness.inbox["a"].error_code == REBALANCE_IN_PROGRESS
 
 
-def test_an_assignment_of_the_generation_before_reaches_nobody(harness: CoordinatorHarness) -> None:
+def test_an_assignment_of_the_previous_generation_is_not_sent(harness: CoordinatorHarness) -> None:
     """The assignment is written to the log while the next generation waits for its own."""
     first = harness.join("a")
     harness.durable = False
@@ -74,7 +74,7 @@ def test_an_assignment_of_the_generation_before_reaches_nobody(harness: Coordina
     assert (leader.assignment, harness.inbox["b"].assignment) == (b"1", b"2")
 
 
-def test_an_assignment_that_cannot_be_stored_is_refused_and_joined_anew(
+def test_an_assignment_that_cannot_be_stored_starts_another_rebalance(
     harness: CoordinatorHarness,
 ) -> None:
     first = harness.join("a")
@@ -117,7 +117,7 @@ def test_sync_of_another_protocol_is_refused(harness: CoordinatorHarness) -> Non
     assert harness.sync("a", first.member_id, 1, protocol_name="range", protocol_type="consumer")
 
 
-def test_sync_of_nobody_is_refused(harness: CoordinatorHarness) -> None:
+def test_sync_of_an_unknown_member_is_refused(harness: CoordinatorHarness) -> None:
     with pytest.raises(UnknownMemberId):
         harness.sync("a", "nobody", 1)
 
@@ -130,7 +130,7 @@ def test_sync_while_others_join_is_refused(harness: CoordinatorHarness) -> None:
         harness.sync("a", a, generation)
 
 
-def test_a_rebalance_sends_those_back_who_wait_for_an_assignment(
+def test_a_rebalance_makes_members_waiting_for_an_assignment_rejoin(
     harness: CoordinatorHarness,
 ) -> None:
     first = harness.join("a")

@@ -55,7 +55,7 @@ def test_a_restart_amid_a_transaction_waits_for_its_marker(
     assert (harness.offset(), harness.unstable()) == (5 if commit else 1, False)
 
 
-def test_what_stands_last_in_the_log_wins_whatever_is_decided_last(
+def test_the_last_record_in_the_log_wins(
     harness: CoordinatorHarness,
 ) -> None:
     harness.commit_in_transaction(P, 5)
@@ -88,7 +88,7 @@ def test_an_earlier_offset_that_is_decided_first_does_not_overtake_a_later_one(
     assert harness.offset() == 8
 
 
-def test_an_overtaken_offset_that_is_committed_anew_counts(harness: CoordinatorHarness) -> None:
+def test_an_overwritten_offset_that_is_committed_again_counts(harness: CoordinatorHarness) -> None:
     harness.commit_in_transaction(P, 5)
     harness.commit(offset=6)
     harness.commit_in_transaction(P, 7)

@@ -8,16 +8,18 @@ import pytest
 from duolog.core import boot
 
 
-def test_it_is_the_same_until_the_machine_restarts() -> None:
+def test_the_boot_id_is_constant() -> None:
     assert boot.boot_id() == boot.boot_id()
 
 
 @pytest.mark.skipif(sys.platform not in {"linux", "darwin"}, reason="known there only")
-def test_this_system_has_one() -> None:
+def test_this_system_has_a_boot_id() -> None:
     assert boot.boot_id()
 
 
-def test_a_system_without_one_has_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_system_without_a_boot_id_returns_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(boot, "_LINUX", tmp_path / "boot_id")
     monkeypatch.setattr(sys, "platform", "freebsd")
 

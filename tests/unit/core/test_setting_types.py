@@ -15,7 +15,7 @@ ROWS = Settings(
 )
 
 
-def test_what_is_not_given_has_its_default() -> None:
+def test_omitted_fields_have_their_defaults() -> None:
     values = ROWS.parse({"retention.ms": "-1"})
 
     assert values["retention.ms"] == -1

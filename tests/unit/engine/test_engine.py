@@ -43,7 +43,7 @@ def test_a_failed_start_reports_its_cause_even_if_its_jvm_has_ended(
         started.start(copying().build(), "copy")
 
 
-def test_what_is_to_be_exactly_once_ends_its_epochs_as_soon_as_the_setting_has_it(
+def test_exactly_once_epochs_end_within_the_configured_interval(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Asked for at the start, and not in the settings, it went live in epochs of a minute."""

@@ -137,7 +137,7 @@ def everywhere(topology: Topology) -> None:
         (everywhere, "does not choose tasks by the key"),
     ],
 )
-def test_what_belongs_to_no_task_of_a_key_is_refused_by_name(
+def test_state_without_a_key_is_refused_by_name(
     build: Callable[[Topology], None], why: str
 ) -> None:
     topology = Topology("t")
@@ -185,7 +185,7 @@ def test_every_store_can_be_moved_to_the_same_number_of_tasks(
 
 
 @pytest.mark.parametrize("build", [windows, on_close, joins, foreign_key, of_processor(KEY)])
-def test_what_is_moved_is_all_that_there_is(build: Callable[[Topology], None]) -> None:
+def test_moved_state_is_complete(build: Callable[[Topology], None]) -> None:
     topology = Topology("t")
     build(topology)
 

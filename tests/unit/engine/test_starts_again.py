@@ -166,7 +166,7 @@ def test_an_engine_that_closes_does_not_give_back_what_another_one_runs(
     assert environment.directory / NAME in owner._locked_here  # noqa: SLF001 - as above
 
 
-def test_what_was_reserved_before_a_start_failed_stays_reserved(environment: Environment) -> None:
+def test_checkpoints_reserved_before_a_failed_start_stay_reserved(environment: Environment) -> None:
     reserving = environment.engine()
     reserving.reserve(NAME)
     no_jvm(environment)

@@ -44,7 +44,7 @@ def test_an_old_jdk_is_refused(build: Any, monkeypatch: pytest.MonkeyPatch, tmp_
         build.find_javac()
 
 
-def test_without_the_connector_the_error_tells_how_to_fetch_it(build: Any, tmp_path: Path) -> None:
+def test_without_the_connector_the_error_says_how_to_fetch_it(build: Any, tmp_path: Path) -> None:
     with pytest.raises(build.BuildError, match=r"python -m duolog.engine.jvm.jars"):
         build.connector_jars(tmp_path)
 
@@ -96,7 +96,9 @@ def test_a_jar_is_rebuilt_by_content_and_not_by_time(build: Any, jvm: Path, tmp_
 
 
 @pytest.mark.parametrize("half", [None, b"PK half a jar"])
-def test_no_jar_and_half_a_jar_are_not_fresh(jvm: Path, tmp_path: Path, half: bytes | None) -> None:
+def test_a_missing_or_truncated_jar_is_not_fresh(
+    jvm: Path, tmp_path: Path, half: bytes | None
+) -> None:
     if half is not None:
         (tmp_path / "kernel.jar").write_bytes(half)
 

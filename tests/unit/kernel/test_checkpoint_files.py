@@ -84,7 +84,9 @@ def test_of_two_that_write_one_entry_the_second_is_refused(files: Files, mounted
 
 
 @pytest.mark.spark
-def test_whoever_was_replaced_gives_no_entry_its_name(files: Files, mounted: Path) -> None:
+def test_a_replaced_owner_cannot_rename_files_into_the_checkpoint(
+    files: Files, mounted: Path
+) -> None:
     files.own()
     assert (mounted / "app" / "owner.1.beat").read_text() != ""
     arrives = files.arrive("commits/2", 7)
@@ -97,7 +99,7 @@ def test_whoever_was_replaced_gives_no_entry_its_name(files: Files, mounted: Pat
 
 
 @pytest.mark.spark
-def test_what_is_written_to_a_directory_that_is_not_one_is_named(
+def test_writing_into_a_file_instead_of_a_directory_names_the_path(
     files: Files, mounted: Path
 ) -> None:
     (mounted / "app" / "spark" / "plain").write_text("")

@@ -25,7 +25,7 @@ def test_entries_count_up_to_the_last_epoch_of_their_generation() -> None:
     ]
 
 
-def test_what_a_restore_has_mended_counts_also_where_that_was_cut_off() -> None:
+def test_a_restore_that_was_interrupted_still_counts() -> None:
     of_one_cut_off = {1: 5, 2: -1, 3: -1}
 
     assert committed(of_one_cut_off, (1, 5), (1, 6), (2, MENDED), (3, MENDED)) == [
@@ -33,7 +33,7 @@ def test_what_a_restore_has_mended_counts_also_where_that_was_cut_off() -> None:
     ]
 
 
-def test_what_a_restore_mends_that_was_held_up_does_not_count_behind_a_later_start() -> None:
+def test_a_delayed_restore_does_not_count_after_a_later_start() -> None:
     """A paused restore used to write its old values after those of the next owner, and they were counted."""
     entries = [(1, 5), (2, MENDED), (3, 0), (2, MENDED), (3, 1), (2, MENDED)]
 
@@ -49,14 +49,14 @@ def test_entries_that_no_commit_can_have_allowed_tell_that_commits_were_lost() -
     ]
 
 
-def test_a_generation_that_no_commit_was_told_of_may_have_begun_one_epoch() -> None:
+def test_a_generation_without_a_commit_may_have_started_one_epoch() -> None:
     """The epoch can have any number: Spark's log continues its count over starts."""
     assert committed_words({1: 17, 2: -1}, (1, 17), (2, 18), (2, 18), (2, 19)) == [
         *("true", "false", "false", "beyond")
     ]
 
 
-def test_a_commit_that_was_not_told_is_told_by_the_next_start() -> None:
+def test_a_commit_that_was_not_reported_is_reported_by_the_next_start() -> None:
     """Spark had committed epoch 6 of generation 1 when the query ended, but epoch 5 was the last one reported."""
     entries = [(1, 5), (1, 6), (2, 7), (2, 8)]
 

@@ -37,7 +37,7 @@ def test_rows_leave_by_end_then_start_then_key(*, fit: int, read: int, written: 
 
 
 @pytest.mark.parametrize("fit", [ALL_FIT, FEW_FIT])
-def test_what_comes_while_a_bucket_closes_leaves_in_its_place(fit: int) -> None:
+def test_rows_added_while_a_bucket_closes_are_emitted_in_order(fit: int) -> None:
     first = [(end, 0, key) for key, end in enumerate([12, 13, 15, 17, 18, 19, 19])]
     later = [(14, 0, 90), (16, 1, 91), (16, 0, 92)]
 
@@ -53,7 +53,7 @@ def test_a_row_of_a_time_long_gone_leaves_before_those_of_its_bucket() -> None:
     assert found == ["3/0/2", "55/0/1"]
 
 
-def test_what_leaves_early_leaves_in_the_same_order() -> None:
+def test_evicted_rows_keep_the_same_order() -> None:
     rows = [(90, 0, 1), (20, 0, 2), (40, 0, 3)]
 
     assert left(*made(rows), "write", "all") == ["20/0/2", "40/0/3", "90/0/1"]

@@ -152,7 +152,7 @@ def test_a_dead_letter_has_a_time_that_its_topic_takes(open_driver: OpenDriver, 
     assert dict(letter.headers)["__duolog.errors.timestamp"] == str(ts).encode()
 
 
-def test_a_negative_timestamp_is_told_where_the_record_is_read(open_driver: OpenDriver) -> None:
+def test_a_negative_timestamp_is_reported_when_the_record_is_read(open_driver: OpenDriver) -> None:
     driver = open_driver(doubled_spec(errors={"deserialization": "log_and_fail"}))
 
     with pytest.raises(Py4JJavaError, match=r"offset 3: .*its timestamp is -7"):

@@ -99,7 +99,7 @@ def app(servers: str, tmp_path: Path) -> App:
     return found
 
 
-def test_executors_go_on_behind_what_the_driver_has_committed_and_all_is_seen_once(
+def test_executors_continue_after_the_drivers_commit_and_write_each_result_once(
     app: App,
 ) -> None:
     with app.started() as kernel:
@@ -139,7 +139,7 @@ def test_an_epoch_that_was_decided_is_brought_to_its_end_by_the_next_start(
 
 @pytest.mark.deep
 @pytest.mark.parametrize("point", ["transaction.marker", "transaction.commit"])
-def test_an_epoch_that_was_not_decided_is_broken_off_and_nobody_waits_for_it(
+def test_an_undecided_epoch_is_aborted_without_waiting(
     app: App, tmp_path: Path, point: str
 ) -> None:
     app.crash(tmp_path, point)

@@ -78,7 +78,7 @@ def test_state_does_not_grow_over_ten_times_the_time_to_live(
     assert kept[-1] >= 2 * 20 * 10
 
 
-def test_what_is_updated_stays_at_the_cost_of_its_row(spark: SparkSession) -> None:
+def test_updates_of_a_row_keep_its_memory_cost(spark: SparkSession) -> None:
     topology = Topology("silent")
     stream = topology.stream("s1", key=KEY, value=VALUE)
     stream.group_by_key().materialized("kept", ttl=ms(1000)).count().to("counted")

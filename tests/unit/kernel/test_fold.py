@@ -107,7 +107,7 @@ def test_a_row_that_a_filter_no_longer_lets_through_leaves_its_group(
     ]
 
 
-def test_with_a_record_cache_a_micro_batch_tells_the_last_update_of_each_key(
+def test_with_a_record_cache_a_micro_batch_emits_the_last_update_of_each_key(
     spark: SparkSession,
 ) -> None:
     driver = KernelDriver(spark, regroup_spec(cache_bytes_max=1 << 20, tasks=1))
@@ -126,7 +126,7 @@ def test_with_a_record_cache_a_micro_batch_tells_the_last_update_of_each_key(
     ]
 
 
-def test_a_record_cache_that_is_full_tells_its_updates_early(spark: SparkSession) -> None:
+def test_a_full_record_cache_emits_its_updates_early(spark: SparkSession) -> None:
     driver = KernelDriver(spark, regroup_spec(cache_bytes_max=1, tasks=1))
 
     outputs = driver.batch(
@@ -136,7 +136,7 @@ def test_a_record_cache_that_is_full_tells_its_updates_early(spark: SparkSession
     assert [out.value for out in outputs] == [f'{{"persons":1,"age":{age}}}' for age in range(3)]
 
 
-def test_in_real_time_every_update_is_told(spark: SparkSession) -> None:
+def test_in_real_time_every_update_is_emitted(spark: SparkSession) -> None:
     driver = KernelDriver(spark, regroup_spec(cache_bytes_max=1 << 20, real_time=True))
 
     outputs = driver.batch(person("a", f'{{"city":"Rome","age":{age}}}') for age in range(3))

@@ -89,7 +89,7 @@ def test_doubles_compare_as_in_java_and_in_the_reference(session: SparkSession) 
     )
 
 
-def test_what_fails_in_one_attempt_is_not_shared_with_another(session: SparkSession) -> None:
+def test_failures_of_one_attempt_do_not_affect_another(session: SparkSession) -> None:
     rows = session.createDataFrame(
         session.sparkContext.parallelize([("no date",), ("1970",)], 1), "t STRING"
     )

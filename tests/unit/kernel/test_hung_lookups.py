@@ -22,7 +22,7 @@ LIMIT = 2
 HANGING = (3, 4)
 
 
-def test_a_process_whose_threads_all_hang_is_made_anew(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_process_with_only_hung_threads_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
     called = tmp_path / "called"
 
     def look_up(value: int) -> int:

@@ -36,7 +36,7 @@ def test_a_hot_key_has_its_rows_in_chunks_and_loses_none(mode: str) -> None:
 
 
 @MODES
-def test_those_without_a_partner_are_told_by_time_and_key_and_go(mode: str) -> None:
+def test_unmatched_records_are_emitted_by_time_and_key_and_removed(mode: str) -> None:
     found = steps(mode, "unmatched", (5000, 2, 1), (2000, 3, 2), (HOUR + 5001, 0, 0))
 
     reported = "2000:0,2000:0,2000:1,2000:1,2000:2,2000:2,5000:0,5000:1"

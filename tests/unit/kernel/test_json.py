@@ -40,11 +40,11 @@ def both(spark: SparkSession, texts: list[str]) -> list[tuple[object, object]]:
     return [(row.s, row.d) for row in frame.orderBy("i").collect()]
 
 
-def test_what_can_be_read_is_read_as_spark_reads_it(spark: SparkSession) -> None:
+def test_readable_values_equal_those_of_spark(spark: SparkSession) -> None:
     for text, (by_spark, by_us) in zip(READABLE, both(spark, READABLE), strict=True):
         assert by_us is not None, text
         assert repr(by_us) == repr(by_spark), text
 
 
-def test_what_cannot_be_read_is_null(spark: SparkSession) -> None:
+def test_unreadable_values_are_null(spark: SparkSession) -> None:
     assert [by_us for _, by_us in both(spark, UNREADABLE)] == [None] * len(UNREADABLE)

@@ -60,7 +60,7 @@ def driver_of(spark: SparkSession, plan: Plan) -> KernelDriver:
     return KernelDriver(spark, lower(find_levels(plan, TASKS), APPLICATION, cache_bytes_max=0))
 
 
-def test_each_key_is_asked_for_once_by_each_node_and_told_apart(spark: SparkSession) -> None:
+def test_each_node_asks_once_for_each_key(spark: SparkSession) -> None:
     asked: list[str] = []
 
     def place(key: str) -> int | None:
@@ -90,7 +90,7 @@ def test_a_function_that_fails_is_an_error_of_the_record_in_its_words(spark: Spa
     assert "refuse: LookupError: no place for a" in str(caught.value)
 
 
-def test_no_question_has_the_number_of_one_of_an_earlier_query(spark: SparkSession) -> None:
+def test_request_numbers_are_not_reused_across_queries(spark: SparkSession) -> None:
     """Or an answer that comes late would be to another key."""
     numbers: list[int] = []
 
@@ -109,7 +109,7 @@ def test_no_question_has_the_number_of_one_of_an_earlier_query(spark: SparkSessi
     assert numbers == sorted(set(numbers))
 
 
-def test_what_one_beside_an_executor_gave_is_known_until_the_query_ends(
+def test_results_of_a_worker_next_to_an_executor_are_kept_until_the_query_ends(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """It was known as long as the executor was, though the function had changed; in one JVM the next query asks again."""

@@ -112,7 +112,7 @@ class Calls:
         return found
 
 
-def test_what_a_commit_stands_for_is_on_disk_before_it(files: Files, calls: Calls) -> None:
+def test_state_is_on_disk_before_its_commit(files: Files, calls: Calls) -> None:
     """202 renames and not one sync in ten seconds: a power cut left a checkpoint that was refused."""
     files.own()
 
@@ -185,7 +185,7 @@ def test_a_checkpoint_that_another_process_took_over_gets_no_more_commits(files:
     assert not (files.directory / "spark" / "commits" / "2").exists()
 
 
-def test_a_checkpoint_that_was_removed_while_it_was_in_use_is_told(files: Files) -> None:
+def test_removing_a_checkpoint_in_use_is_reported(files: Files) -> None:
     files.own()
     (files.directory / "owner.json").unlink()
 
@@ -193,7 +193,7 @@ def test_a_checkpoint_that_was_removed_while_it_was_in_use_is_told(files: Files)
         files.write("offsets/1")
 
 
-def test_what_could_not_be_synced_once_is_not_synced_by_another_try(files: Files) -> None:
+def test_a_failed_sync_is_not_retried(files: Files) -> None:
     """After a failed fsync the page cache treats unwritten pages as clean: the next fsync succeeds and reports no error."""
     files.own()
     state, commits = (files.directory / "spark" / name for name in ("state/0/0", "commits"))

@@ -63,7 +63,7 @@ def nodes(tasks: tuple[TaskMetrics, ...]) -> dict[str, tuple[int, int, dict[str,
     return found
 
 
-def test_each_node_counts_what_comes_what_goes_on_and_what_it_drops(
+def test_each_node_counts_received_forwarded_and_dropped_records(
     kernel: Any, open_driver: OpenDriver
 ) -> None:
     driver = open_driver(spec())
@@ -93,7 +93,7 @@ def test_each_node_counts_what_comes_what_goes_on_and_what_it_drops(
     assert (fold[0], fold[2]) == (2, {"late": 1})
 
 
-def test_a_task_tells_stream_time_and_how_late_its_records_came(
+def test_a_task_reports_stream_time_and_record_lateness(
     kernel: Any, open_driver: OpenDriver
 ) -> None:
     driver = open_driver(spec())
@@ -133,7 +133,7 @@ def test_a_record_that_fails_counts_where_it_failed(kernel: Any, open_driver: Op
     assert counted(kernel)["skipped"] == {"deserialization": 1, "processing": 1}
 
 
-def test_an_epoch_of_an_earlier_start_that_is_told_late_is_none_of_this_one(
+def test_a_late_epoch_of_an_earlier_start_is_ignored(
     spark: SparkSession, kernel: Any, tmp_path: Path
 ) -> None:
     """Spark reports epochs asynchronously: the next start of an application used to get the epochs of the previous one."""
@@ -155,7 +155,7 @@ def test_an_epoch_of_an_earlier_start_that_is_told_late_is_none_of_this_one(
     assert counted(kernel)["epochs"]["count"] == 0
 
 
-def test_an_executor_tells_with_the_end_of_a_task_and_forgets_runs_that_are_over() -> None:
+def test_an_executor_reports_metrics_at_task_end_and_forgets_ended_runs() -> None:
     """An executor used to report once a second, for each start of every application that it had ever worked for."""
     reported, known = run_java("ExecutorMetricsSteps")
 

@@ -72,7 +72,7 @@ def test_in_a_micro_batch_all_that_has_closed_leaves_in_order(
 
 
 @pytest.mark.parametrize("count", KINDS)
-def test_what_opens_and_closes_in_one_micro_batch_leaves_in_it(
+def test_windows_that_open_and_close_in_one_micro_batch_are_emitted_in_it(
     spark: SparkSession, count: Callable[[Grouped], Table]
 ) -> None:
     driver = driver_of(spark, count, real_time=False)
@@ -89,7 +89,7 @@ def test_what_opens_and_closes_in_one_micro_batch_leaves_in_it(
 
 
 @pytest.mark.parametrize("count", KINDS)
-def test_in_real_time_a_record_lets_so_many_go_and_the_next_one_goes_on(
+def test_in_real_time_a_record_evicts_a_limited_number_and_the_next_continues(
     spark: SparkSession, count: Callable[[Grouped], Table]
 ) -> None:
     driver = driver_of(spark, count, real_time=True)

@@ -78,7 +78,9 @@ def given(topology: Topology) -> Any:
         pytest.param(kept, True, marks=pytest.mark.deep),
     ],
 )
-def test_each_costs_its_record_alone(spark: SparkSession, step: Any, *, real_time: bool) -> None:
+def test_each_failure_skips_only_its_record(
+    spark: SparkSession, step: Any, *, real_time: bool
+) -> None:
     topology = Topology("poisoned")
     step(topology)
     application = f"poisoned-{time.monotonic_ns()}"
@@ -130,9 +132,7 @@ def wide(n: int) -> In:
     return In("given", "k", json.dumps({"n": n, "_wide": "x" * 500}), n, 0, n)
 
 
-def test_what_a_function_has_started_ends_with_its_process(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_children_of_a_function_end_with_its_process(spark: SparkSession, tmp_path: Path) -> None:
     started = tmp_path / "started"
 
     def waits(n: int) -> int:
@@ -155,7 +155,7 @@ def test_what_a_function_has_started_ends_with_its_process(
     )
 
 
-def test_what_functions_print_is_bounded_while_nobody_takes_it(spark: SparkSession) -> None:
+def test_unread_output_of_functions_is_bounded(spark: SparkSession) -> None:
     """10,000 lines waited, however long they were: some of 100 MB ended the JVM."""
 
     def prints(n: int) -> int:

@@ -53,7 +53,7 @@ class Mortal(Processor):
         self.context.forward(record.with_value({"n": n}))
 
 
-def test_what_a_process_does_not_survive_costs_its_record_and_leaves_its_store_as_it_was() -> None:
+def test_a_record_that_kills_its_process_is_skipped_and_leaves_the_store_unchanged() -> None:
     topology = Topology("mortal")
     counts = key_value_store("counts", key="id STRING", value="n BIGINT")
     came = topology.stream("in", key="id STRING", value="said STRING")
@@ -180,7 +180,7 @@ def test_a_first_micro_batch_that_comes_again_finds_no_schedules_of_the_one_befo
     assert pid_and_times(again)[1] == [5000, 10_000]
 
 
-def test_a_process_that_the_task_has_come_back_to_makes_its_processor_anew(
+def test_a_task_that_returns_to_a_process_gets_a_new_processor(
     spark: SparkSession,
 ) -> None:
     """On a cluster it was elsewhere meanwhile: what this process had last is not what the state says."""

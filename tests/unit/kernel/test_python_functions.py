@@ -50,7 +50,7 @@ class Outcome:
         self.sample: dict[str, Any] = metrics["samples"][0] if metrics["samples"] else {}
 
 
-def test_one_that_raises_costs_its_record(outcomes: Callable[..., Outcome]) -> None:
+def test_a_function_that_raises_skips_its_record(outcomes: Callable[..., Outcome]) -> None:
     found = outcomes(lambda n: 6 // n)
 
     assert found.values == [6, 3, 2]
@@ -60,35 +60,35 @@ def test_one_that_raises_costs_its_record(outcomes: Callable[..., Outcome]) -> N
     assert (found.sample["topic"], found.sample["offset"]) == ("numbers", 0)
 
 
-def test_one_that_ends_its_process_costs_its_record(outcomes: Callable[..., Outcome]) -> None:
+def test_a_function_that_exits_skips_its_record(outcomes: Callable[..., Outcome]) -> None:
     found = outcomes(lambda n: os._exit(3) if n == 1 else n)
 
     assert found.values == [0, 2, 3]
     assert "its Python process has ended, exit status 3" in found.sample["reason"]
 
 
-def test_one_that_never_returns_costs_its_record(outcomes: Callable[..., Outcome]) -> None:
+def test_a_function_that_hangs_skips_its_record(outcomes: Callable[..., Outcome]) -> None:
     found = outcomes(lambda n: time.sleep(600) if n == 2 else n)
 
     assert found.values == [0, 1, 3]
     assert f"has not returned within {TIMEOUT_MS} ms" in found.sample["reason"]
 
 
-def test_one_that_eats_memory_costs_its_record(outcomes: Callable[..., Outcome]) -> None:
+def test_a_function_that_exhausts_memory_skips_its_record(outcomes: Callable[..., Outcome]) -> None:
     found = outcomes(lambda n: len(bytearray(4 << 30)) if n == 3 else n)
 
     assert found.values == [0, 1, 2]
     assert "MemoryError" in found.sample["reason"]
 
 
-def test_one_that_gives_something_else_costs_its_record(outcomes: Callable[..., Outcome]) -> None:
+def test_a_function_with_a_wrong_result_skips_its_record(outcomes: Callable[..., Outcome]) -> None:
     found = outcomes(lambda n: "one" if n == 1 else n)
 
     assert found.values == [0, 2, 3]
     assert "'one' is not a valid BIGINT" in found.sample["reason"]
 
 
-def test_what_they_print_reaches_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+def test_prints_of_functions_reach_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     def print_and_return(n: int) -> int:
         print(f"n is {n}")  # noqa: T201
         return n
@@ -166,7 +166,7 @@ def asked(function: Callable[..., Any], returns: Any) -> Step:
 
 
 @pytest.mark.parametrize("settings", [{}, {"cache_bytes_max": 0}, {"real_time": True}], ids=str)
-def test_what_waits_leaves_in_its_place(spark: SparkSession, settings: dict[str, Any]) -> None:
+def test_buffered_rows_are_emitted_in_order(spark: SparkSession, settings: dict[str, Any]) -> None:
     """The same topology with expressions of the kernel's in the place of functions gives the same, in the same order."""
     by_kernel = ways(
         lambda n: n + 1,

@@ -23,7 +23,7 @@ def test_a_row_that_grows_while_it_is_held_back_counts_as_large_as_it_is() -> No
     assert update_counts(10_000, (2, 16), (2, 4000), (1, 8000)) == [0, 0, 1, 2]
 
 
-def test_what_was_told_early_no_longer_counts() -> None:
+def test_entries_emitted_early_no_longer_count() -> None:
     assert update_counts(1000, (3, 400), (1, 16), (2, 16)) == [1, 2, 2, 5]
 
 

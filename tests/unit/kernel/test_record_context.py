@@ -70,7 +70,7 @@ def test_both_groups_of_a_row_that_moves_carry_the_headers_of_the_move(
     assert [out.headers for out in moved] == [TRACE, TRACE]
 
 
-def test_with_a_record_cache_the_last_records_headers_are_told(spark: SparkSession) -> None:
+def test_with_a_record_cache_the_last_records_headers_are_emitted(spark: SparkSession) -> None:
     driver = KernelDriver(spark, regroup_spec(cache_bytes_max=1 << 20, tasks=1))
 
     (out,) = driver.batch(
@@ -102,7 +102,7 @@ def test_a_record_may_choose_its_topic_and_its_partition(spark: SparkSession) ->
     ]
 
 
-def test_what_is_not_there_is_no_part_of_a_record(open_driver: OpenDriver) -> None:
+def test_missing_parts_are_left_out_of_a_record(open_driver: OpenDriver) -> None:
     driver = open_driver(stateless_spec())
 
     assert driver.pipe(FLIGHT_OF_AA) == [Out("out", "AA", '{"carrier":"AA","delay":6}', 5)]

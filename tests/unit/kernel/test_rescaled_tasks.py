@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(120)
     list(permutations(['0:schedules:5:[["stream",10,30]]', "0:turn:a"])),
     ids=["before", "behind"],
 )
-def test_the_schedules_of_a_processor_go_on_whatever_lies_beside_them(
+def test_schedules_of_a_processor_survive_rescaling_with_other_entries(
     of_first: tuple[str, ...],
 ) -> None:
     """The last entry of a task used to be read as its schedules, even if it was its `turn` entry."""

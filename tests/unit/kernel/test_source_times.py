@@ -33,7 +33,7 @@ def flights(*delays: int | None, offset: int = 0, ts: int = 3) -> list[In]:
     ]
 
 
-def test_a_timestamp_is_computed_of_the_value_and_of_what_stands_beside(
+def test_a_timestamp_is_computed_from_value_and_metadata(
     spark: SparkSession,
 ) -> None:
     driver = KernelDriver(spark, timed_spec("p0.delay + `offset` + length(topic)"))
@@ -63,7 +63,7 @@ def test_invalid_ones_are_passed_over_or_fail_whatever_the_handler(spark: SparkS
         KernelDriver(spark, fails).batch(flights(7, None))
 
 
-def test_the_time_of_a_partition_goes_on_with_the_next_micro_batch(spark: SparkSession) -> None:
+def test_partition_time_continues_in_the_next_micro_batch(spark: SparkSession) -> None:
     driver = KernelDriver(spark, timed_spec("p0.delay", "partition_time"))
 
     first = driver.batch(flights(None, 7, -1))

@@ -53,7 +53,7 @@ def test_a_record_waits_for_what_the_tables_have_and_for_nothing_else() -> None:
     ]
 
 
-def test_records_that_a_start_finds_go_on_in_the_order_of_their_timestamps() -> None:
+def test_records_present_at_start_are_processed_by_timestamp() -> None:
     """Each partition was read at its own pace, and windows dropped records of the slower one."""
     assert run_java("StartOrderSteps") == [
         "sorted",

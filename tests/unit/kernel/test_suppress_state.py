@@ -35,7 +35,7 @@ def user(name: str, n: int | None, at: int) -> In:
 
 
 @MODES
-def test_what_waits_is_kept_from_one_micro_batch_to_the_next(
+def test_buffered_rows_are_kept_across_micro_batches(
     spark: SparkSession, *, real_time: bool
 ) -> None:
     driver = driver_of(spark, real_time=real_time)
@@ -56,7 +56,7 @@ def test_what_waits_is_kept_from_one_micro_batch_to_the_next(
 
 
 @MODES
-def test_a_row_that_comes_and_leaves_with_one_record_leaves_nothing_behind(
+def test_a_row_added_and_removed_by_one_record_leaves_no_state(
     spark: SparkSession, *, real_time: bool
 ) -> None:
     driver = driver_of(spark, real_time=real_time)

@@ -31,7 +31,7 @@ def test_state_does_not_grow_with_versions_that_are_older_than_the_history(mode:
     assert found[-1] <= 100 * (1 + 3 + 1)
 
 
-def test_what_was_deleted_goes_with_all_that_is_known_of_it() -> None:
+def test_deletion_removes_all_related_state() -> None:
     found = kept("micro-batch", (0, 50), (HOUR, -50), (9 * HOUR, 1), (20 * HOUR, 1))
 
     assert found[1] == 50 * 2

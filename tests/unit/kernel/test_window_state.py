@@ -42,5 +42,5 @@ def test_in_real_time_each_record_lets_go_of_a_few_rows_only() -> None:
     assert found[-1] == many // 10
 
 
-def test_what_comes_for_a_closed_window_is_not_kept() -> None:
+def test_records_of_a_closed_window_are_not_stored() -> None:
     assert kept("micro-batch", (HOUR, 1), (0, 5), (2 * HOUR, 1)) == [1, 1, 1]

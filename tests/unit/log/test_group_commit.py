@@ -177,7 +177,7 @@ def test_durability_of_the_system_completes_at_once_and_syncs_nothing() -> None:
     assert not harness.woken.is_set()
 
 
-def test_a_topic_that_is_deleted_before_its_sync_harms_nobody() -> None:
+def test_a_topic_deleted_before_its_sync_affects_no_other() -> None:
     harness = Harness(log_recovery_point_bytes=1)
     ticket = harness.commit.request(harness.write(16))
 
@@ -189,7 +189,7 @@ def test_a_topic_that_is_deleted_before_its_sync_harms_nobody() -> None:
     assert harness.commit.completed_ticket == ticket
 
 
-def test_who_waits_for_the_recovery_point_of_a_deleted_topic_is_told() -> None:
+def test_waiters_for_the_recovery_point_of_a_deleted_topic_get_an_error() -> None:
     harness = Harness()
     (log,) = harness.write(1)
     reported: list[bool] = []

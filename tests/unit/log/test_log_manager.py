@@ -34,7 +34,7 @@ def test_a_data_directory_keeps_its_cluster_id_and_raises_its_leader_epoch() -> 
     assert [epoch for _, epoch in seen] == [0, 1, 2]
 
 
-def test_a_second_broker_is_told_that_the_directory_is_in_use() -> None:
+def test_a_second_broker_reports_that_the_directory_is_in_use() -> None:
     disk = CrashDisk()
     first = open_manager(disk)
 
@@ -110,7 +110,7 @@ def test_retention_runs_over_all_logs() -> None:
     assert (early, late) == (0, 2)
 
 
-def test_who_asks_in_vain_is_told_the_process_that_uses_the_directory(tmp_path: Path) -> None:
+def test_a_refused_owner_is_shown_the_process_that_uses_the_directory(tmp_path: Path) -> None:
     first = LogManager(RealDisk(), str(tmp_path / "data"), FakeClock(), {})
 
     with pytest.raises(DataDirRefused) as refused:

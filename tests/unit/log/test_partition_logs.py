@@ -151,7 +151,7 @@ def test_epochs_are_found_in_the_batches_when_their_file_is_gone() -> None:
 
 
 @pytest.mark.parametrize(("durability", "kept"), [("fsync", True), ("os", False)])
-def test_what_a_killed_process_left_outlives_a_power_failure_where_that_was_promised(
+def test_acknowledged_records_survive_a_kill_and_then_a_power_failure(
     durability: str,
     kept: bool,  # noqa: FBT001
 ) -> None:

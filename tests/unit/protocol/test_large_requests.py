@@ -38,7 +38,7 @@ def test_tagged_fields_and_nulls_are_read() -> None:
     assert large_reader(type_)(data, 0) == entity_reader(type_)(data, 0)
 
 
-def test_another_thread_has_its_turns_meanwhile() -> None:
+def test_another_thread_runs_meanwhile() -> None:
     """kio reads it in one call, which blocked all threads for its duration."""
     type_ = entity_type(8, 8, "request")
     data = encoder(type_)(value_of(type_, 0, [1, 100_000]))

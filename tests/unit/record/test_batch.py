@@ -22,7 +22,7 @@ from strategies import compressions, record_lists
 
 
 @given(records=record_lists, compression=compressions, base_offset=st.integers(0, 2**40))
-def test_what_is_encoded_is_decoded(
+def test_encoding_round_trips(
     records: list[Record], compression: Compression, base_offset: int
 ) -> None:
     batch = encode_batch(records, compression=compression, base_offset=base_offset)
@@ -153,7 +153,7 @@ def test_raw_snappy_is_read_too() -> None:
     assert [r.value for r in decode_records(batch)] == [b"value" * 50]
 
 
-def test_lz4_blocks_stand_alone_as_java_reads_them() -> None:
+def test_lz4_blocks_are_independent_as_java_requires() -> None:
     """Kafka refused our batches with "Dependent block stream is unsupported"."""
     batch = encode_batch([Record(0, 1000, b"k", b"v" * 100_000)], compression=Compression.LZ4)
 

@@ -15,14 +15,14 @@ def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("size", [0, 1, 64 * 1024 + 1, LIMIT])
-def test_what_decompresses_to_no_more_than_the_limit_is_read(codec: Compression, size: int) -> None:
+def test_data_that_decompresses_within_the_limit_is_read(codec: Compression, size: int) -> None:
     plain = bytes(size)
 
     assert decompress(codec, compress(codec, plain)) == plain
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_claims_more_memory_than_the_limit_is_refused(codec: Compression) -> None:
+def test_data_that_claims_more_memory_than_the_limit_is_refused(codec: Compression) -> None:
     compressed = compress(codec, bytes(32 * LIMIT))
 
     with pytest.raises(CorruptBatch):

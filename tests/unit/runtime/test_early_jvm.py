@@ -12,7 +12,7 @@ from duolog.engine.spark import session
 from duolog.runtime.early_jvm import EarlyJvm
 
 
-def test_it_starts_in_parallel_and_is_abandoned_once(
+def test_an_early_jvm_starts_in_parallel_and_is_released_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened, share = threading.Event(), MagicMock()

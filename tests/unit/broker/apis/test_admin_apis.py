@@ -144,7 +144,7 @@ def test_topics_are_deleted_by_name_and_by_id(harness: Any) -> None:
     assert [topic.name for topic in harness.broker.topics] == ["__consumer_offsets"]
 
 
-def test_a_topic_made_anew_has_another_id(harness: Any) -> None:
+def test_a_recreated_topic_has_another_id(harness: Any) -> None:
     harness.topic("a")
     first = harness.broker.topics.find("a").id
     harness.client().ask(DELETE_TOPICS, 1, topic_names=["a"])

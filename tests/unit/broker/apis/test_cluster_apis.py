@@ -229,7 +229,7 @@ def test_the_broker_is_a_quorum_of_one(harness: Any, version: int) -> None:
         assert row.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_clients_are_told_the_rack(open_harness: Any) -> None:
+def test_clients_get_the_rack(open_harness: Any) -> None:
     client = open_harness(broker_rack="left").client()
 
     assert client.ask(METADATA, 12, topics=[]).brokers[0].rack == "left"
@@ -272,7 +272,7 @@ def test_a_page_of_partitions_has_no_more_than_the_setting_allows(open_harness: 
 
 
 @pytest.mark.parametrize("version", range(2, 5))
-def test_the_end_of_a_leader_epoch_is_told_in_every_version(harness: Any, version: int) -> None:
+def test_the_end_of_a_leader_epoch_is_returned_in_every_version(harness: Any, version: int) -> None:
     harness.topic("a")
     client = harness.client()
     client.produce("a", harness.batch(b"x", b"y"))
@@ -293,9 +293,7 @@ def test_the_end_of_a_leader_epoch_is_told_in_every_version(harness: Any, versio
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_what_everybody_may_do_with_the_cluster_is_told_when_it_is_asked(
-    harness: Any, version: int
-) -> None:
+def test_authorized_cluster_operations_are_returned_on_request(harness: Any, version: int) -> None:
     client = harness.client()
 
     asked = client.ask(DESCRIBE_CLUSTER, version, include_cluster_authorized_operations=True)
@@ -353,7 +351,7 @@ def test_a_listener_without_sasl_says_that_it_is_the_wrong_state(
     assert client.ask(METADATA, 0, topics=[]).topics == ()
 
 
-def test_there_are_no_users_of_scram(harness: Any) -> None:
+def test_scram_users_are_an_empty_list(harness: Any) -> None:
     client = harness.client()
 
     def ask(*names: str) -> Any:

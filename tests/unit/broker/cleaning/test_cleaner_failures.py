@@ -64,7 +64,7 @@ def key_of_impossible_length() -> bytearray:
 
 
 @pytest.mark.parametrize("poison", ["a", "b"])
-def test_a_log_that_cannot_be_compacted_is_left_alone_after_two_tries_and_others_go_on(
+def test_a_log_that_fails_to_compact_twice_is_skipped(
     poison: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     harness = CleanerHarness(poison)
@@ -144,7 +144,7 @@ def test_a_log_whose_job_cannot_be_made_does_not_stop_the_cleaner(
     assert harness.log("b").checkpoint.clean_offset > 0
 
 
-def test_an_error_that_nobody_expected_does_not_stop_the_cleaner(
+def test_an_unexpected_error_does_not_stop_the_cleaner(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     harness = CleanerHarness()

@@ -21,7 +21,7 @@ def fill(harness: Any, topic: str) -> None:
         client.produce(topic, harness.batch(b"x" * 600_000))
 
 
-def test_the_cleaner_goes_on_when_a_topic_is_deleted_while_its_log_is_saved(
+def test_the_cleaner_continues_if_a_topic_is_deleted_during_a_save(
     open_harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness = open_harness(log_cleaner_backoff_ms="0")

@@ -70,7 +70,7 @@ def test_all_topic_configs_of_kafka_are_described(harness: Any) -> None:
 
 
 @pytest.mark.parametrize("version", range(1, 5))
-def test_synonyms_types_and_texts_are_told_as_far_as_the_version_has_them(
+def test_synonyms_types_and_docs_are_returned_if_the_version_has_them(
     open_harness: Any, version: int
 ) -> None:
     harness = open_harness(log_retention_hours="2")
@@ -214,7 +214,7 @@ def test_changes_in_one_request_after_the_other_see_each_other(harness: Any) -> 
 # Brokers
 
 
-def test_what_kafka_has_as_settings_is_described(harness: Any) -> None:
+def test_settings_of_kafka_are_described(harness: Any) -> None:
     rows = {row.name: row for row in describe(harness.client(), BROKER, "0").configs}
 
     assert rows["log.dirs"].value == harness.broker.data_dir
@@ -279,7 +279,7 @@ def test_a_broker_refuses_what_cannot_be_changed_at_run_time(
     assert describe(client, BROKER, "").configs == ()
 
 
-def test_what_means_nothing_here_is_taken_and_told_as_by_kafka(open_harness: Any) -> None:
+def test_settings_without_effect_are_accepted_and_returned_as_in_kafka(open_harness: Any) -> None:
     harness = open_harness(num_replica_fetchers="4", ssl_key_password="s3cret")  # noqa: S106
     client = harness.client()
     threads, secret, reporters = "num.io.threads", "ssl.keystore.password", "metric.reporters"
@@ -315,7 +315,7 @@ def test_what_means_nothing_here_is_taken_and_told_as_by_kafka(open_harness: Any
         ("max.connections.per.ip", "7"),
     ],
 )
-def test_what_is_asked_anew_each_time_can_be_changed(harness: Any, name: str, value: str) -> None:
+def test_settings_read_on_each_use_can_be_changed(harness: Any, name: str, value: str) -> None:
     client = harness.client()
 
     assert alter(client, BROKER, "", (name, SET, value)).error_code == 0

@@ -8,7 +8,7 @@ from duolog.broker.event_loop.background import BackgroundThread
 
 
 @pytest.mark.parametrize("error", [OSError("disk"), ValueError("a fault of ours")])
-def test_what_one_call_raises_does_not_end_those_behind_it(
+def test_an_error_of_one_call_does_not_stop_later_calls(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     background = BackgroundThread()

@@ -9,7 +9,7 @@ from duolog.broker.event_loop.time_slices import SLICE_S, OrderedWork, TimeSlice
 from duolog.testing.clock import FakeClock
 
 
-def test_a_piece_that_fails_holds_up_nothing_behind_it() -> None:
+def test_a_failing_slice_does_not_block_later_ones() -> None:
     clock = FakeClock()
     loop = Loop(clock)
     work = OrderedWork(TimeSlices(clock, loop.timers), loop.timers)
@@ -67,7 +67,7 @@ def turns() -> Iterator[Turns]:
     made.loop.close()
 
 
-def test_all_that_is_long_holds_the_loop_for_one_slice_a_round(turns: Turns) -> None:
+def test_long_work_holds_the_loop_for_one_slice_per_round(turns: Turns) -> None:
     for name in "abcdefgh":
         turns.slices.run(turns.work(name, 40))
 
@@ -79,7 +79,7 @@ def test_all_that_is_long_holds_the_loop_for_one_slice_a_round(turns: Turns) -> 
     assert sorted(turns.done) == [*"abcdefgh"]
 
 
-def test_all_that_is_long_gets_on_by_turns(turns: Turns) -> None:
+def test_long_work_of_several_callers_alternates(turns: Turns) -> None:
     turns.slices.run(turns.work("long", 400))
     turns.slices.run(turns.work("shorter", 40))
 
@@ -89,7 +89,7 @@ def test_all_that_is_long_gets_on_by_turns(turns: Turns) -> None:
     assert turns.done == ["shorter"]
 
 
-def test_what_is_long_and_comes_in_one_round_does_not_add_up(turns: Turns) -> None:
+def test_long_work_of_one_round_is_spread_over_rounds(turns: Turns) -> None:
     before = turns.clock.monotonic()
 
     for number in range(100):
@@ -100,7 +100,7 @@ def test_what_is_long_and_comes_in_one_round_does_not_add_up(turns: Turns) -> No
         turns.turn()
 
 
-def test_what_is_short_is_done_at_once_also_while_others_stand_in_line(turns: Turns) -> None:
+def test_short_work_runs_at_once_while_other_work_is_queued(turns: Turns) -> None:
     turns.slices.run(turns.work("long", 40))
 
     turns.slices.run(turns.work("short", 0))
@@ -108,7 +108,7 @@ def test_what_is_short_is_done_at_once_also_while_others_stand_in_line(turns: Tu
     assert turns.done == ["short"]
 
 
-def test_what_raises_in_a_later_round_holds_up_nobody_else(turns: Turns) -> None:
+def test_an_error_in_a_later_round_does_not_block_other_requests(turns: Turns) -> None:
     turns.slices.run(turns.work("a", 40, fails_at=9))
     turns.slices.run(turns.work("b", 40))
 
@@ -119,7 +119,7 @@ def test_what_raises_in_a_later_round_holds_up_nobody_else(turns: Turns) -> None
     assert turns.loop.timers.failures == 1
 
 
-def test_what_nobody_wants_any_more_is_given_up(turns: Turns) -> None:
+def test_unwanted_work_is_cancelled(turns: Turns) -> None:
     wanted = {"a", "b"}
     turns.slices.run(turns.work("a", 40), wanted=lambda: "a" in wanted)
     turns.slices.run(turns.work("b", 40), wanted=lambda: "b" in wanted)
@@ -134,7 +134,7 @@ def test_what_nobody_wants_any_more_is_given_up(turns: Turns) -> None:
     assert turns.clock.monotonic() - before < 0.045
 
 
-def test_what_comes_when_the_last_piece_has_just_ended_is_done_once_and_in_order(
+def test_work_added_as_the_last_slice_ends_runs_once_and_in_order(
     turns: Turns,
 ) -> None:
     work = OrderedWork(turns.slices, turns.loop.timers)

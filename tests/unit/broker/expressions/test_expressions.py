@@ -96,7 +96,7 @@ def test_texts_that_take_too_long_are_refused(hasty: Matcher) -> None:
     assert isinstance(hasty.match("(.*a.{0,200}b.*c){1,4}", texts), InvalidExpression)
 
 
-def test_what_is_left_of_one_budget_does_not_end_the_next_job() -> None:
+def test_leftovers_of_one_budget_do_not_end_the_next_job() -> None:
     """The timer used to run while the next line was read: a large line could kill the process after its job was done."""
     worker = subprocess.Popen(
         [*WORKER_COMMAND, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -139,9 +139,7 @@ def test_a_process_that_was_killed_while_idle_is_replaced(matcher: Matcher) -> N
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not say it")
-def test_a_process_that_stands_still_is_killed(
-    matcher: Matcher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hung_process_is_killed(matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every member with a new expression waited as long as the broker lived."""
     matcher.match("a", ["a"])
     assert matcher.expressions.pid is not None

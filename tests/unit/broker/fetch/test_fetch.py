@@ -89,7 +89,7 @@ def test_records_that_are_not_on_the_disk_yet_are_not_shown(harness: Any) -> Non
     assert (second.error_code, second.high_watermark, second.records) == (0, 1, b"")
 
 
-def test_another_leader_epoch_is_told_apart(open_harness: Any) -> None:
+def test_another_leader_epoch_is_distinguished(open_harness: Any) -> None:
     first = open_harness()
     first.topic("orders")
     first.stop()
@@ -161,7 +161,7 @@ def test_a_long_poll_ends_with_an_error_when_its_topic_goes(harness: Any) -> Non
     assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_answers_behind_a_long_poll_wait_for_their_turn(harness: Any) -> None:
+def test_answers_after_a_long_poll_wait_for_it(harness: Any) -> None:
     harness.topic("orders")
     client, producer = harness.client(), harness.client()
     client.send(FETCH, 11, **fetch_fields({0: 0}, max_wait=60_000))
@@ -237,7 +237,7 @@ def test_a_topic_that_is_deleted_while_it_is_sent_arrives_whole(harness: Any) ->
 
 
 @pytest.mark.parametrize("durability", ["os", "fsync"])
-def test_a_client_that_goes_with_requests_under_way_harms_nobody(
+def test_a_client_that_disconnects_during_requests_affects_no_other(
     open_harness: Any, durability: str
 ) -> None:
     harness = open_harness(durability=durability)
@@ -256,7 +256,7 @@ def test_a_client_that_goes_with_requests_under_way_harms_nobody(
     assert list(harness.broker.connections) == [other.connection]
 
 
-def test_answers_behind_a_long_poll_keep_their_order_when_they_are_durable_first(
+def test_answers_after_a_long_poll_keep_their_order(
     harness: Any,
 ) -> None:
     for topic in ("orders", "other"):
@@ -274,7 +274,7 @@ def test_answers_behind_a_long_poll_keep_their_order_when_they_are_durable_first
     assert offsets == [0, 1, 2]
 
 
-def test_a_partition_that_cannot_be_read_is_told_and_harms_no_other(
+def test_a_partition_that_cannot_be_read_is_reported_and_affects_no_other(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failed read in ListOffsets, or while a small fetch was copied, cost the whole request."""

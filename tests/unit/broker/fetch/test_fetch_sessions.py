@@ -86,7 +86,7 @@ def rows(answer: Any) -> dict[int, tuple[int, int, bool]]:
 
 
 @pytest.mark.parametrize("version", VERSIONS_WITH_SESSIONS)
-def test_after_the_first_answer_only_what_changed_is_told(harness: Any, version: int) -> None:
+def test_after_the_first_answer_only_changes_are_sent(harness: Any, version: int) -> None:
     harness.topic("orders", 3)
     consumer = Consumer(harness, version)
 
@@ -199,7 +199,7 @@ def test_a_whole_request_ends_the_session_that_it_names(harness: Any) -> None:
     assert len(harness.broker.fetch_sessions) == 0
 
 
-def test_a_client_that_goes_on_before_it_was_answered_gets_an_error_for_the_first(
+def test_a_client_that_continues_before_its_answer_gets_an_error_for_the_first_request(
     harness: Any,
 ) -> None:
     harness.topic("orders")
@@ -215,7 +215,7 @@ def test_a_client_that_goes_on_before_it_was_answered_gets_an_error_for_the_firs
     assert (second.error_code, second.session_id) == (0, consumer.id)
 
 
-def test_an_error_is_told_every_time_and_its_end_as_well(harness: Any) -> None:
+def test_every_error_is_reported_and_so_is_its_end(harness: Any) -> None:
     harness.topic("orders")
     consumer = Consumer(harness)
 
@@ -242,7 +242,7 @@ def test_a_client_of_a_deleted_topic_is_woken(harness: Any) -> None:
     assert rows(consumer.take())[0][0] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_a_log_that_starts_later_is_told(harness: Any) -> None:
+def test_a_log_that_starts_later_is_detected(harness: Any) -> None:
     harness.topic("orders")
     consumer = Consumer(harness)
     consumer.produce(0, b"a", b"b")

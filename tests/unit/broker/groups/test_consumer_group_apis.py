@@ -203,7 +203,7 @@ def test_a_group_of_the_other_protocol_is_not_found_by_either_description(
         (4, None, ["g"]),
     ],
 )
-def test_list_groups_tells_and_filters_the_type(
+def test_list_groups_returns_and_filters_the_type(
     broker: FakeBroker, version: int, types: list[str] | None, found: list[str]
 ) -> None:
     join(broker)
@@ -275,7 +275,7 @@ def test_offsets_of_topics_that_are_read_are_not_deleted(broker: FakeBroker) -> 
     assert codes == [86, 0]
 
 
-def test_an_answer_waits_until_what_it_tells_is_durable(broker: FakeBroker) -> None:
+def test_an_answer_waits_until_its_content_is_durable(broker: FakeBroker) -> None:
     broker.durable = False
     first = broker.send(CONSUMER_HEARTBEAT, 1, **join_fields())
     second = broker.send(
@@ -316,7 +316,7 @@ def test_two_members_of_one_round_do_not_get_the_same_partition(broker: FakeBrok
     assert partitions(second[0]) == []
 
 
-def test_a_log_that_fails_refuses_all_who_waited(broker: FakeBroker) -> None:
+def test_a_failing_log_refuses_all_waiting_requests(broker: FakeBroker) -> None:
     broker.durable = False
     first = broker.send(CONSUMER_HEARTBEAT, 1, **join_fields())
     second = broker.send(

@@ -277,7 +277,7 @@ def test_a_group_of_another_protocol_type_is_not_upgraded(broker: FakeBroker) ->
     assert Modern(broker, "new").beat().error_code == 69
 
 
-def test_who_waits_in_a_rebalance_is_told_to_join_again(broker: FakeBroker) -> None:
+def test_members_waiting_in_a_rebalance_must_rejoin(broker: FakeBroker) -> None:
     first = Classic(broker).alone()
     waiting = broker.send(
         JOIN,

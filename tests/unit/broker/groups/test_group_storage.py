@@ -89,7 +89,7 @@ def test_a_commit_for_a_partition_that_does_not_exist_is_refused(broker: FakeBro
     assert [len(topic.partitions) for topic in fetched.topics] == [1]
 
 
-def test_what_the_group_refuses_does_not_hide_which_topics_are_unknown(
+def test_unknown_topics_are_reported_even_if_the_group_refuses(
     broker: FakeBroker,
 ) -> None:
     assert commit(broker, generation=7, t=[0], x=[0]) == {("t", 0): 22, ("x", 0): 3}
@@ -172,7 +172,7 @@ def fetched(broker: FakeBroker, group_id: str = "g") -> int:
     return offset
 
 
-def test_a_topic_made_anew_inherits_no_offset_although_no_tombstone_was_written(
+def test_a_recreated_topic_inherits_no_offset_even_without_a_tombstone(
     broker: FakeBroker,
 ) -> None:
     commit(broker, "g", t=[0])
@@ -192,7 +192,7 @@ def test_a_topic_made_anew_inherits_no_offset_although_no_tombstone_was_written(
     assert list(again.groups.list_groups()) == []
 
 
-def test_offsets_of_a_topic_that_was_made_anew_stay(broker: FakeBroker) -> None:
+def test_offsets_of_a_recreated_topic_stay(broker: FakeBroker) -> None:
     commit(broker, "g", t=[0])
     broker.delete_topic("t")
     broker.make_anew("t")
@@ -239,7 +239,7 @@ def test_a_topic_that_is_deleted_while_offsets_of_another_are_swept_is_swept_too
     assert [group.group_id for group in broker.groups.list_groups()] == ["late"]
 
 
-def test_who_waits_for_records_that_cannot_be_replayed_is_told_and_the_next_one_served(
+def test_records_that_cannot_be_replayed_fail_their_request_and_not_the_next(
     broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client waited for its own timeout: the failure was the loop's alone."""

@@ -129,7 +129,7 @@ def test_a_group_with_thousands_of_offsets_is_deleted_in_slices(large: Harness) 
     assert min(held) < HELD_S_MAX, held
 
 
-def test_nobody_commits_to_a_group_that_is_being_deleted(
+def test_commits_to_a_group_being_deleted_are_refused(
     large: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, other = large.client(), large.client()
@@ -181,7 +181,7 @@ def test_nobody_commits_to_a_group_that_is_being_deleted(
         ),
     ],
 )
-def test_nobody_joins_a_group_that_is_being_deleted(
+def test_joins_to_a_group_being_deleted_are_refused(
     large: Harness, monkeypatch: pytest.MonkeyPatch, key: int, version: int, fields: Any
 ) -> None:
     client, other = large.client(), large.client()
@@ -259,7 +259,7 @@ def test_markers_for_thousands_of_partitions_are_written_in_slices(large: Harnes
     assert held_s < HELD_S_MAX
 
 
-def test_a_join_of_a_group_of_hundreds_holds_nobody_up(large: Harness) -> None:
+def test_a_join_of_a_large_group_does_not_block_others(large: Harness) -> None:
     watched = Watched(large, large.client())
     held = []
     for number in range(300):

@@ -120,7 +120,7 @@ def test_an_offset_in_a_transaction_in_every_version(broker: FakeBroker, version
 
 
 @pytest.mark.parametrize("version", range(7, 10))
-def test_who_wants_stable_offsets_waits_for_the_marker(broker: FakeBroker, version: int) -> None:
+def test_a_fetch_of_stable_offsets_waits_for_the_marker(broker: FakeBroker, version: int) -> None:
     commit(broker)
     broker.ask(TXN_COMMIT, 3, **txn_fields())
 
@@ -135,7 +135,7 @@ def test_who_wants_stable_offsets_waits_for_the_marker(broker: FakeBroker, versi
 
 
 @pytest.mark.parametrize("version", APIS[TXN_COMMIT].versions)
-def test_what_the_transaction_refuses_is_refused_for_each_partition(
+def test_a_refused_transaction_is_reported_for_each_partition(
     broker: FakeBroker, version: int
 ) -> None:
     broker.verify_error = KafkaError("fenced", code=47)
@@ -174,7 +174,7 @@ def test_a_transaction_needs_a_group_and_topics_that_exist(
 
 
 @pytest.mark.parametrize(("version", "code"), [(0, 15), (1, 15), (2, 14), (5, 14)])
-def test_an_old_producer_is_not_told_that_groups_are_loaded(version: int, code: int) -> None:
+def test_an_old_producer_does_not_get_the_loading_error(version: int, code: int) -> None:
     before = FakeBroker()
     for _ in range(3):
         commit(before)

@@ -43,7 +43,7 @@ def test_a_deletion_that_is_not_written_takes_no_offset(open_harness: OpenHarnes
     assert committed(client) == -1
 
 
-def test_an_offset_without_a_topic_id_does_not_count_for_a_topic_that_is_made_anew(
+def test_an_offset_without_a_topic_id_is_ignored_for_a_recreated_topic(
     open_harness: OpenHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until all groups were checked, it is unknown whether an offset belongs to the deleted topic."""

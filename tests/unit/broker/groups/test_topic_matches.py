@@ -258,7 +258,7 @@ def test_more_expressions_in_use_than_are_kept_all_follow_new_topics(
     assert len(broker.expressions.asked) == 10
 
 
-def test_expressions_that_nobody_uses_any_more_are_forgotten(
+def test_unused_expressions_are_forgotten(
     broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topic_matches, "KEPT_MAX", 3)

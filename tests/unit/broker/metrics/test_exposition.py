@@ -116,7 +116,7 @@ def test_syncs_are_counted_with_their_times(open_harness: Any) -> None:
     assert scrape(harness)["kafka_log_logflushstats_logflushrateandtimems_count"] == 3
 
 
-def test_with_more_partitions_than_allowed_only_sums_are_told(open_harness: Any) -> None:
+def test_with_more_partitions_than_allowed_only_sums_are_reported(open_harness: Any) -> None:
     harness = open_harness(metrics_partitions_max="3")
     harness.topic("orders", 4)
 
@@ -150,7 +150,7 @@ def test_a_dashboard_for_kafka_finds_its_gauges(harness: Any, name: str, value: 
     assert scrape(harness)[name] == value
 
 
-def test_the_process_tells_its_memory_time_and_files(harness: Any) -> None:
+def test_the_process_reports_its_memory_time_and_files(harness: Any) -> None:
     found = scrape(harness)
 
     assert found["process_resident_memory_bytes"] > 10_000_000

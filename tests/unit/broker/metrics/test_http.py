@@ -98,5 +98,5 @@ def test_a_loop_that_does_not_answer_is_not_alive(
     assert get(endpoint, "/health")[0] == 503
 
 
-def test_other_paths_are_told_what_there_is(endpoint: MetricsEndpoint) -> None:
+def test_other_paths_return_a_list_of_valid_paths(endpoint: MetricsEndpoint) -> None:
     assert get(endpoint, "/") == (404, b"/metrics, /health, /ready\n")

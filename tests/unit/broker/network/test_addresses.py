@@ -12,7 +12,7 @@ def test_an_invalid_address_is_refused(text: str) -> None:
         parse_address(text, option="listen")
 
 
-def test_beyond_loopback_it_listens_only_when_told() -> None:
+def test_the_endpoint_listens_beyond_loopback_only_if_configured() -> None:
     with pytest.raises(ConfigError, match="beyond loopback"):
         open_listener(Address("0.0.0.0", 0), insecure=False)  # noqa: S104
 

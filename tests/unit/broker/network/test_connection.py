@@ -137,7 +137,7 @@ def test_api_versions_5_is_answered_as_kafka_does(harness: Any) -> None:
     assert client.socket.recv(100).hex(" ", 4) == "00000010 00000007 00230000 00010012 00000004"
 
 
-def test_a_client_with_a_strange_name_is_told_so(harness: Any) -> None:
+def test_an_invalid_client_name_is_reported(harness: Any) -> None:
     answer = harness.client().ask(
         API_VERSIONS, 3, client_software_name="a b", client_software_version="1.0"
     )

@@ -60,7 +60,9 @@ def test_addresses_of_the_command_line_belong_together_by_their_order() -> None:
         ({"listener_security_protocol_map": "PLAINTEXT:TLS"}, "names no security protocol"),
     ],
 )
-def test_what_cannot_work_is_refused_with_its_reason(texts: dict[str, str], message: str) -> None:
+def test_impossible_combinations_are_refused_with_a_reason(
+    texts: dict[str, str], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         endpoints(settings(**texts))
 
@@ -70,7 +72,7 @@ def test_one_of_command_line_and_settings_says_where_to_listen() -> None:
         endpoints(settings(listeners="A://127.0.0.1:1"), ("127.0.0.1:2",))
 
 
-def test_clients_are_told_a_number_and_the_port_that_is_open() -> None:
+def test_clients_get_an_address_and_the_open_port() -> None:
     opened = open_endpoints(
         endpoints(settings(), ("localhost:0", "B://127.0.0.1:0"), ("b://far.example:0",)),
         insecure=False,
@@ -104,7 +106,7 @@ def test_when_one_listener_cannot_be_opened_none_is() -> None:
 METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER = 3, 10, 60
 
 
-def test_a_client_is_told_the_address_of_the_listener_that_it_came_through(harness: Any) -> None:
+def test_a_client_gets_the_address_of_the_listener_it_connected_to(harness: Any) -> None:
     inside = harness.client(Address("10.0.0.1", 1))
     outside = harness.client(Address("broker.example", 2))
 

@@ -69,7 +69,7 @@ def few_descriptors() -> Iterator[Callable[[int], None]]:
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_logs_go_on_when_clients_have_taken_all_descriptors(
+def test_logs_continue_if_clients_use_all_descriptors(
     open_harness: Any, few_descriptors: Callable[[int], None]
 ) -> None:
     """One EMFILE took the log directory offline for good."""

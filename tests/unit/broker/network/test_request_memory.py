@@ -130,7 +130,7 @@ def test_frames_that_trickle_let_others_through(
     assert any(one.connection.closed for one in slow)
 
 
-def test_who_was_served_ahead_of_others_stands_in_line_again(harness: Harness) -> None:
+def test_a_connection_served_ahead_of_others_queues_again(harness: Harness) -> None:
     for client in [harness.client() for _ in range(2)]:
         left = memoryview(frame(harness, client))[: FRAME - MIB]
         while left:
@@ -197,14 +197,14 @@ def line() -> Line:
     return Line()
 
 
-def test_who_is_ahead_and_receives_nothing_is_closed(line: Line) -> None:
+def test_a_connection_with_memory_that_receives_nothing_is_closed(line: Line) -> None:
     line.pass_time(7, {line.holder: MIB})
 
     assert line.first.closed
     assert not line.holder.closed
 
 
-def test_who_holds_memory_and_trickles_is_closed_while_others_wait(line: Line) -> None:
+def test_a_slow_sender_that_holds_memory_is_closed_while_others_wait(line: Line) -> None:
     """Only the first reader used to be checked, and 64 KiB in 10 s were enough: others waited for hours."""
     line.pass_time(7, {line.first: MIB, line.holder: 100_000})
 
@@ -221,7 +221,7 @@ def test_a_request_that_takes_too_long_as_a_whole_is_closed(line: Line) -> None:
     assert closed == [(False, False), (True, True)]
 
 
-def test_who_finishes_requests_keeps_its_connection(line: Line) -> None:
+def test_a_client_that_completes_requests_keeps_its_connection(line: Line) -> None:
     """The connection used to be closed if its buffer had not grown since the last check: between two requests."""
     for _ in range(20):
         line.first.handled += 1
@@ -241,7 +241,7 @@ def test_a_request_that_is_whole_and_waits_for_us_is_not_stalled(line: Line) -> 
     assert not line.holder.closed
 
 
-def test_nobody_is_closed_when_nobody_waits(line: Line) -> None:
+def test_no_connection_is_closed_if_none_waits(line: Line) -> None:
     line.memory.release(line.second)
 
     line.pass_time(100, {})
@@ -250,7 +250,7 @@ def test_nobody_is_closed_when_nobody_waits(line: Line) -> None:
     assert not line.holder.closed
 
 
-def test_one_that_waits_later_is_served_after_as_long(line: Line) -> None:
+def test_each_queued_request_waits_equally_long(line: Line) -> None:
     """The periodic checks end when no request waits, and start again later."""
     line.memory.release(line.second)
     line.pass_time(100, {})

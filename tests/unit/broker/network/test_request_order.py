@@ -211,7 +211,7 @@ def test_produce_to_a_topic_that_the_request_before_creates(harness: Any) -> Non
     assert answer.responses[0].partition_responses[0].error_code == 0
 
 
-def test_produce_without_an_answer_is_seen_by_the_request_behind_it(harness: Any) -> None:
+def test_produce_with_acks_0_is_seen_by_the_next_request(harness: Any) -> None:
     harness.topic("t")
     client = harness.client()
     key, version, fields = produce(harness, acks=0)
@@ -225,7 +225,7 @@ def test_produce_without_an_answer_is_seen_by_the_request_behind_it(harness: Any
     assert listed(client.receive()) == 1
 
 
-def test_what_stands_behind_a_fetch_that_waits_is_handled_meanwhile(harness: Any) -> None:
+def test_requests_after_a_waiting_fetch_are_handled_meanwhile(harness: Any) -> None:
     coordinate(harness)
     harness.topic("t")
     client, other = harness.client(), harness.client()
@@ -240,7 +240,7 @@ def test_what_stands_behind_a_fetch_that_waits_is_handled_meanwhile(harness: Any
     assert client.receive().topics[0].partitions[0].error_code == 0
 
 
-def test_a_client_that_sends_behind_a_request_that_waits_is_not_read(harness: Any) -> None:
+def test_a_client_with_a_waiting_request_is_not_read(harness: Any) -> None:
     """As in Kafka, the number of requests that wait on a connection is bounded."""
     harness.topic("t")
     client = harness.client()

@@ -50,7 +50,7 @@ def test_all_are_appended_and_answered(harness: Harness, version: int) -> None:
     ]
 
 
-def test_what_comes_behind_it_is_appended_behind_it(harness: Harness) -> None:
+def test_batches_after_a_large_request_are_appended_after_it(harness: Harness) -> None:
     client = harness.client()
     small = produce_fields("many", harness.batch(b"second" * 30), MANY - 1)
 
@@ -63,7 +63,7 @@ def test_what_comes_behind_it_is_appended_behind_it(harness: Harness) -> None:
     assert b"secondsecond" in last_of(harness)
 
 
-def test_its_bytes_stay_where_they_are_while_the_client_sends_on(harness: Harness) -> None:
+def test_bytes_of_a_large_request_stay_valid_while_the_client_sends_more(harness: Harness) -> None:
     client = harness.client()
     frames = [client.frame(PRODUCE, 9, **fields(harness, b"%d" % number)) for number in range(40)]
     for _ in frames:
@@ -79,7 +79,9 @@ def test_its_bytes_stay_where_they_are_while_the_client_sends_on(harness: Harnes
 
 
 @pytest.mark.parametrize("acks", [0, -1])
-def test_it_is_finished_for_a_client_that_goes(harness: Harness, acks: int) -> None:
+def test_a_large_request_completes_after_its_client_disconnects(
+    harness: Harness, acks: int
+) -> None:
     client = harness.client()
     rest = memoryview(client.frame(PRODUCE, 9, **fields(harness, acks=acks)))
     while rest:
@@ -95,7 +97,7 @@ def test_it_is_finished_for_a_client_that_goes(harness: Harness, acks: int) -> N
     assert ends(harness) == {1}
 
 
-def test_without_an_answer_it_is_seen_by_what_comes_behind_it(harness: Harness) -> None:
+def test_a_large_request_with_acks_0_is_seen_by_later_requests(harness: Harness) -> None:
     client = harness.client()
     rows = [{"partition_index": MANY - 1, "timestamp": -1, "current_leader_epoch": -1}]
     client.send_bytes(client.frame(PRODUCE, 9, **fields(harness, acks=0)))
@@ -121,7 +123,7 @@ def test_a_request_that_cannot_be_read_to_its_end_appends_nothing(harness: Harne
     assert ends(harness) == {0}
 
 
-def test_a_disk_that_fails_in_the_middle_is_told_for_all(
+def test_a_disk_failure_during_a_batch_is_reported_to_all_requests(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = harness.client()
@@ -140,7 +142,7 @@ def test_a_disk_that_fails_in_the_middle_is_told_for_all(
     log._health.error = None  # noqa: SLF001  So that the broker can be stopped.
 
 
-def test_what_nobody_expected_is_an_error_answer(
+def test_an_unexpected_error_is_an_error_answer(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = harness.client()

@@ -67,7 +67,7 @@ def changed(batch: bytes, position: int, value: int) -> bytes:
     return bytes(data)
 
 
-def test_what_is_no_single_batch_of_version_2_is_refused(harness: Any) -> None:
+def test_anything_but_a_single_v2_batch_is_refused(harness: Any) -> None:
     harness.topic("orders")
     client = harness.client()
     batch = harness.batch(b"a")

@@ -81,7 +81,7 @@ def test_a_thousand_requests_at_once_are_all_answered_in_order(
     assert [row.base_offset for row in answers] == list(range(1, 1001))
 
 
-def test_a_failed_write_is_told_to_every_request_of_the_burst(
+def test_a_failed_write_is_reported_to_every_request_of_the_burst(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness.topic("a")
@@ -142,7 +142,7 @@ def test_a_transactional_batch_is_refused_in_a_burst_too(harness: Any) -> None:
     assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
-def test_a_topic_made_anew_takes_records_of_its_own(harness: Any) -> None:
+def test_a_recreated_topic_accepts_records(harness: Any) -> None:
     harness.topic("a")
     client = harness.client()
     data = harness.batch(b"x" * 150)

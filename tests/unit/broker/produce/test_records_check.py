@@ -85,7 +85,7 @@ def test_a_record_without_a_key_among_many_is_named(harness: Harness, codec: Com
     assert harness.broker.log("table", 0).log_end_offset == 0
 
 
-def test_few_records_are_looked_at_on_the_loop(
+def test_few_small_records_are_checked_on_the_loop(
     harness: Harness, opened_in_background: list[int]
 ) -> None:
     harness.topic("table", cleanup_policy="compact")
@@ -97,7 +97,7 @@ def test_few_records_are_looked_at_on_the_loop(
     assert opened_in_background == [1]
 
 
-def test_a_few_bytes_that_decompress_to_many_are_looked_at_beside_the_loop(
+def test_a_small_batch_that_decompresses_to_many_bytes_is_checked_in_background(
     harness: Harness, opened_in_background: list[int]
 ) -> None:
     harness.topic("table", cleanup_policy="compact")
@@ -129,7 +129,7 @@ def test_batches_of_one_connection_keep_their_order(harness: Harness) -> None:
     assert [answer.base_offset for answer in answers[1::2]] == list(range(len(sizes)))
 
 
-def test_a_later_request_sees_what_was_looked_at_beside_the_loop(harness: Harness) -> None:
+def test_a_later_request_sees_records_checked_in_background(harness: Harness) -> None:
     harness.topic("table", cleanup_policy="compact")
     client = harness.client()
     client.send(PRODUCE, 9, **produce_fields("table", many_records(1000)))
@@ -141,7 +141,7 @@ def test_a_later_request_sees_what_was_looked_at_beside_the_loop(harness: Harnes
     assert client.receive().topics[0].partitions[0].offset == 1000
 
 
-def test_what_was_sent_without_acks_is_appended_though_its_client_has_gone(
+def test_records_sent_with_acks_0_are_appended_after_their_client_disconnects(
     harness: Harness,
 ) -> None:
     harness.topic("table", cleanup_policy="compact")
@@ -167,7 +167,7 @@ def test_without_acks_a_record_without_a_key_closes_the_connection(harness: Harn
     assert harness.broker.log("table", 0).log_end_offset == 0
 
 
-def test_what_is_looked_at_stays_where_it_is_while_the_client_sends_on(harness: Harness) -> None:
+def test_records_being_checked_stay_valid_while_the_client_sends_more(harness: Harness) -> None:
     harness.topic("table", cleanup_policy="compact")
     client = harness.client()
     frames = [
@@ -203,9 +203,7 @@ def test_a_topic_that_is_compacted_meanwhile_takes_no_record_without_a_key(
     assert answer.error_code == ErrorCode.INVALID_RECORD
 
 
-def test_an_error_that_nobody_expected_is_answered(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unexpected_error_is_answered(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     harness.topic("table", cleanup_policy="compact")
     client = harness.client()
 
@@ -310,7 +308,7 @@ def test_a_time_that_is_ahead_in_truth_is_taken(
     assert (answer.error_code, opened_in_background) == (0, [1])
 
 
-def test_a_few_records_of_many_bytes_are_looked_at_beside_the_loop(
+def test_a_few_large_records_are_checked_in_background(
     harness: Harness, opened_in_background: list[int]
 ) -> None:
     harness.topic("table", cleanup_policy="compact")
@@ -323,9 +321,7 @@ def test_a_few_records_of_many_bytes_are_looked_at_beside_the_loop(
 
 
 @pytest.mark.parametrize("few", [True, False])
-def test_of_several_batches_the_one_with_a_wrong_record_is_told(
-    harness: Harness, *, few: bool
-) -> None:
+def test_the_invalid_batch_among_several_is_reported(harness: Harness, *, few: bool) -> None:
     """The same applies if topics whose records are not validated precede it."""
     harness.topic("plain", 2)
     harness.topic("table", 2, cleanup_policy="compact")

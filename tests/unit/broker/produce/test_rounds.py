@@ -123,7 +123,7 @@ def test_what_a_callback_appends_is_written_before_the_loop_polls() -> None:
     assert bench.log.writes == 2
 
 
-def test_what_is_called_before_the_write_may_append_to_it_and_is_called_once() -> None:
+def test_callbacks_before_the_write_may_append_and_run_once() -> None:
     bench = Bench()
     bench.append("a")
     bench.rounds.before_write.append(lambda: bench.append("b"))
@@ -135,7 +135,7 @@ def test_what_is_called_before_the_write_may_append_to_it_and_is_called_once() -
     assert bench.heard == [("a", None), ("b", None)]
 
 
-def test_a_failed_sync_is_told_to_all_who_wait_and_nothing_more_is_written() -> None:
+def test_a_failed_sync_is_reported_to_all_waiting_requests_and_stops_writes() -> None:
     bench = Bench()
     bench.append("a")
     bench.rounds.finish()

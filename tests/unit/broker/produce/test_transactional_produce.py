@@ -65,7 +65,7 @@ def test_before_that_a_partition_that_was_not_added_is_refused(
         (ErrorCode.INVALID_TXN_STATE, 12, ErrorCode.INVALID_TXN_STATE),
     ],
 )
-def test_what_the_coordinator_says_reaches_the_client_in_its_words(
+def test_error_messages_of_the_coordinator_reach_the_client(
     orders: Transactional, said: int, version: int, code: int
 ) -> None:
     orders.coordinator.error = said

@@ -25,7 +25,7 @@ def test_topics_whose_names_are_alike_in_metrics_collide(harness: Any) -> None:
     assert (refused, taken) == (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.NONE)
 
 
-def test_what_is_named_twice_in_a_request_is_not_changed(harness: Any) -> None:
+def test_resources_named_twice_in_a_request_are_not_changed(harness: Any) -> None:
     harness.topic("a", 2)
     client = harness.client()
     change = {"name": "retention.ms", "config_operation": 0, "value": "5"}
@@ -159,7 +159,7 @@ def test_times_looked_for_in_many_partitions_do_not_hold_up_other_connections(
     assert [row.partition_index for row in answer.topics[0].partitions] == list(range(20))
 
 
-def test_work_that_fails_for_one_topic_is_told_and_the_others_are_deleted(
+def test_a_failure_for_one_topic_is_reported_and_the_others_are_deleted(
     harness: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     harness.topic("a")

@@ -140,7 +140,7 @@ def test_a_metadata_request_is_answered_with_an_error(
     assert client.ask(METADATA, version, topics=wanted).topics[0].error_code == 0
 
 
-def test_a_group_record_that_cannot_be_applied_costs_nobody_else_an_answer(
+def test_a_group_record_that_cannot_be_applied_does_not_affect_other_answers(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such a record used to end its round, and with it the broker: other requests got no answer."""

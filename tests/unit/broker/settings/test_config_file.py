@@ -89,7 +89,7 @@ def test_the_file_of_a_kafka_broker_is_taken_as_it_is(tmp_path: Path) -> None:
     }
 
 
-def test_names_of_older_kafkas_are_passed_over_and_told(tmp_path: Path) -> None:
+def test_setting_names_of_older_kafkas_are_ignored_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "server.properties"
     path.write_text("broker.id=3\nzookeeper.connect=localhost:2181\nlog.dir=/var/kafka\n")
 

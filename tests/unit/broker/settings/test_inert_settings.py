@@ -28,7 +28,7 @@ def test_each_says_why_it_means_nothing_and_takes_its_own_default() -> None:
         ("sasl.jaas.config", "user=x password=y"),
     ],
 )
-def test_what_a_kafka_broker_takes_is_taken(name: str, value: str) -> None:
+def test_values_kafka_accepts_are_accepted(name: str, value: str) -> None:
     settings = BrokerSettings({name: value})
 
     assert settings.text(name) == value
@@ -47,7 +47,7 @@ def test_what_a_kafka_broker_takes_is_taken(name: str, value: str) -> None:
         ("remote.log.storage.system.enable", "true", "there is no tiered storage"),
     ],
 )
-def test_what_a_kafka_broker_refuses_or_what_would_deceive_is_refused(
+def test_values_kafka_refuses_and_misleading_values_are_refused(
     name: str, value: str, message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
@@ -61,13 +61,13 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     assert '"num.io.threads"' in caught.value.hint
 
 
-def test_what_kafka_changes_at_run_time_can_be_changed() -> None:
+def test_settings_dynamic_in_kafka_are_dynamic() -> None:
     assert INERT_DYNAMIC < DYNAMIC
     assert len(INERT_DYNAMIC) == 49
     assert all(name in SETTINGS for name in DYNAMIC)
 
 
-def test_a_secret_is_of_a_kind_that_is_not_told() -> None:
+def test_a_secret_is_not_printed() -> None:
     secrets = {row.name for row in INERT_ROWS if row.kind is Kind.PASSWORD}
 
     assert {"ssl.key.password", "sasl.jaas.config"} <= secrets

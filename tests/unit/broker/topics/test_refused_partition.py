@@ -61,7 +61,7 @@ def test_only_its_own_requests_are_answered_with_a_storage_error(harness: Any) -
         assert [row.error_code for row in answer.topics[0].partitions] == [0, REFUSED]
 
 
-def test_what_is_produced_beside_it_in_one_request_is_taken(harness: Any) -> None:
+def test_other_partitions_of_the_same_request_are_accepted(harness: Any) -> None:
     batch = harness.batch(b"v" * 50)
     rows = [{"index": index, "records": batch} for index in (1, 0)]
     topics = [{"name": "orders", "partition_data": rows}]
@@ -73,7 +73,9 @@ def test_what_is_produced_beside_it_in_one_request_is_taken(harness: Any) -> Non
     assert harness.broker.counters.errors.total() == 0
 
 
-def test_it_is_listed_and_can_be_deleted_with_its_topic(harness: Any, tmp_path: Path) -> None:
+def test_a_refused_partition_is_listed_and_deleted_with_its_topic(
+    harness: Any, tmp_path: Path
+) -> None:
     client = harness.client()
     answer = client.ask(METADATA, 9, topics=[{"name": "orders"}])
     assert [row.partition_index for row in answer.topics[0].partitions] == [0, 1]
@@ -87,7 +89,7 @@ def test_it_is_listed_and_can_be_deleted_with_its_topic(harness: Any, tmp_path: 
     assert client.produce("orders", harness.batch(b"v"), partition=1).error_code == 0
 
 
-def test_it_has_no_leader(harness: Any) -> None:
+def test_a_refused_partition_has_no_leader(harness: Any) -> None:
     """Same as in Kafka when the log directory of the only replica is offline."""
     client = harness.client()
 
@@ -140,9 +142,7 @@ def test_no_transaction_begins_in_it(harness: Any) -> None:
     assert producer.end(commit=True).error_code == 0
 
 
-def test_what_runs_by_itself_leaves_it_alone(
-    harness: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_background_work_does_not_affect_it(harness: Any, caplog: pytest.LogCaptureFixture) -> None:
     harness.broker.retention.look()
     harness.broker.cleaner.start()
     for _ in range(5):

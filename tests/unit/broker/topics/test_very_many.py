@@ -4,7 +4,7 @@ import gc
 from typing import Any
 
 
-def test_what_stays_is_not_looked_at_by_every_collection(harness: Any) -> None:
+def test_long_lived_objects_are_excluded_from_garbage_collections(harness: Any) -> None:
     """A collection of all that is old held the loop for 250 ms with 10,000 partitions."""
     gc.collect()
     before = len(gc.get_objects())

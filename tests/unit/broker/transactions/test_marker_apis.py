@@ -27,7 +27,7 @@ def described(orders: Transactional, *indexes: int, topic: str = "orders") -> An
     return answer.topics[0].partitions
 
 
-def test_producers_are_told_with_their_open_transactions(orders: Transactional) -> None:
+def test_producers_are_described_with_their_open_transactions(orders: Transactional) -> None:
     orders.write(7, b"a", b"b")
     orders.write(8, b"c")
     orders.end(8, commit=True, epoch=1)
@@ -48,7 +48,7 @@ def test_producers_are_told_with_their_open_transactions(orders: Transactional) 
     assert partition.active_producers[0].last_timestamp > 0
 
 
-def test_a_partition_that_is_not_there_is_told_so(orders: Transactional) -> None:
+def test_a_missing_partition_is_reported(orders: Transactional) -> None:
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert [p.error_code for p in described(orders, 0, 5)] == [0, unknown]
     assert described(orders, 0, topic="gone")[0].error_code == unknown

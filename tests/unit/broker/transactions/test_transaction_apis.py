@@ -60,9 +60,7 @@ def test_a_producer_gets_its_id_and_then_its_next_epoch(coordinated: Harness, ve
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-def test_a_producer_that_was_replaced_cannot_go_on(
-    producer: TransactionalProducer, version: int
-) -> None:
+def test_a_replaced_producer_is_fenced(producer: TransactionalProducer, version: int) -> None:
     old = producer.me
     producer.init()
 
@@ -72,7 +70,7 @@ def test_a_producer_that_was_replaced_cannot_go_on(
     assert (answer.producer_id, answer.producer_epoch) == (-1, -1)
 
 
-def test_a_producer_goes_on_after_an_error_with_the_next_epoch(
+def test_a_producer_continues_after_an_error_with_the_next_epoch(
     producer: TransactionalProducer,
 ) -> None:
     before = producer.me
@@ -99,7 +97,7 @@ def test_an_empty_transactional_id_and_a_timeout_that_is_too_long_are_refused(
     assert TRANSACTIONS_TOPIC not in coordinated.broker.topics
 
 
-def test_who_begins_over_a_transaction_aborts_it_and_asks_again(
+def test_a_producer_that_restarts_aborts_its_open_transaction_and_retries(
     producer: TransactionalProducer,
 ) -> None:
     producer.write(b"old")
@@ -130,7 +128,7 @@ def test_partitions_are_added_all_or_none(producer: TransactionalProducer, versi
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_who_does_not_have_the_transactional_id_adds_nothing(
+def test_a_producer_without_the_transactional_id_adds_no_partitions(
     producer: TransactionalProducer, version: int
 ) -> None:
     mine = producer.me
@@ -307,7 +305,7 @@ def test_batches_of_one_round_add_their_partitions_in_one_record(coordinated: Ha
     assert committed(coordinated, "wide", 49) == [b"v"]
 
 
-def test_who_fences_in_the_round_of_a_first_batch_is_written_behind_it(
+def test_a_fencing_marker_is_written_after_a_first_batch_of_the_same_round(
     producer: TransactionalProducer,
 ) -> None:
     """The partition's record was queued for a later append, and the abort used to be written before it."""
@@ -361,7 +359,7 @@ def _now_ms(producer: TransactionalProducer) -> int:
     return producer.harness.broker.clock.now_ms()
 
 
-def test_what_is_not_there_is_not_described(producer: TransactionalProducer) -> None:
+def test_missing_parts_are_not_described(producer: TransactionalProducer) -> None:
     producer.add(0)
 
     answer = producer.client.ask(DESCRIBE, 0, transactional_ids=["", "nobody", "tx"])

@@ -103,7 +103,7 @@ def test_transactions_that_take_too_long_are_aborted_in_turns(
     assert len(seen) > 1
 
 
-def test_an_id_that_nobody_uses_is_forgotten(open_harness: OpenHarness) -> None:
+def test_an_unused_id_is_forgotten(open_harness: OpenHarness) -> None:
     harness = coordinate(
         open_harness(
             transactional_id_expiration_ms="1",
@@ -122,7 +122,7 @@ def test_an_id_that_nobody_uses_is_forgotten(open_harness: OpenHarness) -> None:
 # Restarts
 
 
-def test_a_restart_goes_on_with_the_transaction(open_harness: OpenHarness) -> None:
+def test_a_restart_continues_the_transaction(open_harness: OpenHarness) -> None:
     harness = coordinate(open_harness())
     harness.topic("t")
     producer = TransactionalProducer(harness)
@@ -140,7 +140,9 @@ def test_a_restart_goes_on_with_the_transaction(open_harness: OpenHarness) -> No
     assert committed(harness) == [b"a", b"b"]
 
 
-def test_a_broker_that_is_stopped_in_an_end_goes_on_with_it(open_harness: OpenHarness) -> None:
+def test_a_broker_stopped_while_ending_a_transaction_completes_it_after_restart(
+    open_harness: OpenHarness,
+) -> None:
     harness = coordinate(open_harness(durability="fsync"))
     harness.topic("t")
     producer = TransactionalProducer(harness)
@@ -239,7 +241,7 @@ def test_a_transaction_that_ends_while_others_are_aborted_is_looked_at_again(
     assert committed(harness) == [b"late", b"new"]
 
 
-def test_a_start_ends_a_transaction_of_nobody_in_the_name_of_this_coordinator(
+def test_a_start_ends_an_orphaned_transaction_as_this_coordinator(
     open_harness: OpenHarness,
 ) -> None:
     """With epoch 0, an earlier coordinator could still write its marker after this one."""

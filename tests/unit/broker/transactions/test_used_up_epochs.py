@@ -16,7 +16,7 @@ from unit.broker.conftest import Harness
 from unit.broker.transactional_producer import coordinate
 
 
-def test_a_producer_whose_epochs_are_used_up_goes_on_as_with_kafka(harness: Harness) -> None:
+def test_a_producer_with_exhausted_epochs_continues_as_in_kafka(harness: Harness) -> None:
     coordinate(harness)
     transactions = harness.broker.transactions
 

@@ -349,7 +349,7 @@ def test_a_dead_broker_is_reported_within_five_seconds_with_an_unknown_lag(
     assert back == ["a broker answers again at b:1", before[0]]
 
 
-def test_a_change_that_the_state_does_not_fit_is_refused_with_the_commands_that_go_on(
+def test_a_change_incompatible_with_state_is_refused_with_commands_to_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     editor = Editor(tmp_path / "app.py", TEXT.format(name="one"), TEXT.format(name="two"))

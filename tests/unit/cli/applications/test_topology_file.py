@@ -61,7 +61,7 @@ def test_modules_next_to_the_file_are_reloaded(directory: Path) -> None:
     assert not file.has_changed(), "no module imports it any more"
 
 
-def test_what_is_installed_in_the_same_directory_stays_as_it_is(directory: Path) -> None:
+def test_other_packages_in_the_directory_are_unchanged(directory: Path) -> None:
     """A virtual environment next to the file: to import a package twice may end the process."""
     packages = directory / ".venv" / "lib" / "site-packages"
     installed = written(packages / "installed_of_the_test.py", 'TARGET = "one"')

@@ -48,7 +48,7 @@ def free_address() -> str:
         return address(server)
 
 
-def test_one_server_that_answers_is_enough(listening: socket.socket) -> None:
+def test_one_reachable_server_is_enough(listening: socket.socket) -> None:
     ensure_reachable(f"{free_address()},{address(listening)}")
 
 

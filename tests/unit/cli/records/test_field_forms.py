@@ -99,7 +99,7 @@ ANY_FORM = st.sampled_from(
 
 
 @given(key=st.none() | st.binary(max_size=24), form=ANY_FORM)
-def test_what_consume_writes_in_a_form_produce_reads_back_byte_for_byte(
+def test_produce_reads_back_each_form_of_consume_byte_for_byte(
     key: bytes | None, form: FieldForm
 ) -> None:
     forms = Forms(form)

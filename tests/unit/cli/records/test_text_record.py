@@ -18,7 +18,7 @@ DATA = st.none() | st.binary(max_size=20) | st.text(max_size=10).map(str.encode)
 
 
 @given(key=DATA, value=DATA, header=DATA, timestamp_ms=st.integers(0, 2**50))
-def test_what_consume_writes_produce_reads_back_byte_for_byte(
+def test_produce_reads_back_output_of_consume_byte_for_byte(
     key: bytes | None, value: bytes | None, header: bytes | None, timestamp_ms: int
 ) -> None:
     record = TextRecord(key, value, [("h", header)], timestamp_ms, "orders", 3, 42)

@@ -148,7 +148,7 @@ def test_the_warning_states_what_happens_to_late_records(size: str, said: str) -
     assert said in found.text
 
 
-def test_what_is_right_has_no_findings_and_the_status_tells(tmp_path: Path) -> None:
+def test_valid_files_have_no_findings_and_the_exit_status_shows_it(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.sql", tmp_path / "bad.sql"
     good.write_text(TABLES)
     bad.write_text("SELCT 1;")
@@ -174,7 +174,7 @@ def test_an_unknown_column_is_found_with_the_one_that_was_meant() -> None:
 
 
 @pytest.mark.parametrize("blank", ["", "\n", "\n \n  ", "   "])
-def test_places_are_those_in_the_file_whatever_stands_before(blank: str) -> None:
+def test_places_are_positions_in_the_file(blank: str) -> None:
     """Each statement is checked by itself, and its places are shifted to where it is."""
     wrong = "CREATE STREAM\n  a AS SELECT nothing FROM b;"
     before = f"{blank}DEFINE x = 'y'; CREATE TYPE t AS INT;{blank}"

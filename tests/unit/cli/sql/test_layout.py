@@ -33,7 +33,7 @@ EMIT CHANGES;
 """
 
 
-def test_clauses_and_items_of_a_long_statement_stand_on_lines_of_their_own() -> None:
+def test_clauses_and_items_of_a_long_statement_are_on_separate_lines() -> None:
     assert formatted(LONG) == LAID_OUT
     assert formatted(LAID_OUT) == LAID_OUT
 

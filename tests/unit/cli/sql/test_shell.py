@@ -20,7 +20,7 @@ def shells() -> Shells:
     return made
 
 
-def test_what_fails_ends_a_pipe_with_its_status_and_not_a_terminal(
+def test_a_failing_statement_ends_a_pipe_but_not_a_terminal_session(
     shells: Shells, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = ["FAIL fligths;", "CREATE x;"]

@@ -35,5 +35,5 @@ def test_a_table_without_rows_still_names_its_columns(capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == "TOPIC  RECORDS\n"
 
 
-def test_help_tells_name_type_and_meaning_of_each_column() -> None:
+def test_help_shows_name_type_and_meaning_of_each_column() -> None:
     assert "records  bigint  how many" in help_text(COLUMNS)

@@ -61,7 +61,7 @@ def test_a_block_takes_the_place_of_the_one_before(
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_what_is_written_in_between_is_never_overwritten(
+def test_concurrent_writes_are_never_overwritten(
     monkeypatch: pytest.MonkeyPatch, written: list[str], stream: str
 ) -> None:
     on_terminal(monkeypatch, written)

@@ -28,7 +28,7 @@ def test_other_text_is_refused_with_the_forms_that_are_known() -> None:
 
 
 @pytest.mark.parametrize("text", [str(10**20), "1960-01-01", "9999999999999999999ms ago"])
-def test_what_no_record_can_bear_is_refused(text: str) -> None:
+def test_values_no_record_can_hold_are_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not a time"):
         read_time(text, now_ms=0)
 

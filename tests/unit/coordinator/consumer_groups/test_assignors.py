@@ -26,11 +26,11 @@ def test_range_gives_the_same_partitions_of_each_topic_to_a_member() -> None:
     assert found == {"a": {T: first, U: first}, "b": {T: second, U: second}}
 
 
-def test_range_gives_nothing_to_who_comes_too_late() -> None:
+def test_range_assigns_nothing_to_surplus_members() -> None:
     assert ranges({"a": spec(T), "b": spec(T)}, {T: 1}) == {"a": {T: frozenset((0,))}, "b": {}}
 
 
-def test_range_cuts_a_topic_among_those_who_read_it() -> None:
+def test_range_divides_a_topic_among_its_subscribers() -> None:
     found = ranges({"a": spec(T), "b": spec(T, U), "c": spec(U)}, {T: 2, U: 3})
 
     assert found == {
@@ -75,7 +75,7 @@ def test_uniform_leaves_the_extra_partition_where_it_is() -> None:
     assert found == {name: dict(members[name].previous) for name in members}
 
 
-def test_uniform_shares_what_a_member_left_behind() -> None:
+def test_uniform_redistributes_the_partitions_of_a_leaving_member() -> None:
     members = {"a": spec(T, previous={T: frozenset((0, 1))}), "c": spec(T)}
 
     found = uniform(members, {T: 4})
@@ -117,7 +117,7 @@ def test_uniform_levels_along_a_chain_of_topics() -> None:
     assert sizes(found) == {"a": 3, "b": 3, "c": 1, "d": 1}
 
 
-def test_nobody_gets_anything_of_no_topics() -> None:
+def test_without_topics_no_member_gets_partitions() -> None:
     for assign in ASSIGNORS.values():
         assert assign({"a": spec()}, {}) == {"a": {}}
         assert assign({}, {}) == {}

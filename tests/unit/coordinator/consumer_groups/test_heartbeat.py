@@ -40,7 +40,7 @@ def test_the_first_member_is_assigned_everything_at_epoch_1(
     assert state(consumers) == "Stable"
 
 
-def test_an_assignment_is_told_when_it_changed_or_when_all_was_said(
+def test_an_assignment_is_sent_when_it_changed_or_after_a_full_request(
     consumers: ConsumerGroupHarness,
 ) -> None:
     member = consumers.joined("a")
@@ -86,7 +86,7 @@ def test_a_partition_is_taken_only_after_it_was_given_up(consumers: ConsumerGrou
     assert state(consumers) == "Stable"
 
 
-def test_who_is_asked_to_give_up_stays_at_its_epoch(consumers: ConsumerGroupHarness) -> None:
+def test_a_member_asked_to_revoke_stays_at_its_epoch(consumers: ConsumerGroupHarness) -> None:
     a = consumers.joined("a")
     consumers.joined("b")
 
@@ -96,7 +96,7 @@ def test_who_is_asked_to_give_up_stays_at_its_epoch(consumers: ConsumerGroupHarn
     assert consumers.topics.plain(reply.assignment) == {"t": [0, 1]}
 
 
-def test_what_a_member_leaves_behind_goes_to_the_others(consumers: ConsumerGroupHarness) -> None:
+def test_partitions_of_a_leaving_member_go_to_the_others(consumers: ConsumerGroupHarness) -> None:
     a, b = consumers.joined("a"), consumers.joined("b")
     consumers.settle(a, b)
 
@@ -161,7 +161,7 @@ def test_a_member_that_lost_its_first_answer_may_join_again(
     assert (again.epoch, again.has) == (1, {"t": [0, 1, 2, 3]})
 
 
-def test_a_member_that_nobody_knows_is_told_so(consumers: ConsumerGroupHarness) -> None:
+def test_an_unknown_member_is_refused(consumers: ConsumerGroupHarness) -> None:
     with pytest.raises(GroupIdNotFound):
         consumers.ask(member_id="a", member_epoch=1)
     consumers.joined("a")
@@ -264,7 +264,7 @@ def test_topics_that_come_grow_and_go_move_the_group(consumers: ConsumerGroupHar
     assert a.epoch == 4
 
 
-def test_a_topic_that_nobody_reads_moves_nothing(consumers: ConsumerGroupHarness) -> None:
+def test_an_unread_topic_changes_no_assignment(consumers: ConsumerGroupHarness) -> None:
     a = consumers.joined("a")
 
     consumers.topics.create("other", 1)
@@ -272,7 +272,7 @@ def test_a_topic_that_nobody_reads_moves_nothing(consumers: ConsumerGroupHarness
     assert a.beat().member_epoch == 1
 
 
-def test_a_topic_that_was_made_anew_is_another_topic(consumers: ConsumerGroupHarness) -> None:
+def test_a_recreated_topic_is_another_topic(consumers: ConsumerGroupHarness) -> None:
     a = consumers.joined("a")
     old = a.owned
 
@@ -295,7 +295,7 @@ def test_the_assignor_that_most_members_want_is_used(consumers: ConsumerGroupHar
     assert consumers.front.describe("g").assignor == "uniform"
 
 
-def test_a_description_tells_what_members_have_and_shall_have(
+def test_a_description_has_current_and_target_assignments(
     consumers: ConsumerGroupHarness,
 ) -> None:
     a = consumers.joined("a")

@@ -54,7 +54,7 @@ def test_a_stable_member_must_give_up_first_and_keeps_its_epoch() -> None:
     assert step == CurrentAssignment(5, 5, UNREVOKED, parts(2), parts(1))
 
 
-def test_a_stable_member_that_does_not_own_what_it_must_give_up_goes_on() -> None:
+def test_a_stable_member_that_does_not_own_revoked_partitions_advances() -> None:
     current = CurrentAssignment(5, 4, STABLE, parts(1, 2))
 
     step = reconcile(current, goal(6, parts(2, 3), owned=parts(2)))
@@ -79,7 +79,7 @@ def test_a_member_that_has_not_given_up_stays(owned: Assignment | None) -> None:
     assert reconcile(current, goal(6, parts(2), owned=owned)) is current
 
 
-def test_a_member_that_gave_up_goes_on_to_the_target() -> None:
+def test_a_member_that_revoked_partitions_advances_to_its_target() -> None:
     current = CurrentAssignment(5, 5, UNREVOKED, parts(2), parts(1))
 
     step = reconcile(current, goal(8, parts(2, 3), owned=parts(2)))
@@ -134,7 +134,7 @@ def test_a_member_in_an_unknown_state_must_begin_without_partitions() -> None:
     assert step == CurrentAssignment(7, 6, STABLE, parts(2))
 
 
-def test_topics_are_told_apart() -> None:
+def test_topics_are_distinguished() -> None:
     current = CurrentAssignment(1, 0, STABLE, parts(1))
 
     step = reconcile(current, goal(2, parts(1, topic=U), owned=parts(1)))
@@ -142,7 +142,7 @@ def test_topics_are_told_apart() -> None:
     assert step == CurrentAssignment(1, 1, UNREVOKED, {}, parts(1))
 
 
-def test_what_is_owned_is_part_of_what_is_assigned() -> None:
+def test_owned_partitions_are_a_subset_of_the_assignment() -> None:
     assert subset({}, parts(1))
     assert subset(parts(1), parts(1, 2))
     assert not subset(parts(3), parts(1, 2))

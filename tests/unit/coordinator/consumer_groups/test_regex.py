@@ -30,7 +30,9 @@ def test_an_empty_expression_is_none(harness: ConsumerGroupHarness) -> None:
 
 
 @pytest.mark.parametrize("regex", ["(", "a**", "(?=a)", r"(a)\1"])
-def test_what_re2_does_not_know_is_refused(harness: ConsumerGroupHarness, regex: str) -> None:
+def test_expressions_unsupported_by_re2_are_refused(
+    harness: ConsumerGroupHarness, regex: str
+) -> None:
     with pytest.raises(InvalidRegularExpression, match="is not a valid regular expression"):
         harness.joined("a", topics=None, regex=regex)
 

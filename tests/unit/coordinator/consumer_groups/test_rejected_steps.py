@@ -95,7 +95,7 @@ def test_topics_of_an_expression_are_looked_for_again_after_a_step_that_was_refu
     assert a.has == {"t": [0, 1, 2, 3], "t2": [0]}
 
 
-def test_who_must_give_up_partitions_is_removed_although_a_step_was_refused(
+def test_a_member_that_must_revoke_is_removed_even_after_a_refused_step(
     consumers: ConsumerGroupHarness,
 ) -> None:
     a = consumers.joined("a")
@@ -120,7 +120,7 @@ def heartbeats_of_both(consumers: ConsumerGroupHarness) -> None:
         consumers.group.soft.live(member_id, consumers.now.monotonic_ms + 45_000)
 
 
-def test_what_is_due_is_tried_again_when_the_log_refused_it(
+def test_due_work_is_retried_if_the_log_refused_it(
     consumers: ConsumerGroupHarness,
 ) -> None:
     consumers.joined("a")

@@ -57,7 +57,7 @@ def test_the_old_member_of_an_instance_is_fenced(consumers: ConsumerGroupHarness
         a.leave()
 
 
-def test_an_instance_that_nobody_has_is_unknown(consumers: ConsumerGroupHarness) -> None:
+def test_an_unknown_instance_id_is_refused(consumers: ConsumerGroupHarness) -> None:
     consumers.joined("a")
 
     with pytest.raises(UnknownMemberId):
@@ -79,7 +79,7 @@ def test_a_static_member_that_leaves_for_good_gives_up_its_work(
     assert consumers.group.static_ids == {"i": "a"}
 
 
-def test_another_subscription_of_who_comes_back_is_taken(consumers: ConsumerGroupHarness) -> None:
+def test_a_returning_member_may_change_its_subscription(consumers: ConsumerGroupHarness) -> None:
     consumers.topics.create("u", 1)
     consumers.joined("a", instance_id="i").leave(epoch=-2)
 

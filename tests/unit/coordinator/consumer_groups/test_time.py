@@ -22,7 +22,7 @@ def test_a_member_that_is_silent_for_a_session_is_removed(consumers: ConsumerGro
         b.beat()
 
 
-def test_who_does_not_give_up_partitions_in_time_is_removed(
+def test_a_member_that_revokes_partitions_too_late_is_removed(
     consumers: ConsumerGroupHarness,
 ) -> None:
     a, b = consumers.joined("a"), consumers.joined("b")
@@ -42,7 +42,7 @@ def test_who_does_not_give_up_partitions_in_time_is_removed(
         consumers.ask(member_id="a", member_epoch=1, owned=held)
 
 
-def test_who_gave_up_in_time_stays(consumers: ConsumerGroupHarness) -> None:
+def test_a_member_that_revokes_partitions_in_time_stays(consumers: ConsumerGroupHarness) -> None:
     a, b = consumers.joined("a"), consumers.joined("b")
     consumers.settle(a, b)
 
@@ -74,7 +74,7 @@ def test_a_restart_keeps_members_epochs_and_owners(consumers: ConsumerGroupHarne
     assert len(consumers.log) == written
 
 
-def test_sessions_and_revocations_begin_anew_after_a_restart(
+def test_sessions_and_revocations_restart_after_a_restart(
     consumers: ConsumerGroupHarness,
 ) -> None:
     a = consumers.joined("a")

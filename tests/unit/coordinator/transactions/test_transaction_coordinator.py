@@ -122,7 +122,7 @@ def test_an_end_answers_the_producer_of_the_next_transaction(
     assert again.change is None
 
 
-def test_who_begins_over_a_transaction_is_told_to_ask_again(
+def test_a_producer_that_restarts_in_a_transaction_must_retry(
     coordinator: TransactionCoordinator,
 ) -> None:
     begin(coordinator)
@@ -214,7 +214,7 @@ def test_a_restart_leaves_a_transaction_what_is_left_of_its_timeout_and_never_mo
     assert again.timed_out(50 + left_ms + 1) == ["tx"]
 
 
-def test_an_id_that_nobody_uses_expires_but_not_in_a_transaction(
+def test_an_unused_id_expires_unless_in_a_transaction(
     coordinator: TransactionCoordinator,
 ) -> None:
     stage(coordinator, coordinator.initialize("idle", 1000, None, 0))
@@ -263,7 +263,7 @@ def test_a_transaction_in_a_log_is_ours_if_a_record_has_its_partition(
     assert not coordinator.holds(P, A)
 
 
-def test_a_producer_that_could_go_on_owns_its_id(coordinator: TransactionCoordinator) -> None:
+def test_a_producer_that_could_continue_owns_its_id(coordinator: TransactionCoordinator) -> None:
     begin(coordinator)
 
     assert coordinator.owner(P) == "tx"

@@ -40,7 +40,7 @@ def records(draw: st.DrawFn) -> TransactionRecord:
 
 
 @given(transactional_id=st.text(st.characters(codec="utf-8"), max_size=50), record=records())
-def test_what_is_written_is_read_back(transactional_id: str, record: TransactionRecord) -> None:
+def test_written_files_are_read_back(transactional_id: str, record: TransactionRecord) -> None:
     change = TransactionChange(transactional_id, record)
 
     assert decode_record(change.encode_key(), change.encode_value()) == change

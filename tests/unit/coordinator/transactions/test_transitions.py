@@ -164,7 +164,7 @@ def test_an_end_before_version_2_keeps_the_epoch(fresh: Callable[[], int]) -> No
     assert complete(prepared, NOW).producer_epoch == 3
 
 
-def test_a_producer_whose_epochs_are_used_up_goes_on_with_a_new_id(
+def test_a_producer_with_exhausted_epochs_gets_a_new_id(
     fresh: Callable[[], int],
 ) -> None:
     prepared = ended(record(ONGOING, producer_epoch=LAST), fresh, 2)
@@ -233,7 +233,7 @@ def test_another_producer_cannot_add(producer: Producer, code: int) -> None:
     assert outcome(check_producer, "tx", None, producer) == MAPPING
 
 
-def test_what_is_ending_is_said_before_who_is_fenced() -> None:
+def test_a_transaction_being_ended_is_reported_before_fencing() -> None:
     """The producer may have the id that it gets when the end is complete."""
     assert asked_to_add(record(PREPARE_COMMIT), Producer(100, 0)) == CONCURRENT
 
@@ -268,7 +268,7 @@ def test_a_known_one_gets_the_next_epoch(state: TransactionState, fresh: Callabl
 
 
 @pytest.mark.parametrize("state", [PREPARE_COMMIT, PREPARE_ABORT])
-def test_who_begins_while_a_transaction_ends_must_wait(
+def test_a_producer_that_restarts_while_its_transaction_ends_must_wait(
     state: TransactionState, fresh: Callable[[], int]
 ) -> None:
     assert init(record(state), None, fresh) == CONCURRENT
@@ -284,7 +284,7 @@ def test_an_ongoing_transaction_is_aborted_first_and_its_producer_fenced(
     assert (found.state, found.producer_epoch, found.timeout_ms) == (PREPARE_ABORT, 4, 1000)
 
 
-def test_a_producer_that_goes_on_gets_the_next_epoch_and_a_retry_the_same(
+def test_a_producer_that_continues_gets_the_next_epoch_and_a_retry_the_same(
     fresh: Callable[[], int],
 ) -> None:
     """KIP-360."""
@@ -297,7 +297,7 @@ def test_a_producer_that_goes_on_gets_the_next_epoch_and_a_retry_the_same(
     assert (first.last_producer_epoch, again.last_producer_epoch) == (3, 3)
 
 
-def test_a_producer_that_was_replaced_cannot_go_on(fresh: Callable[[], int]) -> None:
+def test_a_replaced_producer_is_fenced(fresh: Callable[[], int]) -> None:
     replaced = init(record(EMPTY), None, fresh)
     assert isinstance(replaced, TransactionRecord)
 

@@ -96,7 +96,7 @@ def test_a_commit_after_the_next_start_has_the_generations_of_its_own(
     assert read(topic).all_generations == [(1, 40), (2, 8), (3, 18)]
 
 
-def test_what_a_duolog_of_before_has_written_is_read(topic: Topic) -> None:
+def test_files_of_an_earlier_version_are_read(topic: Topic) -> None:
     topic.commit({"generation": 3, "generations": [[1, 40], [2, 8]], "state": "spark"}, 17)
 
     assert read(topic).all_generations == [(1, 40), (2, 8), (3, 17)]

@@ -65,7 +65,7 @@ def test_a_generation_that_has_committed_nothing_is_not_kept(logged: LoggedCheck
     assert last.generations == [(1, 0)]
 
 
-def test_what_a_restore_has_written_counts_whatever_its_last_commit_is_called(
+def test_entries_of_a_restore_count_whatever_its_last_commit_is(
     logged: LoggedCheckpoint,
 ) -> None:
     content = logged.checkpoint.file.content()

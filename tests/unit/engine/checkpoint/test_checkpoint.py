@@ -63,7 +63,7 @@ def test_the_first_start_fixes_tasks_and_a_later_one_reads_them(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("logged", [True, False])
-def test_what_computes_everything_again_is_a_reset(tmp_path: Path, *, logged: bool) -> None:
+def test_an_upgrade_that_recomputes_everything_is_a_reset(tmp_path: Path, *, logged: bool) -> None:
     """The hint said to remove the checkpoint: the next start restored it, and was refused for the same reason."""
     checkpoint = Checkpoint(tmp_path / "flights")
     checkpoint.pin("flights", StartFacts(shape(), VERSIONS, TOPICS, changelog=logged))
@@ -110,7 +110,7 @@ def test_a_change_that_state_depends_on_is_refused_and_named(tmp_path: Path) -> 
     assert "may change" in caught.value.hint
 
 
-def test_what_state_does_not_depend_on_may_change(tmp_path: Path) -> None:
+def test_changes_without_effect_on_state_are_allowed(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
     checkpoint.pin("flights", StartFacts(shape(), VERSIONS, TOPICS))
 
@@ -278,7 +278,7 @@ def test_state_that_is_empty_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("written", "is_read"), [("99.0.1", False), ("3.5.0", True), ("4", True)])
-def test_what_a_newer_spark_has_written_is_refused_by_name(
+def test_files_of_a_newer_spark_are_refused_by_name(
     tmp_path: Path, written: str, *, is_read: bool
 ) -> None:
     checkpoint = Checkpoint(tmp_path)

@@ -24,7 +24,7 @@ def flip(path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 511, 512, 513, 5000])
-def test_what_is_written_matches_until_a_bit_is_flipped(tmp_path: Path, length: int) -> None:
+def test_a_checksum_matches_until_a_bit_is_flipped(tmp_path: Path, length: int) -> None:
     path = tmp_path / "7"
     write_with_checksum(path, "x" * length)
     assert (tmp_path / ".7.crc").stat().st_size == 8 + 4 * -(-length // 512)
@@ -58,7 +58,7 @@ def test_a_checksum_that_a_power_cut_truncated_is_ignored(tmp_path: Path, left: 
     assert matches_checksum(tmp_path / "3")
 
 
-def test_what_a_power_cut_has_left_of_a_checksum_still_counts(tmp_path: Path) -> None:
+def test_a_file_with_a_truncated_checksum_is_still_read(tmp_path: Path) -> None:
     path = tmp_path / "7"
     write_with_checksum(path, "x" * 1000)
     for left in (

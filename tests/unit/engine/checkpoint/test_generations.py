@@ -88,9 +88,7 @@ def test_the_topic_of_the_old_one_is_dropped_only_by_what_has_taken_its_place() 
     assert found["dropped"] == ["shop-a-changelog"]
 
 
-def test_what_was_dropped_counts_as_made_no_more_and_what_an_upgrade_makes_only_once_it_is_there() -> (
-    None
-):
+def test_topics_count_as_created_until_dropped_and_only_after_an_upgrade_creates_them() -> None:
     log = with_made(
         with_topics(first_log(""), "shop", ["a", "b"]), ["shop-a-changelog", "shop-b-changelog"]
     )

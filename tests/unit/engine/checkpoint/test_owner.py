@@ -173,7 +173,7 @@ def test_an_owner_that_still_starts_its_jvm_keeps_others_out(
     give_back(tmp_path)
 
 
-def test_what_was_reserved_is_held_until_it_is_given_back(tmp_path: Path) -> None:
+def test_reserved_checkpoints_are_held_until_released(tmp_path: Path) -> None:
     directory = tmp_path / "totals"
 
     assert reserve(directory, "totals")

@@ -50,7 +50,7 @@ def test_before_its_first_commit_an_upgrade_continues_from_the_old_checkpoint(
     assert upgrade.file.read() == pin
 
 
-def test_after_its_first_commit_an_upgrade_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_an_upgrade_removes_its_files_after_its_first_commit(tmp_path: Path) -> None:
     upgrade = begun(tmp_path)
     (tmp_path / "rebuild").mkdir()
     commit(tmp_path / "spark-2", orders=9)

@@ -92,7 +92,7 @@ def test_one_that_leads_there_stays_as_it_is(tmp_path: Path) -> None:
         (lambda of: schema_of(of).write_text(""), r"0_a\" .* is damaged"),
     ],
 )
-def test_what_cannot_be_read_is_named_and_stays_as_it_is(
+def test_unreadable_files_are_named_and_left_unchanged(
     tmp_path: Path, spoil: Callable[[Path], object], message: str
 ) -> None:
     """These used to be Java errors without a file name: NullPointerException, JsonParseException."""

@@ -23,7 +23,7 @@ def test_a_micro_batch_that_was_planned_is_forgotten_with_its_checksum(tmp_path:
     assert [path.name for path in offsets.iterdir()] == ["0"]
 
 
-def test_what_a_start_left_that_had_planned_nothing_is_removed(tmp_path: Path) -> None:
+def test_files_of_a_start_without_planned_batches_are_removed(tmp_path: Path) -> None:
     """A file of the offset log that was being written as the query was stopped, or the JVM killed."""
     for name in ("offsets/.0.7d1c.tmp", "offsets/.0.7d1c.tmp.crc", "state/0/0/1.delta", "metadata"):
         put(tmp_path / name)
@@ -34,7 +34,7 @@ def test_what_a_start_left_that_had_planned_nothing_is_removed(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("entry", ["offsets/0", "commits/0"])
-def test_what_was_planned_or_done_stays(tmp_path: Path, entry: str) -> None:
+def test_planned_and_completed_batches_stay(tmp_path: Path, entry: str) -> None:
     names = (entry, "offsets/.1.7d1c.tmp", "state/0/0/1.delta")
     for name in names:
         put(tmp_path / name)

@@ -118,7 +118,7 @@ def test_a_marker_topic_that_has_lost_its_last_records_is_refused(
     ensure_goes_on(checkpoint, Marker(QUERY, 5), "orders-epochs")
 
 
-def test_what_another_attempt_prepared_does_not_count_against_the_marker(tmp_path: Path) -> None:
+def test_partitions_of_another_attempt_do_not_fail_the_marker(tmp_path: Path) -> None:
     checkpoint = checkpoint_at(tmp_path, committed=4, planned=4, prepared=(4,))
 
     ensure_goes_on(checkpoint, Marker(QUERY, 3), "orders-epochs")

@@ -127,7 +127,7 @@ def opened(
     return kernel
 
 
-def test_what_is_open_is_committed_before_the_epoch_is_put_down_as_done(tmp_path: Path) -> None:
+def test_open_transactions_are_committed_before_the_epoch_ends(tmp_path: Path) -> None:
     checkpoint = checkpoint_at(tmp_path, committed=4, prepared="v2\n{}")
 
     kernel = opened(checkpoint, {"a": "CompleteCommit", "b": "Ongoing"})

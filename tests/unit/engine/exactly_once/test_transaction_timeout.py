@@ -63,7 +63,7 @@ def test_a_lookup_that_may_take_as_long_as_a_transaction_is_refused_with_the_num
         (ONCE | {"master": "spark://127.0.0.1:1"}, {}, {"timeout": "30 seconds", "retries": 3}),
     ],
 )
-def test_what_ends_in_time_or_has_no_transaction_is_not_refused(
+def test_lookups_within_the_timeout_or_outside_transactions_are_accepted(
     tmp_path: Path, settings: dict[str, str], client: dict[str, str], lookups: dict[str, Any]
 ) -> None:
     check(tmp_path, settings, client, **lookups)

@@ -31,7 +31,7 @@ def test_without_an_archive_a_session_writes_one_only_if_enabled(tmp_path: Path,
     assert archive.java_options(write=False) == ""
 
 
-def test_what_one_session_has_written_the_next_one_reads(tmp_path: Path, jar: Path) -> None:
+def test_the_next_session_reads_the_history_of_the_last(tmp_path: Path, jar: Path) -> None:
     first = archive_of(tmp_path, jar)
     first.java_options(write=True)
     first.arriving.write_bytes(b"classes")
@@ -43,7 +43,7 @@ def test_what_one_session_has_written_the_next_one_reads(tmp_path: Path, jar: Pa
     assert f"-XX:SharedArchiveFile={second.kept}" in second.java_options(write=False)
 
 
-def test_what_is_just_being_written_is_not_taken_and_not_written_a_second_time(
+def test_an_archive_being_written_is_neither_used_nor_written_again(
     tmp_path: Path, jar: Path
 ) -> None:
     """The JVM writes the header last, over zeros."""

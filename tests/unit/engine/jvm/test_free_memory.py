@@ -94,5 +94,5 @@ def test_the_least_that_the_machine_and_the_container_have_left_counts(
     assert free_memory_bytes(tmp_path) == free
 
 
-def test_this_machine_has_some() -> None:
+def test_this_machine_reports_free_memory() -> None:
     assert free_memory_bytes() != 0

@@ -39,7 +39,7 @@ def test_slots_that_only_a_cluster_knows_are_not_guessed() -> None:
     assert promised_slots("local-cluster[3,4,1024]") == 12
 
 
-def test_several_masters_may_stand_by() -> None:
+def test_several_standby_masters_are_accepted() -> None:
     assert standalone_masters("spark://one:7077,two:7078") == [("one", 7077), ("two", 7078)]
     assert standalone_masters("yarn") == []
 
@@ -183,7 +183,7 @@ def test_a_name_that_is_neither_sparks_nor_ours_is_still_unknown(tmp_path: Path)
 
 
 @pytest.mark.parametrize("master", CLUSTERS)
-def test_what_calls_this_process_is_refused_on_a_cluster_before_anything_starts(
+def test_callbacks_into_this_process_are_refused_on_a_cluster_before_start(
     tmp_path: Path, master: str
 ) -> None:
     topology = Topology("t")

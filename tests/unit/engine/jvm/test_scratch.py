@@ -23,7 +23,7 @@ def test_a_scratch_directory_is_removed_with_its_session() -> None:
     assert not made.directory.exists()
 
 
-def test_what_a_killed_process_left_is_swept_and_what_is_in_use_is_not(base: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed_unless_in_use(base: Path) -> None:
     left = base / "duolog-spark-left"
     left.mkdir()
     (left / ".lock").touch()

@@ -17,7 +17,7 @@ from duolog.engine.query.reports.progress import Counters
 from unit.engine.query.metrics_samples import EPOCHS, ONE, STORE, TASK, full_metrics
 
 
-def test_what_executors_have_counted_is_added_and_of_times_the_greatest_counts() -> None:
+def test_counts_of_executors_are_added_and_the_latest_time_is_used() -> None:
     other = ONE | {
         "positions": {"orders": {"0": 9, "1": 4}},
         "tasks": {"1_0": TASK | {"stream_time": 950, "lateness_max": 20}, "1_1": TASK},

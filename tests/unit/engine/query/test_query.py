@@ -160,7 +160,7 @@ def test_progress_reports_lag_and_what_was_read() -> None:
     assert query.progress().state == "stopped"
 
 
-def test_a_failure_of_spark_is_kept_and_raised_to_those_who_wait() -> None:
+def test_a_failure_of_spark_is_kept_and_raised_to_waiting_callers() -> None:
     launcher = FakeLauncher()
     query = start(launcher, "real-time")
     assert launcher.live.wait(WAIT_S)
@@ -241,7 +241,7 @@ def test_a_topic_below_its_guessed_bound_causes_no_restart() -> None:
     assert len(launcher.bounds) == 1
 
 
-def test_what_is_written_is_batched_as_its_topics_take_it() -> None:
+def test_batches_respect_the_limits_of_their_topics() -> None:
     launcher = FakeLauncher()
 
     start(launcher, "real-time").stop()
@@ -289,7 +289,7 @@ def test_many_small_micro_batches_between_two_checks_do_not_count_as_one_large_o
     assert len(launcher.bounds) == 1
 
 
-def test_what_is_printed_is_written_while_it_runs_and_to_the_last_record(
+def test_prints_appear_while_running_and_up_to_the_last_record(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     launcher = FakeLauncher(spec={"nodes": {"1": {"kind": "print"}}})

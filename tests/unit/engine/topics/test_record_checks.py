@@ -73,7 +73,7 @@ def seen(value: bytes, epoch: int = 3) -> SeenRecord:
 @pytest.mark.parametrize(
     ("mark", "asked"), [(Mark(10, 4), (10, 4)), (Mark(10, 4, 9, 3, "9f"), (9, 3))]
 )
-def test_a_broker_is_told_the_leader_epoch_of_what_was_read(
+def test_a_fetch_sends_the_leader_epoch_of_the_last_record(
     mark: Mark, asked: tuple[int, int]
 ) -> None:
     """The broker then reports a truncated log, even if the log has since grown past the position."""

@@ -48,7 +48,7 @@ def test_the_first_start_is_kept_and_positions_count_from_there(tmp_path: Path) 
     assert checkpoint.committed_positions() == checkpoint.planned_positions() == STARTS
 
 
-def test_what_spark_has_read_since_counts(tmp_path: Path) -> None:
+def test_records_spark_has_read_since_then_count(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
     checkpoint.pin("t", StartFacts(SHAPE, {}, {}, STARTS))
     for log, entry in (("offsets", 'v1\n{}\n{"orders":{"0":8,"1":3}}'), ("commits", "v1\n{}")):

@@ -45,7 +45,7 @@ def test_event_time_is_left_from_the_earliest_record_to_the_latest() -> None:
         ({}, None),
     ],
 )
-def test_event_time_that_no_look_tells_is_not_known(
+def test_event_time_without_a_sample_is_unknown(
     ahead: dict[Position, Sample], left_ms: int | None
 ) -> None:
     """Markers of transactions alone leave none."""

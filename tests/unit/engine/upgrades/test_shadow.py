@@ -70,7 +70,7 @@ def test_only_what_a_store_needs_runs_and_a_topic_of_its_own_is_written() -> Non
     )
 
 
-def test_what_the_old_topology_writes_is_not_written_twice() -> None:
+def test_results_of_the_old_topology_are_not_written_twice() -> None:
     def other(_topology: Topology, flights: Stream, _airlines: Table) -> None:
         flights.group_by("dest").aggregate(n=count(), s=sum_("air")).to("by-dest")
 

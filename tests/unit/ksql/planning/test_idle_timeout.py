@@ -40,7 +40,7 @@ def test_windows_of_all_kinds_may_have_an_idle_timeout(window: str) -> None:
         ),
     ],
 )
-def test_it_is_refused_without_effect(query: str, said: str) -> None:
+def test_an_idle_timeout_without_effect_is_refused(query: str, said: str) -> None:
     with pytest.raises(SqlError) as caught:
         planned(query)
 

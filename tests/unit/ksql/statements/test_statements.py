@@ -153,7 +153,7 @@ def test_a_replaced_stream_keeps_what_it_had() -> None:
         ("STREAM trains AS SELECT * FROM flights;", "is not made by CREATE ... AS SELECT"),
     ],
 )  # fmt: skip
-def test_what_a_replaced_stream_had_is_not_changed(statement: str, expected_message: str) -> None:
+def test_columns_of_a_replaced_stream_cannot_change(statement: str, expected_message: str) -> None:
     with pytest.raises(SqlError) as caught:
         list(begun().run(f"CREATE OR REPLACE {statement}"))
     assert expected_message in caught.value.message

@@ -77,9 +77,7 @@ def test_the_journal_is_written_back_into_a_segment_above_the_holes() -> None:
 
 
 @pytest.mark.parametrize(("point", "expected"), [(20, b"new"), (10, b"old bytes")])
-def test_beside_a_damaged_checkpoint_the_journal_serves_what_no_recovery_point_covers(
-    point: int, expected: bytes
-) -> None:
+def test_the_journal_covers_logs_if_the_checkpoint_is_damaged(point: int, expected: bytes) -> None:
     disk = journalled()
     write_checkpoint(disk, "/data/topics/t/0", CleanerCheckpoint(0, 10))
     disk.open(f"/data/topics/t/0/{CHECKPOINT_FILE_NAME}").pwrite(45, b"9")
@@ -135,7 +133,7 @@ def test_a_log_that_cannot_say_whether_it_was_compacted_is_refused_and_no_other(
     assert manager.log("a", 0).log_end_offset == 5
 
 
-def test_what_the_journal_has_of_a_refused_log_is_kept_until_it_is_served() -> None:
+def test_journal_entries_of_a_refused_log_are_kept_until_it_is_served() -> None:
     journalled = Journalled()
     write_checked(journalled.disk, journalled.directory, CHECKPOINT_FILE_NAME, b"?")
     for _ in range(3):
@@ -153,7 +151,7 @@ def test_what_the_journal_has_of_a_refused_log_is_kept_until_it_is_served() -> N
     assert journalled.disk.list("/data/journal") == []
 
 
-def test_what_the_journal_has_of_a_log_goes_with_it() -> None:
+def test_journal_entries_of_a_log_are_deleted_with_it() -> None:
     journalled = Journalled()
     write_checked(journalled.disk, journalled.directory, CHECKPOINT_FILE_NAME, b"?")
     manager = journalled.restart()

@@ -98,7 +98,7 @@ def test_a_batch_that_keeps_all_records_is_copied_byte_for_byte() -> None:
     assert found[0][1] == bytes(whole)
 
 
-def test_keys_of_any_length_are_told_apart() -> None:
+def test_keys_of_any_length_are_distinguished() -> None:
     keys = [bytes(n) for n in (0, 1, 2, 255, 256, 257, 5000)] + [b"a" * 257, b"a" * 256 + b"b"]
 
     found = run([batch(*((key, b"v") for key in keys))])
@@ -175,7 +175,7 @@ def test_the_marker_that_a_producer_is_known_by_stays_without_its_record() -> No
     assert header.records_count == 0
 
 
-def test_a_damaged_batch_is_never_written_anew() -> None:
+def test_a_damaged_batch_is_never_rewritten() -> None:
     damaged = batch((b"a", b"1"))
     damaged[-1] ^= 1
 
@@ -228,12 +228,12 @@ def varint(value: int) -> bytes:
         (record(b"\0\0" + varint(-1) + b"\2k\2v\0"), "not within its batch"),
     ],
 )
-def test_a_record_that_lies_about_itself_is_told(payload: bytes, problem: str) -> None:
+def test_a_record_with_wrong_lengths_is_reported(payload: bytes, problem: str) -> None:
     with pytest.raises(CorruptBatch, match=problem):
         run([poisoned(payload)])
 
 
-def test_a_batch_of_millions_of_records_in_a_few_kilobytes_is_told_before_it_is_opened() -> None:
+def test_a_small_batch_with_millions_of_records_is_detected_before_decompression() -> None:
     records = 8_000_000
     small = compress(Compression.ZSTD, record(bytes(6)) * records)
     made = poisoned(small, records=records)

@@ -54,7 +54,7 @@ def test_a_record_older_than_the_longest_lag_makes_it_worth_a_run_at_any_ratio()
     assert found([view(0, first=NOW_MS - 501), view(10)], config) is not None
 
 
-def test_what_is_newer_than_the_shortest_lag_waits() -> None:
+def test_records_newer_than_the_minimum_lag_are_not_compacted() -> None:
     config = LogConfig(compacted=True, min_compaction_lag_ms=500)
     segments = [view(0, newest=NOW_MS - 500), view(10, newest=NOW_MS - 499), view(20)]
 

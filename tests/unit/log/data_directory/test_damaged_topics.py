@@ -68,7 +68,9 @@ DAMAGES: Final[list[Callable[[CrashDisk, str], object]]] = [
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_it_alone_is_refused_by_name(damage: Callable[[CrashDisk, str], object]) -> None:
+def test_only_the_damaged_topic_is_refused_by_name(
+    damage: Callable[[CrashDisk, str], object],
+) -> None:
     disk, directory = used()
     damage(disk, f"{directory}/topic")
 
@@ -100,7 +102,7 @@ def test_its_name_and_its_place_are_kept() -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_it_is_served_again_when_its_description_is_mended(*, clean: bool) -> None:
+def test_a_damaged_topic_is_served_again_after_repair(*, clean: bool) -> None:
     """A start after a clean stop used to treat the tail that the kill had torn as lost records."""
     disk, directory = used(clean=clean)
     if not clean:
@@ -143,7 +145,7 @@ def test_without_a_name_the_start_is_refused() -> None:
         open_manager(disk)
 
 
-def test_what_has_no_topic_s_id_is_left_alone() -> None:
+def test_records_without_a_topic_id_are_kept() -> None:
     disk, directory = used()
     for name in ("lost+found", f"{uuid4()} (copy)", "orders.deleted"):
         disk.make_dir(f"{TOPICS}/{name}/0")

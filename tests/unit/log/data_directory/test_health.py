@@ -12,7 +12,7 @@ def failed(code: int) -> LogDirOffline:
     return DirHealth().fail(OSError(code, os.strerror(code)), 'writing to "t-1"')
 
 
-def test_the_reason_stands_in_what_clients_are_told() -> None:
+def test_the_reason_is_in_the_error_sent_to_clients() -> None:
     """A topic could not be created as the "log directory went offline", and the disk was full."""
     reported = failed(errno.ENOSPC)
 

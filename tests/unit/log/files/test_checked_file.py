@@ -30,7 +30,7 @@ def test_a_content_comes_back_as_it_was() -> None:
     assert decoded(encode_checked("log-start-offset", binary, version=2)) == binary
 
 
-def test_any_bit_that_differs_and_any_cut_is_told_by_the_file_s_name() -> None:
+def test_any_flipped_bit_or_truncation_is_reported_with_the_file_name() -> None:
     flipped = [
         FILE[:i] + bytes([FILE[i] ^ (1 << bit)]) + FILE[i + 1 :]
         for i in range(len(FILE))
@@ -42,12 +42,12 @@ def test_any_bit_that_differs_and_any_cut_is_told_by_the_file_s_name() -> None:
             decoded(data)
 
 
-def test_a_file_that_was_copied_over_another_is_told() -> None:
+def test_a_file_copied_over_another_is_detected() -> None:
     with pytest.raises(DamagedFile):
         decoded(FILE, "leader-epoch")
 
 
-def test_another_version_is_told_from_damage() -> None:
+def test_another_version_is_not_reported_as_damage() -> None:
     with pytest.raises(DamagedFile, match="has the version 2"):
         decode_checked("/data/log-start-offset", FILE)
 
@@ -165,7 +165,7 @@ def test_one_partition_is_refused_and_the_others_are_served() -> None:
     assert disk.exists(directory) is False
 
 
-def test_a_log_start_behind_the_end_of_the_log_deletes_nothing() -> None:
+def test_a_log_start_after_the_log_end_deletes_nothing() -> None:
     disk = used_directory(clean=False)
     manager = LogManager(disk, "/data", FakeClock(), {})
     directory = manager.log("a", 0).directory
@@ -179,7 +179,7 @@ def test_a_log_start_behind_the_end_of_the_log_deletes_nothing() -> None:
     assert disk.list(directory) == before
 
 
-def test_a_leader_epoch_that_went_back_is_told() -> None:
+def test_a_leader_epoch_that_went_back_is_detected() -> None:
     disk = used_directory(clean=False)
     write_checked(disk, "/data", "leader-epoch", b"5\n")
     manager = LogManager(disk.kill(), "/data", FakeClock(), {})

@@ -79,7 +79,7 @@ class DiskContract:
         assert disk.list(f"{root}/nowhere") == []
 
     @final
-    def test_replacing_a_file_leaves_no_other_file_behind(self, disk: Disk, root: str) -> None:
+    def test_replacing_a_file_leaves_no_temporary_file(self, disk: Disk, root: str) -> None:
         make_durable_dir(disk, root)
         replace_file(disk, root, "meta", b"old and long")
 
@@ -156,7 +156,7 @@ def test_synced_bytes_and_names_survive_every_crash() -> None:
         assert content.startswith(b"abc")
 
 
-def test_what_was_not_synced_survives_in_some_crashes_only() -> None:
+def test_unsynced_writes_survive_only_some_crashes() -> None:
     disk = CrashDisk()
     make_durable_dir(disk, "/d")
     file = disk.open("/d/a", create=True)
@@ -185,7 +185,7 @@ def test_a_rename_is_whole_or_not_there() -> None:
     assert {read_file(disk.crash(seed), "/d/meta") for seed in SEEDS} == {b"old", b"new"}
 
 
-def test_a_seed_keeps_the_same_part_and_the_disk_goes_on() -> None:
+def test_a_seed_keeps_the_same_writes_and_the_disk_stays_usable() -> None:
     disk = CrashDisk()
     make_durable_dir(disk, "/d")
     file = disk.open("/d/a", create=True)

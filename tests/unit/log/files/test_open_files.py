@@ -81,7 +81,7 @@ def test_many_partitions_are_written_and_read_with_few_files(tmp_path: Path) -> 
     assert open_logs(tmp_path) == before
 
 
-def test_what_is_being_sent_stays_open(tmp_path: Path) -> None:
+def test_files_being_sent_stay_open(tmp_path: Path) -> None:
     manager = LogManager(RealDisk(1), str(tmp_path / "data"), SystemClock(), {})
     manager.topics.create("two", 2)
     for partition in range(2):

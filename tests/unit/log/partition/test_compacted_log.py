@@ -125,7 +125,7 @@ def test_a_place_that_was_remembered_is_forgotten_with_its_segment() -> None:
     assert batch_at(log, 1) == [2]
 
 
-def test_retention_unlinks_beside_the_loop_and_a_start_finishes_it() -> None:
+def test_retention_unlinks_in_background_and_a_start_finishes_it() -> None:
     log = CleanedLog()
     log.manager.topics.alter("kept", {"segment.bytes": "1048576", "retention.bytes": "0"})
     log.write([one(b"a")])
@@ -160,7 +160,7 @@ def test_segments_that_were_emptied_do_not_stop_retention() -> None:
     assert log.log.log_start_offset == 3
 
 
-def test_a_duplicate_is_known_after_its_batch_was_emptied_and_all_is_read_anew() -> None:
+def test_a_duplicate_is_detected_after_compaction_and_recovery() -> None:
     log = CleanedLog()
     sent = Step(((b"a", b"1"), (b"b", b"1")), producer=4)
     log.write([sent, Step((), producer=4, end="commit"), one(b"a"), one(b"b")])

@@ -417,7 +417,7 @@ def test_the_log_start_may_lie_inside_a_batch_but_not_above_the_high_watermark(
 # A disk that fails.
 
 
-def test_a_failed_write_takes_the_directory_offline_and_reads_go_on(
+def test_a_failed_write_takes_the_directory_offline_but_reads_continue(
     disk: CrashDisk, manager: LogManager, log: PartitionLog
 ) -> None:
     append_all(log, batch_of())
@@ -438,7 +438,7 @@ def test_a_failed_write_takes_the_directory_offline_and_reads_go_on(
         manager.topics.create("more", 1)
 
 
-def test_what_was_taken_to_be_synced_is_not_taken_again(log: PartitionLog) -> None:
+def test_files_taken_for_a_sync_are_not_taken_again(log: PartitionLog) -> None:
     spans = []
     for _ in range(3):
         append_all(log, batch_of())

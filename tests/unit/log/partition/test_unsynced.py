@@ -86,7 +86,7 @@ def test_a_file_that_cannot_be_opened_costs_no_acknowledged_record(
     logs.ensure_kept()
 
 
-def test_what_was_taken_before_an_error_is_made_durable() -> None:
+def test_records_accepted_before_an_error_become_durable() -> None:
     logs = TwoLogs()
     logs.write("a")
     logs.write("b")

@@ -170,7 +170,7 @@ def test_a_marker_with_a_new_epoch_fences_the_old_one(log: PartitionLog) -> None
     assert log.append(batch_of(1, 0, epoch=1)).base_offset == 6
 
 
-def test_sequences_go_on_behind_a_marker_of_the_same_epoch(log: PartitionLog) -> None:
+def test_sequences_continue_after_a_marker_of_the_same_epoch(log: PartitionLog) -> None:
     log.append(batch_of(1, count=5))
     end(log, 1, commit=True)
 
@@ -228,7 +228,7 @@ def test_a_batch_without_a_sequence_of_an_older_epoch_is_refused(log: PartitionL
 # Aborted transactions.
 
 
-def test_an_aborted_transaction_is_told_where_its_records_are_read(log: PartitionLog) -> None:
+def test_an_aborted_transaction_is_reported_when_its_records_are_read(log: PartitionLog) -> None:
     log.append(batch_of(count=10))
     log.append(batch_of(1, count=5))
     end(log, 1, commit=False)
@@ -243,7 +243,7 @@ def test_an_aborted_transaction_is_told_where_its_records_are_read(log: Partitio
     assert log.aborted_transactions(16, 26) == []
 
 
-def test_a_committed_transaction_is_not_told(log: PartitionLog) -> None:
+def test_a_committed_transaction_is_not_listed_as_aborted(log: PartitionLog) -> None:
     log.append(batch_of(1))
     end(log, 1, commit=True)
     settle(log)
@@ -267,7 +267,7 @@ def test_the_marker_may_lie_some_segments_later(log: PartitionLog) -> None:
     assert reported == [AbortedTransaction(2, 1), AbortedTransaction(1, 0)]
 
 
-def test_a_slice_is_told_of_its_own_transactions_and_not_of_all_that_follow(
+def test_a_slice_gets_only_its_own_aborted_transactions(
     log: PartitionLog,
 ) -> None:
     for producer_id in range(100):

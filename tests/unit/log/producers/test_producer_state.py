@@ -38,7 +38,7 @@ def test_each_of_the_five_batches_is_known_again_with_its_offset() -> None:
     assert [batch.base_offset for batch in found if batch] == [100, 200, 500]
 
 
-def test_an_older_duplicate_is_told_that_its_offset_is_not_known() -> None:
+def test_an_older_duplicate_is_answered_without_an_offset() -> None:
     states = states_with((0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5))
 
     assert code_of(states, 0, 0) == 46
@@ -112,7 +112,7 @@ def test_an_idle_producer_is_forgotten_and_an_active_one_is_not() -> None:
     assert len(states) == 0
 
 
-def test_a_clock_that_went_back_forgets_nobody() -> None:
+def test_a_clock_that_goes_back_removes_no_member() -> None:
     states = states_with((0, 4))
     states.expire(10 * DAY_MS, DAY_MS)
 

@@ -113,7 +113,7 @@ def test_a_damaged_index_is_built_again(disk: CrashDisk) -> None:
     assert found.aborted_transactions(0, up_to) == expected
 
 
-def test_a_marker_that_a_crash_took_leaves_no_entry_behind(disk: CrashDisk) -> None:
+def test_a_marker_lost_in_a_crash_leaves_no_entry(disk: CrashDisk) -> None:
     """The file of the index may be ahead of the log: a point was begun and not finished."""
     _, log = open_log(disk)
     log.append(batch_of(1))
@@ -224,7 +224,7 @@ def test_a_log_without_producers_needs_no_recovery_point_for_a_deletion(log: Par
     assert not log.uncovered_below(log.log_end_offset)
 
 
-def test_what_is_known_of_producers_is_told(log: PartitionLog) -> None:
+def test_producer_state_is_described(log: PartitionLog) -> None:
     log.append(batch_of(1, count=3))
     log.append(batch_of(2, epoch=5, transactional=False))
     log.append_marker(3, 1, commit=True, coordinator_epoch=4, now_ms=50)

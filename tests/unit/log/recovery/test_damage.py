@@ -242,9 +242,7 @@ def all_reads(log: PartitionLog) -> list[object]:
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("number", [2, -1])
-def test_an_index_in_which_a_bit_differs_is_built_anew(
-    stopped: Stopped, suffix: str, number: int
-) -> None:
+def test_an_index_with_a_flipped_bit_is_rebuilt(stopped: Stopped, suffix: str, number: int) -> None:
     """Of a sealed segment, and of the one that is written to."""
     expected = all_reads(stopped.start())
     path = stopped.segment(number).removesuffix(".log") + suffix

@@ -110,7 +110,7 @@ def test_a_log_that_is_damaged_after_a_kill_is_refused_and_left_as_it_is(damage:
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_it_stays_refused_after_kills_stops_and_power_failures(damage: Damage) -> None:
+def test_a_damaged_log_stays_refused_after_kills_stops_and_power_failures(damage: Damage) -> None:
     disk = damaged_after_kill(damage)
     assert Broker(disk, sync=False).is_refused()
 
@@ -193,7 +193,7 @@ def test_a_start_that_is_killed_itself_does_not_forget_the_boot() -> None:
     assert operations > 10
 
 
-def test_a_recovery_that_was_begun_on_another_machine_goes_on_at_home() -> None:
+def test_a_recovery_started_on_another_machine_continues_on_this_one() -> None:
     """Here the boot is the same, but segments were truncated there."""
     for operations in range(1, 40):
         disk = damaged_after_kill(DAMAGES["the first segment is cut"])
@@ -223,7 +223,7 @@ def test_after_a_power_failure_the_same_is_truncated() -> None:
     assert 0 < broker.log.log_end_offset < BATCHES
 
 
-def test_a_recovery_that_is_killed_after_a_power_failure_goes_on() -> None:
+def test_a_recovery_killed_after_a_power_failure_continues() -> None:
     """The recovery has truncated a segment, and was killed before it removed the later ones."""
     for operations in range(1, 40):
         disk = damaged_after_kill(DAMAGES["the first segment is cut"])

@@ -81,7 +81,7 @@ def test_a_family_has_its_head_once_for_several_applications() -> None:
     assert {row.split()[2] for row in heads} >= {row.name for row in ROWS}
 
 
-def test_what_is_served_can_be_scraped_and_read_by_top(served: ApplicationsEndpoint) -> None:
+def test_served_metrics_can_be_scraped_and_read_by_top(served: ApplicationsEndpoint) -> None:
     assert b"duolog_application_info" in get(served, "/metrics")
     (reported,) = json.loads(get(served, "/applications"))
     assert Metrics.from_json(reported) == full_metrics()

@@ -55,7 +55,7 @@ def sent(session: SqlSession) -> PythonFunction:
     return worker
 
 
-def test_what_a_plan_calls_is_what_took_the_place_of_its_function(module: Path) -> None:
+def test_a_plan_calls_the_replacement_of_its_function(module: Path) -> None:
     session = SqlSession()
     list(session.run(CREATED.replace("STREAM\n", STREAM)))
     module.write_text(SOURCE.format(3000))

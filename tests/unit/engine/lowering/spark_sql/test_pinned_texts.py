@@ -196,7 +196,7 @@ def test_a_start_rewrites_a_checkpoint_in_pinned_texts(tmp_path: Path) -> None:
     assert checkpoint.pinned_shape() == kept
 
 
-def test_what_runs_has_no_pinned_text() -> None:
+def test_current_functions_have_no_pinned_text() -> None:
     topology = Topology("app")
     stream = topology.stream("readings", key="id STRING", value="kind STRING, d DOUBLE")
     stream.group_by("kind").aggregate(hot=sum_(when(col("d") > 30, 1).otherwise(0))).to("out")

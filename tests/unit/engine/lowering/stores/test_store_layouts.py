@@ -337,7 +337,7 @@ def test_source_topics_that_came_and_went_are_named() -> None:
         (joined("name", "country"), joined("country")),
     ],
 )
-def test_what_no_store_depends_on_may_change(before: Build, after: Build) -> None:
+def test_steps_without_dependent_stores_may_change(before: Build, after: Build) -> None:
     assert difference(before, after) == ""
 
 
@@ -357,7 +357,7 @@ def test_stores_of_two_branches_are_distinguished() -> None:
     assert "the filter upstream of it" in difference(branches(), branches(first=False))
 
 
-def test_what_is_exploded_belongs_to_what_is_kept() -> None:
+def test_exploded_elements_keep_the_columns_of_their_row() -> None:
     def words(*, lower: bool) -> Build:
         def build(_topology: Topology, flights: Stream, _airlines: Table) -> None:
             text = col("dest").lower() if lower else col("dest")

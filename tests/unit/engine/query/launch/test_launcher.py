@@ -55,7 +55,7 @@ def test_each_spark_query_has_processes_of_its_own_for_processors(tmp_path: Path
 
 
 @pytest.mark.parametrize("fails", ["TableGate", "CommitTopic", "Transactions", "ProcessorWorkers"])
-def test_what_cannot_be_closed_keeps_no_checkpoint_owned(
+def test_a_failed_close_releases_the_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
     """In a JVM that is still alive, the next start used to fail because the application was thought to run."""

@@ -22,7 +22,7 @@ def test_pauses_grow_up_to_a_bound() -> None:
     assert pauses == [1, 2, 4, 8, 16, PAUSE_MAX_S, PAUSE_MAX_S, PAUSE_MAX_S]
 
 
-def test_what_does_not_pass_is_not_waited_for() -> None:
+def test_filtered_records_are_not_waited_for() -> None:
     assert Restarts(timeout_s=1e9).pause_s(QueryFailed("a bad record")) is None
 
 
