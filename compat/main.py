@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 from lib.broker import apache_kafka, duolog  # noqa: E402
-from lib.outcomes import Outcome, Outcomes, Verdict, judge, read_expected  # noqa: E402
+from lib.outcomes import Outcome, Outcomes, Verdict, compare, read_expected  # noqa: E402
 from lib.suite import CACHE, Suite  # noqa: E402
 
 NAMES = sorted(path.parent.name for path in HERE.glob("*/suite.py"))
@@ -73,7 +73,7 @@ def run(name: str, selection: list[str], *, peer: bool) -> bool:
         outcomes = suite.run(target.bootstrap_servers, cache, selection)
         seconds = time.monotonic() - began
         used = target.versions_used()
-    verdict = judge(outcomes, read_expected(HERE / name))
+    verdict = compare(outcomes, read_expected(HERE / name))
     report(name, verdict, seconds)
     if not peer and not selection:
         keep(name, suite.client, outcomes, verdict, used)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.broker.table.clients import Figures
-from bench.broker.table.contestants import (
-    Contestant,
+from bench.broker.table.measured_brokers import (
+    MeasuredBroker,
     cpu_seconds,
     create_topic,
     delete_topic,
@@ -33,42 +33,42 @@ from bench.broker.table.results import keep_rows, ratios, spread
 from bench.broker.table.rows import ROWS, Row
 
 
-def run_once(row: Row, contestant: Contestant, topic: str) -> Figures:
+def run_once(row: Row, measured: MeasuredBroker, topic: str) -> Figures:
     """Run a row on one broker, and add the broker's CPU time and memory to its figures."""
-    pid = contestant.broker.pid
+    pid = measured.broker.pid
     if row.prepare is None:
-        create_topic(contestant, topic, row.partitions)
+        create_topic(measured, topic, row.partitions)
     cpu = cpu_seconds(pid)
-    figures = row.run(contestant, topic)
+    figures = row.run(measured, topic)
     cpu = cpu_seconds(pid) - cpu
     figures["broker_cpu_us_per_record"] = cpu / max(1.0, figures["records"]) * 1e6
     figures["broker_resident_mb"] = resident_mb(pid)
     if row.prepare is None:
-        delete_topic(contestant, topic)
+        delete_topic(measured, topic)
         # Write dirty pages now, so that they are not written during the next run.
         os.sync()
     return figures
 
 
-def measure(row: Row, contestants: dict[str, Contestant], rounds: int, warm: int) -> Any:
+def measure(row: Row, measured_brokers: dict[str, MeasuredBroker], rounds: int, warm: int) -> Any:
     """Run a row on both brokers in turns; return its figures for the table."""
-    pair = [contestants[name] for name in row.pair]
+    pair = [measured_brokers[name] for name in row.pair]
     if row.prepare is not None:
-        for contestant in pair:
-            row.prepare(contestant, row.name)
+        for measured in pair:
+            row.prepare(measured, row.name)
     found: list[tuple[Figures, Figures]] = []
     for number in range(rounds + warm):
         topic = row.name if row.prepare else f"{row.name}-{number}"
-        ours, theirs = (run_once(row, contestant, topic) for contestant in pair)
+        ours, theirs = (run_once(row, measured, topic) for measured in pair)
         if number >= warm:
             found.append((ours, theirs))
     if row.prepare is not None:
-        for contestant in pair:
-            delete_topic(contestant, row.name)
+        for measured in pair:
+            delete_topic(measured, row.name)
     return {
         "work": row.work,
         "load": row.load,
-        "durability": [contestant.durability for contestant in pair],
+        "durability": [measured.durability for measured in pair],
         "goals": [
             {"figure": goal.figure, "ratio": goal.ratio, "less": goal.less} for goal in row.goals
         ],
@@ -107,17 +107,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="duolog-bench-", dir=options.directory) as directory:
         work = Path(directory)
         theirs = kafka(work)
-        contestants = {
+        measured_brokers = {
             "duolog": duolog(work, "os"),
             "duolog_fsync": duolog(work, "fsync"),
             "kafka": theirs,
             "kafka_fsync": flushing(theirs),
         }
-        needed = {side: contestants[side] for name in names for side in ROWS[name].pair}
+        needed = {side: measured_brokers[side] for name in names for side in ROWS[name].pair}
         with running(*needed.values()):
             for name in names:
                 started = time.monotonic()
-                found = measure(ROWS[name], contestants, options.rounds, options.warm_rounds)
+                found = measure(ROWS[name], measured_brokers, options.rounds, options.warm_rounds)
                 keep_rows("broker", {name: found})
                 print_row(name, found, time.monotonic() - started)
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.broker.table.clients import Figures
-from bench.broker.table.contestants import (
-    Contestant,
+from bench.broker.table.measured_brokers import (
+    MeasuredBroker,
     create_topic,
     delete_topic,
     duolog,
@@ -35,7 +35,7 @@ CURVES: Final[dict[str, tuple[int, ...]]] = {
 RECORD_BYTES_MAX: Final = 2_000_000
 
 
-def point(curve: str, size: int, contestant: Contestant, topic: str) -> Figures:
+def point(curve: str, size: int, measured: MeasuredBroker, topic: str) -> Figures:
     """Measure one point of a curve on one broker."""
     connections, in_flight, partitions, record_bytes = {
         "connections": (size, 1, 1, 100),
@@ -43,7 +43,7 @@ def point(curve: str, size: int, contestant: Contestant, topic: str) -> Figures:
         "partitions": (4, 64, size, 100),
     }[curve]
     configs = {"max.message.bytes": str(RECORD_BYTES_MAX)} if record_bytes > 100_000 else {}
-    create_topic(contestant, topic, partitions, **configs)
+    create_topic(measured, topic, partitions, **configs)
     run = raw(
         record_bytes=record_bytes,
         connections=connections,
@@ -52,8 +52,8 @@ def point(curve: str, size: int, contestant: Contestant, topic: str) -> Figures:
         warm_up=_warm_up_s(partitions),
         seconds=3,
     )
-    figures = run(contestant, topic)
-    delete_topic(contestant, topic)
+    figures = run(measured, topic)
+    delete_topic(measured, topic)
     os.sync()
     return figures
 
@@ -63,17 +63,17 @@ def _warm_up_s(partitions: int) -> float:
     return 1 + partitions / 1000
 
 
-def measure(curve: str, size: int, pair: tuple[Contestant, Contestant], rounds: int) -> Any:
+def measure(curve: str, size: int, pair: tuple[MeasuredBroker, MeasuredBroker], rounds: int) -> Any:
     """Return the spread of both brokers at one point, and of their ratio."""
     found: list[tuple[Figures, Figures]] = []
     for number in range(rounds):
         topic = f"{curve}-{size}-{number}"
-        ours, theirs = (point(curve, size, contestant, topic) for contestant in pair)
+        ours, theirs = (point(curve, size, measured, topic) for measured in pair)
         found.append((ours, theirs))
     return {
         "curve": curve,
         "size": size,
-        "durability": [contestant.durability for contestant in pair],
+        "durability": [measured.durability for measured in pair],
         "ratios": ratios(found),
         "duolog": spread([ours for ours, _ in found]),
         "kafka": spread([theirs for _, theirs in found]),

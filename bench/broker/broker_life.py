@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.broker.table.clients import Figures
-from bench.broker.table.contestants import (
-    Contestant,
+from bench.broker.table.generator import Frame, produce_frame, run_load
+from bench.broker.table.measured_brokers import (
+    MeasuredBroker,
     cpu_seconds,
     create_topic,
     duolog,
@@ -32,7 +33,6 @@ from bench.broker.table.contestants import (
     resident_mb,
     running,
 )
-from bench.broker.table.generator import Frame, produce_frame, run_load
 from bench.broker.table.results import keep_rows, spread
 
 PARTITIONS: Final = 1000
@@ -41,59 +41,59 @@ RECOVERED_BYTES: Final = 10 * 10**9
 LARGE_BATCH_RECORDS: Final = 2000
 TOPIC: Final = "life"
 
-Make = Callable[[Path], Contestant]
+Make = Callable[[Path], MeasuredBroker]
 BOTH: Final[tuple[Make, ...]] = (lambda work: duolog(work, "fsync"), kafka)
 
 
-def seconds_to_first_produce(contestant: Contestant, frame: Frame) -> float:
+def seconds_to_first_produce(measured: MeasuredBroker, frame: Frame) -> float:
     """Start the broker; return the seconds until its first acknowledgement."""
     started = time.perf_counter()
-    contestant.broker.start()
-    first_produce(contestant, frame)
+    measured.broker.start()
+    first_produce(measured, frame)
     return time.perf_counter() - started
 
 
 def start_empty(make: Make, directory: Path) -> Figures:
     """Start with an empty directory; the first client also creates the topic."""
-    contestant = make(directory)
-    if contestant.name == "kafka":
+    measured = make(directory)
+    if measured.name == "kafka":
         # Kafka formats the directory in a separate step before the first start.
-        contestant.broker.start()
-        contestant.broker.stop()
+        measured.broker.start()
+        measured.broker.stop()
     started = time.perf_counter()
-    contestant.broker.start()
-    create_topic(contestant, TOPIC)
-    first_produce(contestant, produce_frame(TOPIC))
+    measured.broker.start()
+    create_topic(measured, TOPIC)
+    first_produce(measured, produce_frame(TOPIC))
     took = time.perf_counter() - started
-    contestant.broker.stop()
+    measured.broker.stop()
     return {"seconds": took}
 
 
 def start_full(make: Make, directory: Path) -> Figures:
     """Start with 1,000 partitions of one record each, after a clean stop."""
-    contestant = make(directory)
+    measured = make(directory)
     frame = produce_frame(TOPIC)
-    with running(contestant):
-        create_topic(contestant, TOPIC, PARTITIONS)
-        load(contestant, frame, seconds=1.0)
-        contestant.broker.stop()
-        return {"seconds": seconds_to_first_produce(contestant, frame)}
+    with running(measured):
+        create_topic(measured, TOPIC, PARTITIONS)
+        load(measured, frame, seconds=1.0)
+        measured.broker.stop()
+        return {"seconds": seconds_to_first_produce(measured, frame)}
 
 
-def load(contestant: Contestant, frame: Frame, **options: object) -> Any:
+def load(measured: MeasuredBroker, frame: Frame, **options: object) -> Any:
     given = {"connections": 4, "in_flight": 64, "partitions": PARTITIONS, "warm_up": 0, **options}
-    return run_load("produce", contestant.address, TOPIC, frame, **given)
+    return run_load("produce", measured.address, TOPIC, frame, **given)
 
 
 def memory(make: Make, directory: Path) -> Figures:
     """Return the broker's memory, idle and after two loads."""
-    contestant = make(directory)
+    measured = make(directory)
     frame = produce_frame(TOPIC)
-    with running(contestant):
-        create_topic(contestant, TOPIC, PARTITIONS)
-        load(contestant, frame, seconds=1.0)
-    with running(contestant):
-        pid = contestant.broker.pid
+    with running(measured):
+        create_topic(measured, TOPIC, PARTITIONS)
+        load(measured, frame, seconds=1.0)
+    with running(measured):
+        pid = measured.broker.pid
         time.sleep(3)
         cpu = cpu_seconds(pid)
         time.sleep(IDLE_S)
@@ -101,30 +101,30 @@ def memory(make: Make, directory: Path) -> Figures:
             "idle_mb": resident_mb(pid),
             "idle_percent_of_core": (cpu_seconds(pid) - cpu) / IDLE_S * 100,
         }
-        load(contestant, frame, seconds=5.0)
+        load(measured, frame, seconds=5.0)
         found["after_one_record_batches_mb"] = resident_mb(pid)
         large = produce_frame(TOPIC, records=LARGE_BATCH_RECORDS)
-        load(contestant, large, in_flight=5, seconds=5.0)
+        load(measured, large, in_flight=5, seconds=5.0)
         found["after_large_batches_mb"] = resident_mb(pid)
     return found
 
 
 def recovery(make: Make, directory: Path, partitions: int) -> Figures:
     """Fill partitions with 10 GB, kill the broker, and start it twice."""
-    contestant = make(directory)
+    measured = make(directory)
     frame = produce_frame(TOPIC, records=LARGE_BATCH_RECORDS)
     one = produce_frame(TOPIC)
-    with running(contestant):
-        create_topic(contestant, TOPIC, partitions)
+    with running(measured):
+        create_topic(measured, TOPIC, partitions)
         wanted = RECOVERED_BYTES // partitions // frame.batch_bytes * LARGE_BATCH_RECORDS
-        while min(end_offsets(contestant, TOPIC, partitions)) < wanted:
-            load(contestant, frame, partitions=partitions, in_flight=8, seconds=2.0)
-        contestant.broker.kill()
-        warm = seconds_to_first_produce(contestant, one)
-        contestant.broker.kill()
+        while min(end_offsets(measured, TOPIC, partitions)) < wanted:
+            load(measured, frame, partitions=partitions, in_flight=8, seconds=2.0)
+        measured.broker.kill()
+        warm = seconds_to_first_produce(measured, one)
+        measured.broker.kill()
         os.sync()
         forget_pages(directory)
-        cold = seconds_to_first_produce(contestant, one)
+        cold = seconds_to_first_produce(measured, one)
     return {"warm_seconds": warm, "cold_seconds": cold}
 
 
@@ -142,24 +142,24 @@ def forget_pages(directory: Path) -> None:
 def in_turns(
     work: Path, rounds: int, makes: tuple[Make, ...], run: Callable[[Make, Path], Figures]
 ) -> Any:
-    """Run each contestant once per round, in a separate directory; return the spread."""
+    """Run each broker once per round, in a separate directory; return the spread."""
     found: dict[str, list[Figures]] = {}
     durability = {}
     for number in range(rounds):
         for make in makes:
             directory = work / str(number)
             directory.mkdir()
-            contestant = make(directory)
+            measured = make(directory)
             figures = run(make, directory)
             shutil.rmtree(directory)
             os.sync()
-            found.setdefault(contestant.name, []).append(figures)
-            durability[contestant.name] = contestant.durability
+            found.setdefault(measured.name, []).append(figures)
+            durability[measured.name] = measured.durability
     rows = {name: spread(figures) for name, figures in found.items()}
     return {"durability": list(durability.values()), **rows, "rounds": rounds}
 
 
-def small_heap(work: Path) -> Contestant:
+def small_heap(work: Path) -> MeasuredBroker:
     return kafka(work, heap="256m")
 
 

@@ -48,7 +48,7 @@ def read_expected(folder: Path) -> dict[str, str]:
     return dict(tomllib.loads(path.read_text()).get("failures", {}))
 
 
-def judge(outcomes: Outcomes, expected: Mapping[str, str]) -> Verdict:
+def compare(outcomes: Outcomes, expected: Mapping[str, str]) -> Verdict:
     failed = [name for name, outcome in outcomes.items() if outcome is Outcome.FAILED]
     return Verdict(
         Counter(outcomes.values()),

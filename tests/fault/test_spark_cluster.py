@@ -47,7 +47,7 @@ Require = Callable[..., None]
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(3600)]
 
 
-class Drill(NamedTuple):
+class Scenario(NamedTuple):
     """The setup that runs while a part of it fails."""
 
     brokers: str
@@ -60,19 +60,19 @@ class Drill(NamedTuple):
 
 
 # Each pair of two of them is in it.
-DRILLS: Final = [
-    Drill("embedded", 2, "micro-batch", "at least once"),
-    Drill("embedded", 4, "real-time", "at least once"),
-    Drill("embedded", 4, "micro-batch", "exactly once"),
-    Drill("embedded", 2, "real-time", "exactly once"),
-    Drill("three of Kafka", 4, "micro-batch", "at least once"),
-    Drill("three of Kafka", 2, "real-time", "at least once"),
-    Drill("three of Kafka", 2, "micro-batch", "exactly once"),
-    Drill("three of Kafka", 4, "real-time", "exactly once"),
+SCENARIOS: Final = [
+    Scenario("embedded", 2, "micro-batch", "at least once"),
+    Scenario("embedded", 4, "real-time", "at least once"),
+    Scenario("embedded", 4, "micro-batch", "exactly once"),
+    Scenario("embedded", 2, "real-time", "exactly once"),
+    Scenario("three of Kafka", 4, "micro-batch", "at least once"),
+    Scenario("three of Kafka", 2, "real-time", "at least once"),
+    Scenario("three of Kafka", 2, "micro-batch", "exactly once"),
+    Scenario("three of Kafka", 4, "real-time", "exactly once"),
 ]
 
 
-class Blows:
+class Faults:
     """Causes a failure, and measures how long it takes until a record written after it has its row."""
 
     def __init__(self, flow: Flow, results: ResultTables, engine: EngineProcess) -> None:
@@ -137,39 +137,39 @@ def brokers_of(
         yield kafka
 
 
-def strike_brokers(blows: Blows, brokers: EmbeddedCluster | KafkaPeers, topic: str) -> None:
+def strike_brokers(faults: Faults, brokers: EmbeddedCluster | KafkaPeers, topic: str) -> None:
     if isinstance(brokers, EmbeddedCluster):
 
         def kill_and_restart() -> None:
             brokers.kill()
             brokers.restart()
 
-        blows.strike("the broker killed and started", kill_and_restart)
+        faults.strike("the broker killed and started", kill_and_restart)
         return
     killed: list[int] = []
-    blows.strike("a leader killed", lambda: killed.append(brokers.kill_leader(topic, 0)))
+    faults.strike("a leader killed", lambda: killed.append(brokers.kill_leader(topic, 0)))
     brokers.start(killed[0])
     assert not brokers.partitions_led_by(killed[0]), "it has only just come back"
-    blows.strike("leaders moved", brokers.move_leaders)
+    faults.strike("leaders moved", brokers.move_leaders)
     assert brokers.partitions_led_by(killed[0])
 
 
-@pytest.mark.parametrize("drill", DRILLS, ids=str)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_machines_go_and_come_and_the_tables_are_those_of_a_batch(
-    drill: Drill, require_program: Require, tmp_path: Path
+    scenario: Scenario, require_program: Require, tmp_path: Path
 ) -> None:
     require_program("unshare", package="util-linux")
-    print(f"\n{drill}, seed {SEED}", flush=True)  # noqa: T201
+    print(f"\n{scenario}, seed {SEED}", flush=True)  # noqa: T201
     prefix = f"{uuid.uuid4().hex[:8]}-"
     here, elsewhere = (OtherMachine(name, tmp_path) for name in ("here", "elsewhere"))
     elsewhere.ensure_is_another()
-    live = LIVE[drill.mode]
+    live = LIVE[scenario.mode]
     with (
-        brokers_of(drill.brokers, tmp_path / "broker", require_program) as brokers,
-        SparkCluster(tmp_path / "spark", workers=drill.workers, cores=SLOTS) as spark,
+        brokers_of(scenario.brokers, tmp_path / "broker", require_program) as brokers,
+        SparkCluster(tmp_path / "spark", workers=scenario.workers, cores=SLOTS) as spark,
     ):
         address = brokers.bootstrap_servers
-        settings = SETTINGS | (ONCE if drill.guarantee == "exactly once" else {})
+        settings = SETTINGS | (ONCE if scenario.guarantee == "exactly once" else {})
         engine = EngineProcess(
             address,
             tmp_path / "data",
@@ -179,27 +179,27 @@ def test_machines_go_and_come_and_the_tables_are_those_of_a_batch(
         )
         with engine, Flow(address, prefix, SEED, EVENTS_PER_SECOND) as flow:
             flow.create_topics(replicas=1 if isinstance(brokers, EmbeddedCluster) else 3)
-            engine.start(drill.mode, machine=here)
+            engine.start(scenario.mode, machine=here)
             engine.wait_for(live)
             flow.start()
             with ResultTables(address, prefix) as results:
-                blows = Blows(flow, results, engine)
-                blows.strike("nothing")
-                blows.strike("an executor killed", lambda: spark.kill_executor(0))
+                faults = Faults(flow, results, engine)
+                faults.strike("nothing")
+                faults.strike("an executor killed", lambda: spark.kill_executor(0))
                 engine.wait_until_it_is(live)
-                blows.strike("a worker killed", lambda: spark.kill_worker(1))
-                blows.strike("a worker added", spark.add_worker)
+                faults.strike("a worker killed", lambda: spark.kill_worker(1))
+                faults.strike("a worker added", spark.add_worker)
                 engine.wait_until_it_is(live)
-                strike_brokers(blows, brokers, f"{prefix}flights")
+                strike_brokers(faults, brokers, f"{prefix}flights")
                 engine.wait_until_it_is(live)
 
                 assert owner_of(engine)["machine"] == here.boot_id
 
                 def move_the_driver() -> None:
                     engine.kill()
-                    engine.start(drill.mode, machine=elsewhere)
+                    engine.start(scenario.mode, machine=elsewhere)
 
-                moved_s = blows.strike("the driver on another machine", move_the_driver)
+                moved_s = faults.strike("the driver on another machine", move_the_driver)
                 engine.wait_until_it_is(live)
                 settle(engine, flow, results)
 
@@ -207,9 +207,9 @@ def test_machines_go_and_come_and_the_tables_are_those_of_a_batch(
     assert moved_s > LEASE_S
     owner = owner_of(engine)
     assert (owner["host"], owner["machine"]) == (elsewhere.name, elsewhere.boot_id)
-    cells = " | ".join(f"{seconds:.0f}" for seconds in blows.row.values())
+    cells = " | ".join(f"{seconds:.0f}" for seconds in faults.row.values())
     load = f"load {os.getloadavg()[0]:.0f}"
-    print(f"  | {drill} | {cells} | ({', '.join(blows.row)}; {load})")  # noqa: T201
+    print(f"  | {scenario} | {cells} | ({', '.join(faults.row)}; {load})")  # noqa: T201
 
 
 @pytest.mark.parametrize(
@@ -239,12 +239,12 @@ def test_executors_that_spark_starts_for_a_test_work_as_those_of_a_cluster(
                 # written.
                 engine.start(mode)
                 engine.wait_for(LIVE[mode])
-                blows = Blows(flow, results, engine)
-                blows.strike("nothing")
+                faults = Faults(flow, results, engine)
+                faults.strike("nothing")
                 engine.stop()
                 engine.start(mode)
                 engine.wait_for(LIVE[mode])
-                blows.strike("a second start")
+                faults.strike("a second start")
                 settle(engine, flow, results)
 
     assert set((spark_home() / "work").glob("app-*")) == left

@@ -40,7 +40,7 @@ Row = tuple[str, dict[str, Any]]
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
 
-class Drill:
+class Scenario:
     """An application on a cluster of two workers, and what was written for it."""
 
     def __init__(
@@ -118,14 +118,14 @@ class Drill:
 
 
 @contextmanager
-def drill(
+def scenario(
     directory: Path, name: str, settings: dict[str, str], cores: int = 8
-) -> Iterator[tuple[Drill, SparkCluster]]:
+) -> Iterator[tuple[Scenario, SparkCluster]]:
     with (
         EmbeddedCluster(directory / "broker") as broker,
         SparkCluster(directory / "spark", cores=cores) as spark,
     ):
-        made = Drill(broker, directory, name, SETTINGS | {"master": spark.master} | settings)
+        made = Scenario(broker, directory, name, SETTINGS | {"master": spark.master} | settings)
         with made.engine:
             yield made, spark
 
@@ -153,7 +153,7 @@ def check_counts(rows: list[Row], sent: int, *, once: bool) -> None:
 def test_time_driven_results_are_written_once_even_if_an_executor_is_killed(
     mode: str, *, once: bool, tmp_path: Path
 ) -> None:
-    with drill(tmp_path, "watched", ONCE if once else {}) as (given, spark):
+    with scenario(tmp_path, "watched", ONCE if once else {}) as (given, spark):
         given.send(KEYS)
         given.engine.start(mode)
         given.engine.wait_for(LIVE[mode])
@@ -182,7 +182,7 @@ def test_a_task_that_returns_to_an_executor_finds_no_old_processor(
 ) -> None:
     """Fewer slots than tasks, and none waits for its place: each micro-batch has tasks where there is room."""
     settings = {"spark.locality.wait": "0s"}
-    with drill(tmp_path, "watched", settings, cores=1) as (given, _):
+    with scenario(tmp_path, "watched", settings, cores=1) as (given, _):
         given.engine.start("micro-batch")
         for _ in range(RECORDS // KEYS):
             given.send(KEYS)
@@ -203,7 +203,7 @@ def has_come_back(rows: list[Row], key: str) -> bool:
 @pytest.mark.deep
 @pytest.mark.parametrize("mode", LIVE)
 def test_windows_close_idle_and_then_nothing_runs(mode: str, tmp_path: Path) -> None:
-    with drill(tmp_path, "idle", {}) as (given, spark):
+    with scenario(tmp_path, "idle", {}) as (given, spark):
         given.engine.start(mode)
         given.engine.wait_for(LIVE[mode])
         for _ in range(2):
@@ -223,7 +223,7 @@ def test_functions_of_keys_choose_and_nothing_runs_where_nothing_comes(
     mode: str, tmp_path: Path
 ) -> None:
     passes_over = {"production.exception.handler": "log_and_continue"}
-    with drill(tmp_path, "plain", passes_over) as (given, _):
+    with scenario(tmp_path, "plain", passes_over) as (given, _):
         given.send(KEYS)
         given.engine.start(mode)
         given.engine.wait_for(LIVE[mode])

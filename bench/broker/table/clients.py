@@ -13,7 +13,7 @@ import time
 from functools import cache
 from typing import Final
 
-from bench.broker.table.contestants import Contestant
+from bench.broker.table.measured_brokers import MeasuredBroker
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from conformance.kafka.peer import HERE as PEER
@@ -28,7 +28,7 @@ Figures = dict[str, float]
 
 
 def java_produce(
-    contestant: Contestant, topic: str, records: int, codec: str, *properties: str
+    measured: MeasuredBroker, topic: str, records: int, codec: str, *properties: str
 ) -> Figures:
     """Run Kafka's ProducerPerformance: idempotent, acks=all; its defaults but for `properties`."""
     with tempfile.NamedTemporaryFile(prefix="duolog-values-") as values:
@@ -38,7 +38,7 @@ def java_produce(
         printed = _tool(
             "ProducerPerformance",
             *("--topic", topic, "--num-records", str(records), "--payload-file", values.name),
-            *("--throughput", "-1", "--producer-props", f"bootstrap.servers={contestant.address}"),
+            *("--throughput", "-1", "--producer-props", f"bootstrap.servers={measured.address}"),
             *("acks=all", f"compression.type={codec}", *properties),
         )
     last = printed.strip().splitlines()[-1]
@@ -52,11 +52,11 @@ def java_produce(
     }
 
 
-def java_consume(contestant: Contestant, topic: str, records: int) -> Figures:
+def java_consume(measured: MeasuredBroker, topic: str, records: int) -> Figures:
     """Run Kafka's ConsumerPerformance over a topic that holds `records`."""
     printed = _tool(
         "ConsumerPerformance",
-        *("--bootstrap-server", contestant.address, "--topic", topic),
+        *("--bootstrap-server", measured.address, "--topic", topic),
         *("--messages", str(records), "--timeout", "20000", "--hide-header"),
     )
     # start, end, MB, MB/s, records, records/s, rebalance ms, fetch ms, fetch MB/s, fetch records/s
@@ -69,12 +69,12 @@ def java_consume(contestant: Contestant, topic: str, records: int) -> Figures:
 
 
 def rdkafka_produce(
-    contestant: Contestant, topic: str, records: int, codec: str, *, idempotent: bool
+    measured: MeasuredBroker, topic: str, records: int, codec: str, *, idempotent: bool
 ) -> Figures:
     """Produce with librdkafka from prepared lists of records."""
     producer = Producer(
         {
-            "bootstrap.servers": contestant.address,
+            "bootstrap.servers": measured.address,
             "acks": "all",
             "compression.type": codec,
             "enable.idempotence": idempotent,
@@ -92,16 +92,16 @@ def rdkafka_produce(
         producer.produce_batch(topic, [{"value": value} for value in values])
         producer.poll(0)
     if producer.flush(_LIMIT_S):
-        raise SystemExit(f"{contestant.name} did not acknowledge all records")
+        raise SystemExit(f"{measured.name} did not acknowledge all records")
     took = time.perf_counter() - started
     return {"records_per_s": turns * len(values) / took, "records": float(turns * len(values))}
 
 
-def rdkafka_consume(contestant: Contestant, topic: str, records: int) -> Figures:
+def rdkafka_consume(measured: MeasuredBroker, topic: str, records: int) -> Figures:
     """Read `records` from a topic of one partition with librdkafka, without a group."""
     consumer = Consumer(
         {
-            "bootstrap.servers": contestant.address,
+            "bootstrap.servers": measured.address,
             "group.id": "not-used",
             "enable.auto.commit": False,
             "fetch.message.max.bytes": 1048576,
@@ -117,7 +117,7 @@ def rdkafka_consume(contestant: Contestant, topic: str, records: int) -> Figures
         started = started or time.perf_counter()
         left -= len(got)
         if time.monotonic() > deadline:
-            raise SystemExit(f"{contestant.name} gave {records - left} of {records} records")
+            raise SystemExit(f"{measured.name} gave {records - left} of {records} records")
     took = time.perf_counter() - started
     consumer.close()
     return {"records_per_s": records / took, "records": float(records)}

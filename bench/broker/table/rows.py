@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from bench.broker.table import clients
 from bench.broker.table.clients import Figures
-from bench.broker.table.contestants import Contestant, create_topic, end_offsets
 from bench.broker.table.generator import produce_frame, run_load
+from bench.broker.table.measured_brokers import MeasuredBroker, create_topic, end_offsets
 
 JAVA_RECORDS: Final = 3_000_000
 RDKAFKA_RECORDS: Final = 1_000_000
@@ -32,16 +32,16 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row; `pair` names the two contestants."""
+    """One row; `pair` names the two brokers."""
 
     name: str
     work: str
     load: str
     goals: tuple[Goal, ...]
-    run: Callable[[Contestant, str], Figures]
+    run: Callable[[MeasuredBroker, str], Figures]
     pair: tuple[str, str] = ("duolog", "kafka")
     partitions: int = 1
-    prepare: Callable[[Contestant, str], None] | None = None
+    prepare: Callable[[MeasuredBroker, str], None] | None = None
     """Fills the topic once before all rounds; without it, each run uses a new topic."""
 
 
@@ -54,10 +54,10 @@ def raw(
     acks: int = -1,
     idempotent: bool = False,
     **options: object,
-) -> Callable[[Contestant, str], Figures]:
+) -> Callable[[MeasuredBroker, str], Figures]:
     """Return a run of the load generator."""
 
-    def run(contestant: Contestant, topic: str) -> Figures:
+    def run(measured: MeasuredBroker, topic: str) -> Figures:
         frame = produce_frame(
             topic,
             records=records,
@@ -67,7 +67,7 @@ def raw(
             idempotent=idempotent,
         )
         ids = {"producer_id": 1000} if idempotent else {}
-        return flat(run_load(mode, contestant.address, topic, frame, **ids, **options))
+        return flat(run_load(mode, measured.address, topic, frame, **ids, **options))
 
     return run
 
@@ -83,21 +83,21 @@ def flat(found: Any) -> Figures:
     return {"records": found["records_in_all"], **rates, **times}
 
 
-def fill(records: int) -> Callable[[Contestant, str], None]:
+def fill(records: int) -> Callable[[MeasuredBroker, str], None]:
     """Return a function that fills each of four partitions with batches of `records`."""
 
-    def prepare(contestant: Contestant, topic: str) -> None:
+    def prepare(measured: MeasuredBroker, topic: str) -> None:
         wanted = _FETCHED_RECORDS if records > 1 else _FETCHED_SINGLES
         frame = produce_frame(topic, records=records)
-        create_topic(contestant, topic, 4)
-        while min(end_offsets(contestant, topic, 4)) < wanted:
+        create_topic(measured, topic, 4)
+        while min(end_offsets(measured, topic, 4)) < wanted:
             load = {"connections": 4, "in_flight": 32, "partitions": 4}
-            run_load("produce", contestant.address, topic, frame, warm_up=0, seconds=1, **load)
+            run_load("produce", measured.address, topic, frame, warm_up=0, seconds=1, **load)
 
     return prepare
 
 
-def fetched(records: int, fetch_bytes: int = 1 << 20) -> Callable[[Contestant, str], Figures]:
+def fetched(records: int, fetch_bytes: int = 1 << 20) -> Callable[[MeasuredBroker, str], Figures]:
     """Return a run that reads the records written by `fill`."""
     wanted = _FETCHED_RECORDS if records > 1 else _FETCHED_SINGLES
     return raw(
@@ -110,10 +110,10 @@ def fetched(records: int, fetch_bytes: int = 1 << 20) -> Callable[[Contestant, s
     )
 
 
-def _produced_before(codec: str) -> Callable[[Contestant, str], None]:
-    def prepare(contestant: Contestant, topic: str) -> None:
-        create_topic(contestant, topic)
-        clients.rdkafka_produce(contestant, topic, RDKAFKA_RECORDS, codec, idempotent=False)
+def _produced_before(codec: str) -> Callable[[MeasuredBroker, str], None]:
+    def prepare(measured: MeasuredBroker, topic: str) -> None:
+        create_topic(measured, topic)
+        clients.rdkafka_produce(measured, topic, RDKAFKA_RECORDS, codec, idempotent=False)
 
     return prepare
 
@@ -131,8 +131,8 @@ def _java_rows() -> Iterator[Row]:
                 f"Java producer, acks=all, idempotent, {codec}, {said}",
                 f"{count}; {said}",
                 (Goal("records_per_s", 1.2), Goal("p99_ms", 0.35, less=True)),
-                lambda contestant, topic, codec=codec, properties=properties: (  # type: ignore[misc]
-                    clients.java_produce(contestant, topic, JAVA_RECORDS, codec, *properties)
+                lambda measured, topic, codec=codec, properties=properties: (  # type: ignore[misc]
+                    clients.java_produce(measured, topic, JAVA_RECORDS, codec, *properties)
                 ),
             )
     yield Row(
@@ -140,7 +140,7 @@ def _java_rows() -> Iterator[Row]:
         "Java consumer, in a group",
         f"{RDKAFKA_RECORDS:,} records of 100 bytes, one partition; written by librdkafka before",
         (Goal("fetch_records_per_s", 1.0),),
-        lambda contestant, topic: clients.java_consume(contestant, topic, RDKAFKA_RECORDS),
+        lambda measured, topic: clients.java_consume(measured, topic, RDKAFKA_RECORDS),
         prepare=_produced_before("none"),
     )
 
@@ -155,9 +155,9 @@ def _rdkafka_rows() -> Iterator[Row]:
                 f"librdkafka produce, acks=all, {kind}, {codec}",
                 f"{count}; linger 5 ms; from Python, in lists of 1,000",
                 (Goal("records_per_s", 0.95),),
-                lambda contestant, topic, codec=codec, idempotent=idempotent: (  # type: ignore[misc]
+                lambda measured, topic, codec=codec, idempotent=idempotent: (  # type: ignore[misc]
                     clients.rdkafka_produce(
-                        contestant, topic, RDKAFKA_RECORDS, codec, idempotent=idempotent
+                        measured, topic, RDKAFKA_RECORDS, codec, idempotent=idempotent
                     )
                 ),
             )
@@ -166,7 +166,7 @@ def _rdkafka_rows() -> Iterator[Row]:
             f"librdkafka consume, assigned, {codec}",
             f"{count}; into Python, 10,000 at a time",
             (Goal("records_per_s", 0.95),),
-            lambda contestant, topic: clients.rdkafka_consume(contestant, topic, RDKAFKA_RECORDS),
+            lambda measured, topic: clients.rdkafka_consume(measured, topic, RDKAFKA_RECORDS),
             prepare=_produced_before(codec),
         )
 

@@ -139,7 +139,7 @@ def test_both_brokers_answer_alike(
 def test_both_brokers_answer_alike_when_producer_epochs_are_exhausted(
     kafka_peer: KafkaPeer, duolog: str
 ) -> None:
-    """Use every epoch on both brokers; `test_used_up_epochs.py` is the short form."""
+    """Use every epoch on both brokers; `test_exhausted_epochs.py` is the short form."""
     with WireClient(kafka_peer.bootstrap_servers) as kafka:
         assert transactions.used_up_epochs(kafka) == transactions.USED_UP_EPOCHS
     with WireClient(duolog) as ours:

@@ -12,7 +12,7 @@ from duolog.broker.router import find_apis
 from duolog.protocol.encoder import encoder
 from duolog.protocol.large_requests import large_reader
 from duolog.protocol.messages import entity_type
-from unit.broker.requests.test_longest_hold import value_of
+from unit.broker.requests.test_longest_round import value_of
 
 APIS = find_apis()
 

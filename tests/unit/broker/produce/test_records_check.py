@@ -12,8 +12,8 @@ from duolog.record import Compression, Record, encode_batch
 from duolog.record.batch import crc_matches, read_header
 from duolog.record.records import BatchProducer, decode_records
 from unit.broker.conftest import Client, Harness, produce_fields
-from unit.broker.requests.test_longest_hold import HOLD_S, longest_round
-from unit.broker.requests.test_longest_hold import quick_switch as quick_switch  # noqa: PLC0414
+from unit.broker.requests.test_longest_round import HOLD_S, longest_round
+from unit.broker.requests.test_longest_round import quick_switch as quick_switch  # noqa: PLC0414
 
 PRODUCE = 0
 LIST_OFFSETS = 2

@@ -52,7 +52,7 @@ class Broker(Protocol):
     def kill(self) -> None: ...
 
 
-class Contestant(NamedTuple):
+class MeasuredBroker(NamedTuple):
     """A measured broker, with the name of its durability in the table."""
 
     name: str
@@ -65,41 +65,41 @@ class Contestant(NamedTuple):
         return self.broker.bootstrap_servers
 
 
-def duolog(directory: Path, durability: str, **settings: str) -> Contestant:
+def duolog(directory: Path, durability: str, **settings: str) -> MeasuredBroker:
     """Return Duolog's broker, not started."""
     given = {"durability": durability, **settings}
     broker = BrokerProcess(directory / f"duolog-{durability}", settings=given)
     said = "fsync before acknowledgement" if durability == "fsync" else "left to the system"
-    return Contestant("duolog", said, broker, {})
+    return MeasuredBroker("duolog", said, broker, {})
 
 
-def kafka(directory: Path, *, heap: str = "1g") -> Contestant:
+def kafka(directory: Path, *, heap: str = "1g") -> MeasuredBroker:
     """Return Apache Kafka, not started."""
     options = (f"-Xms{heap}", f"-Xmx{heap}", *KAFKA_OPTIONS)
     broker = KafkaPeer(directory / f"kafka-{heap}", jvm_options=options)
-    return Contestant("kafka", "left to the system", broker, {})
+    return MeasuredBroker("kafka", "left to the system", broker, {})
 
 
-def flushing(contestant: Contestant) -> Contestant:
+def flushing(measured: MeasuredBroker) -> MeasuredBroker:
     """Return Kafka with topics that flush every message."""
     configs = {"flush.messages": "1"}
-    return contestant._replace(durability="flush.messages=1", topic_configs=configs)
+    return measured._replace(durability="flush.messages=1", topic_configs=configs)
 
 
 @contextlib.contextmanager
-def running(*contestants: Contestant) -> Iterator[None]:
-    """Run the brokers of `contestants`, each only once even if it is listed twice."""
+def running(*measured_brokers: MeasuredBroker) -> Iterator[None]:
+    """Run the brokers of `measured_brokers`, each only once even if it is listed twice."""
     with contextlib.ExitStack() as stack:
-        for broker in {id(one.broker): one.broker for one in contestants}.values():
+        for broker in {id(one.broker): one.broker for one in measured_brokers}.values():
             broker.start()
             stack.callback(broker.stop)
         yield
 
 
-def create_topic(contestant: Contestant, name: str, partitions: int = 1, **configs: str) -> None:
+def create_topic(measured: MeasuredBroker, name: str, partitions: int = 1, **configs: str) -> None:
     """Create a topic and wait until its last partition accepts requests."""
-    configs = {**contestant.topic_configs, **configs}
-    with WireClient(contestant.address) as client:
+    configs = {**measured.topic_configs, **configs}
+    with WireClient(measured.address) as client:
         wanted = new_topic(name, min(partitions, _CREATED_AT_ONCE), **dict(configs))
         answer = create(client, wanted, timeout=60_000)
         error = answer.topics[0].error_code
@@ -109,50 +109,50 @@ def create_topic(contestant: Contestant, name: str, partitions: int = 1, **confi
             grown = client.ask(CREATE_PARTITIONS, 3, topics=more, timeout=60_000)
             error = grown.results[0].error_code
             assert not error, f"topic {name} did not grow to {count} partitions: {error!r}"
-    await_leaders(contestant, name, partitions)
+    await_leaders(measured, name, partitions)
 
 
-def await_leaders(contestant: Contestant, name: str, partitions: int) -> None:
+def await_leaders(measured: MeasuredBroker, name: str, partitions: int) -> None:
     """Wait until every partition answers."""
     deadline = time.monotonic() + _TOPIC_WITHIN_S
     while time.monotonic() < deadline:
-        if min(end_offsets(contestant, name, partitions)) >= 0:
+        if min(end_offsets(measured, name, partitions)) >= 0:
             return
         time.sleep(0.1)
-    raise SystemExit(f"topic {name} of {contestant.name} has no leaders")
+    raise SystemExit(f"topic {name} of {measured.name} has no leaders")
 
 
-def end_offsets(contestant: Contestant, name: str, partitions: int) -> list[int]:
+def end_offsets(measured: MeasuredBroker, name: str, partitions: int) -> list[int]:
     """Return the end offset of every partition; -1 if it does not answer yet."""
     asked = [
         {"partition_index": index, "current_leader_epoch": -1, "timestamp": -1}
         for index in range(partitions)
     ]
     topics = [{"name": name, "partitions": asked}]
-    with WireClient(contestant.address) as client:
+    with WireClient(measured.address) as client:
         answer = client.ask(LIST_OFFSETS, 9, replica_id=-1, isolation_level=0, topics=topics)
     return [-1 if one.error_code else one.offset for one in answer.topics[0].partitions]
 
 
-def delete_topic(contestant: Contestant, name: str) -> None:
-    with WireClient(contestant.address) as client:
+def delete_topic(measured: MeasuredBroker, name: str) -> None:
+    with WireClient(measured.address) as client:
         client.ask(DELETE_TOPICS, 4, topic_names=[name], timeout=30_000)
 
 
-def first_produce(contestant: Contestant, frame: Frame) -> None:
+def first_produce(measured: MeasuredBroker, frame: Frame) -> None:
     """Send a produce request until it is acknowledged."""
     deadline = time.monotonic() + _TOPIC_WITHIN_S
     while time.monotonic() < deadline:
         with (
             contextlib.suppress(OSError, ConnectionClosed),
-            WireClient(contestant.address) as client,
+            WireClient(measured.address) as client,
         ):
             client.socket.sendall(frame.content)
             answer = client.receive(PRODUCE, VERSION)
             if answer[frame.error_at : frame.error_at + 2] == b"\0\0":
                 return
         time.sleep(_ASK_AGAIN_S)
-    raise SystemExit(f"{contestant.name} took no record")
+    raise SystemExit(f"{measured.name} took no record")
 
 
 def cpu_seconds(pid: int) -> float:

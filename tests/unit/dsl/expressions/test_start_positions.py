@@ -67,4 +67,4 @@ def test_a_topic_that_is_read_twice_has_one_start() -> None:
     with pytest.raises(StatementError, match='topic "orders" has two start positions') as caught:
         topology.build()
 
-    assert "test_starts.py" in caught.value.place
+    assert "test_start_positions.py" in caught.value.place
