@@ -95,7 +95,7 @@ def test_an_operator_that_nothing_shows_and_a_row_of_none_are_named() -> None:
         ),
     ],
 )
-def test_a_test_that_is_gone_or_calls_no_such_operator_shows_nothing(
+def test_a_missing_test_or_one_without_the_operator_is_no_evidence(
     changes: dict[str, Any], message: str
 ) -> None:
     (merge,) = (row for row in SHOWN if row.operators == "Stream.merge")

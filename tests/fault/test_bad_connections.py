@@ -158,7 +158,7 @@ def test_limits_and_idleness_close_connections(tmp_path: Path) -> None:
         assert time.monotonic() - last_request > 3 / 2
 
 
-def test_a_client_that_only_sends_is_not_read_any_more_and_costs_no_memory(
+def test_a_client_that_reads_no_answers_is_no_longer_read(
     watched: BrokerProcess,
 ) -> None:
     admin = AdminClient({"bootstrap.servers": watched.bootstrap_servers})

@@ -149,7 +149,7 @@ def _all_of(consumer: Consumer, topic: str) -> Iterator[Any]:
 
 @pytest.mark.deep
 @pytest.mark.timeout(900)
-def test_random_topologies_that_are_killed_end_with_the_results_of_a_run_that_is_not(
+def test_killed_random_topologies_have_the_results_of_an_undisturbed_run(
     tmp_path: Path,
 ) -> None:
     kill(list(islice(cases(0), TOGETHER)), tmp_path, SEED, kills=1)
@@ -158,7 +158,7 @@ def test_random_topologies_that_are_killed_end_with_the_results_of_a_run_that_is
 @pytest.mark.deep
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", range(1000, 11_000, 1000))
-def test_more_random_topologies_end_with_the_results_of_a_run_that_is_not_killed(
+def test_more_killed_random_topologies_have_the_results_of_an_undisturbed_run(
     first: int, tmp_path: Path
 ) -> None:
     kill(list(islice(cases(first), TOGETHER)), tmp_path, SEED + first, kills=KILLS)

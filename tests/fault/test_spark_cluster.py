@@ -155,7 +155,7 @@ def strike_brokers(faults: Faults, brokers: EmbeddedCluster | KafkaPeers, topic:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
-def test_machines_go_and_come_and_the_tables_are_those_of_a_batch(
+def test_tables_equal_those_of_a_batch_after_machine_failures(
     scenario: Scenario, require_program: Require, tmp_path: Path
 ) -> None:
     require_program("unshare", package="util-linux")

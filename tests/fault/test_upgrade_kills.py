@@ -186,7 +186,7 @@ def ensure_right(upgrade: Upgrade, *, once: bool) -> None:
 
 @pytest.mark.parametrize("upgrade", [[ONCE, LOGGED]], indirect=True, ids=["once"])
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_new_process_that_is_killed_leaves_the_old_one_or_itself_and_nothing_between(
+def test_killing_the_new_process_leaves_the_old_version_or_the_new_one(
     upgrade: Upgrade, stage: str
 ) -> None:
     struck(upgrade, stage, "new")

@@ -294,7 +294,7 @@ def test_the_process_may_be_killed_after_any_change_and_the_power_go_later() -> 
 
 
 @pytest.mark.parametrize("lie", ["sync", "sync_dir"])
-def test_a_disk_that_lies_about_syncs_is_found_out(lie: str) -> None:
+def test_a_disk_that_ignores_syncs_is_detected(lie: str) -> None:
     """A test of the test: without syncs, promises must break for some of these lives."""
     broken = 0
     for seed in range(20):

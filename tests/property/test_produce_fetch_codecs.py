@@ -169,7 +169,7 @@ def test_the_usual_request_is_read_as_any_other_or_left_alone(
 
 
 @given(name=st.text(max_size=40), correlation_id=int32, index=int32, base_offset=int64, start=int64)
-def test_the_usual_answer_has_the_bytes_of_any_other(
+def test_a_cached_answer_has_the_same_bytes_as_an_encoded_one(
     name: str, correlation_id: int, index: int, base_offset: int, start: int
 ) -> None:
     result = ProduceResult(index, 0, base_offset, -1, start)

@@ -30,7 +30,7 @@ def test_a_record_may_be_too_large_because_of_its_headers() -> None:
     assert "Its key, value and headers have 13 bytes" in error.detail
 
 
-def test_a_line_is_parted_at_the_first_separator() -> None:
+def test_a_line_is_split_at_the_first_separator() -> None:
     assert read('bob:{"a": 1}\n', separator=":") == [TextRecord(b"bob", b'{"a": 1}', [])]
 
 

@@ -81,7 +81,7 @@ def test_the_group_of_the_empty_id_can_be_deleted(harness: CoordinatorHarness) -
     assert list(harness.coordinator.list_groups()) == []
 
 
-def test_a_deletion_takes_what_an_open_transaction_brought(harness: CoordinatorHarness) -> None:
+def test_a_deletion_removes_records_of_an_open_transaction(harness: CoordinatorHarness) -> None:
     harness.commit_in_transaction(P, 5)
 
     harness.delete()
@@ -91,7 +91,7 @@ def test_a_deletion_takes_what_an_open_transaction_brought(harness: CoordinatorH
     assert (harness.state(), harness.offset()) == ("Dead", None)
 
 
-def test_a_deletion_takes_what_is_on_its_way_to_the_disk(harness: CoordinatorHarness) -> None:
+def test_a_deletion_removes_records_being_written(harness: CoordinatorHarness) -> None:
     harness.commit(offset=1)
     harness.durable = False
     harness.commit("late", offsets={U0: CommittedOffset(2)})

@@ -110,7 +110,7 @@ def test_members_commit_while_others_join_and_not_while_they_are_assigned(
         harness.commit(member_id=first.member_id, generation=2)
 
 
-def test_a_commit_is_a_sign_of_life(harness: CoordinatorHarness) -> None:
+def test_a_commit_counts_as_a_heartbeat(harness: CoordinatorHarness) -> None:
     first = harness.stable()
 
     for _ in range(4):

@@ -169,7 +169,9 @@ def test_a_generation_of_an_unknown_group_is_illegal_in_every_version(
         harness.commit_in_transaction(P, 1, generation=1, member_id="m", version=9)
 
 
-def test_a_commit_in_a_transaction_is_no_sign_of_life(harness: CoordinatorHarness) -> None:
+def test_a_commit_in_a_transaction_does_not_count_as_a_heartbeat(
+    harness: CoordinatorHarness,
+) -> None:
     member = harness.stable()
     harness.tick(9_000)
 

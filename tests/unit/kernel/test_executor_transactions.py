@@ -205,7 +205,7 @@ def test_a_part_that_the_broker_has_ended_breaks_the_epoch_off_before_it_is_deci
 
 
 @pytest.mark.deep
-def test_an_executor_does_not_commit_what_its_driver_has_not(app: App) -> None:
+def test_an_executor_commits_only_epochs_its_driver_committed(app: App) -> None:
     """Were it left out of the epoch, the next begin would make it seen."""
     with app.started() as kernel:
         app.write(kernel, "a", 1, "1-a")

@@ -84,7 +84,7 @@ def test_a_micro_batch_is_merged_by_the_rule_however_it_arrives(
     assert [out.value for out in last] == reported[-1:]
 
 
-def test_a_slow_input_does_not_overtake(driver: KernelDriver) -> None:
+def test_a_slow_input_keeps_record_order(driver: KernelDriver) -> None:
     fast = [Number(0, 0, ts) for ts in (10, 20, 30)]
     slow = [Number(1, 0, 25)]
 

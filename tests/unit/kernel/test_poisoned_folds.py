@@ -59,7 +59,7 @@ POISONS: dict[str, tuple[Callable[[], Sum], str]] = {
 @pytest.mark.parametrize("poison", POISONS)
 @pytest.mark.parametrize("step", ["adder", "merger", "initializer"])
 @pytest.mark.parametrize("real_time", [False, True], ids=["micro-batch", "real-time"])
-def test_a_poisoned_step_costs_its_record(
+def test_a_failing_step_skips_its_record(
     spark: SparkSession, tmp_path: Any, poison: str, step: str, *, real_time: bool
 ) -> None:
     act, said = POISONS[poison]

@@ -28,7 +28,7 @@ def test_a_function_that_cannot_be_loaded_leaves_no_process_and_idle_ones_end_by
     assert reported == ["failed", "0", "1", "0"]
 
 
-def test_a_sync_waits_for_what_one_before_it_has_begun_and_not_seen_the_end_of(
+def test_a_sync_waits_for_an_earlier_interrupted_sync(
     tmp_path: Path,
 ) -> None:
     """After a stop in between, the next commit used to treat unfinished writes as durable."""

@@ -14,7 +14,7 @@ def update_counts(cache_bytes: int, *steps: tuple[int, int]) -> list[int]:
     return [int(word) for word in run_java("RecordCache", cache_bytes, *arguments)]
 
 
-def test_a_record_cache_larger_than_what_is_kept_for_reading_costs_no_more_for_each_key() -> None:
+def test_a_record_cache_larger_than_the_read_cache_adds_no_memory_per_key() -> None:
     """Beyond 64 MiB each new key went through all that were held back: hours for a million keys."""
     assert update_counts(GIB, (400_000, 16)) == [0, 400_000]
 

@@ -75,7 +75,7 @@ def test_an_owner_that_was_paused_and_replaced_writes_nothing_to_a_sink(tmp_path
     assert run_java("SinkAfterTakeover", tmp_path) == ["taken", "taken", "lost"]
 
 
-def test_a_task_that_outlives_its_query_has_no_part_in_the_transactions_of_the_next(
+def test_a_task_that_outlives_its_query_writes_to_no_later_transaction(
     tmp_path: Path,
 ) -> None:
     with EmbeddedCluster(settings={"durability": "os"}) as cluster:

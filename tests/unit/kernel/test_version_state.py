@@ -38,7 +38,7 @@ def test_deletion_removes_all_related_state() -> None:
     assert found[-1] == 1 + 1
 
 
-def test_a_deletion_of_what_was_never_there_goes_too() -> None:
+def test_deletions_of_missing_keys_expire_too() -> None:
     """The remaining row is valid from its own time on; before it there is no row since the deletion."""
     assert kept("micro-batch", (HOUR, -50), (9 * HOUR, 1)) == [50 * 2, 1 + 1]
 

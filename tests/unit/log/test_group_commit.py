@@ -127,7 +127,7 @@ def test_the_journal_alone_brings_the_segments_back() -> None:
     assert ends == {1}
 
 
-def test_a_journal_that_is_cut_off_gives_its_whole_frames() -> None:
+def test_a_truncated_journal_returns_its_complete_frames() -> None:
     harness = Harness()
     harness.commit.request(harness.write(16))
     harness.commit.run_pending()

@@ -175,7 +175,7 @@ def test_a_sync_that_fails_in_a_stop_leaves_no_mark_of_a_clean_one() -> None:
     ("code", "helps"), [(errno.ENOSPC, "Make room"), (errno.EROFS, "Mount"), (errno.EIO, "disk")]
 )
 @pytest.mark.parametrize("operation", ["append", "sync"])
-def test_a_start_that_the_disk_refuses_says_where_and_what_helps(
+def test_a_start_refused_by_the_disk_reports_the_path_and_a_hint(
     operation: str, code: int, helps: str
 ) -> None:
     disk = CrashDisk()

@@ -76,7 +76,7 @@ def test_indexes_that_are_missing_or_damaged_are_rebuilt(
 
 
 @pytest.mark.parametrize(("batches", "size_bytes"), [(5, 300), (140, 100), (140, 0)])
-def test_a_file_that_lost_acknowledged_records_is_refused_with_words_for_people(
+def test_a_file_that_lost_acknowledged_records_is_refused_with_an_explanation(
     batches: int, size_bytes: int
 ) -> None:
     disk = CrashDisk()

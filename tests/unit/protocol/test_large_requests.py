@@ -19,7 +19,7 @@ APIS = find_apis()
 
 @pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
 @pytest.mark.parametrize("lengths", [[3, 3, 3, 3], [0, 0, 0], [1, 4, 2]])
-def test_it_reads_what_kio_reads(api: Api, lengths: list[int]) -> None:
+def test_the_decoder_reads_the_same_as_kio(api: Api, lengths: list[int]) -> None:
     for version in api.versions:
         type_ = entity_type(api.key, version, "request")
         data = encoder(type_)(value_of(type_, 0, lengths))

@@ -73,7 +73,7 @@ def test_a_program_that_is_not_a_broker_is_reported_at_once(
     assert time.monotonic() - began < 14
 
 
-def test_a_broker_that_is_busy_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_busy_broker_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
     with listening(never_answers, answers_as_a_broker) as address:
         ensure_reachable(address)
 

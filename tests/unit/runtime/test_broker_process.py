@@ -105,7 +105,7 @@ def test_a_killed_broker_comes_back_on_the_same_address(tmp_path: Path) -> None:
     broker.stop()
 
 
-def test_a_broker_that_ends_at_once_is_an_error_with_its_last_output(tmp_path: Path) -> None:
+def test_a_broker_that_exits_at_once_is_reported_with_its_last_output(tmp_path: Path) -> None:
     broken = "import sys; sys.exit('error: the log directory is locked')"
     broker = BrokerProcess(tmp_path / "data", program=fake_broker(tmp_path, broken))
 

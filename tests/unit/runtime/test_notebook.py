@@ -198,7 +198,7 @@ def test_a_failing_start_prints_a_line_and_raises_the_error() -> None:
     assert "not started, after" in stream.getvalue()
 
 
-def test_a_script_sees_nothing_of_it(
+def test_scripts_are_unaffected(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "is_interactive", lambda: False)

@@ -80,7 +80,7 @@ def test_a_topic_is_created_and_found_in_every_version(harness: Any, version: in
         ),
     ],
 )
-def test_a_topic_that_cannot_be_is_refused_and_the_others_are_created(
+def test_a_topic_with_an_invalid_name_is_refused_and_the_others_are_created(
     harness: Any, topic: dict[str, Any], code: int
 ) -> None:
     harness.topic("taken")
@@ -189,7 +189,7 @@ def test_metadata_creates_a_topic_when_both_sides_allow_it(open_harness: Any) ->
     assert created.topic_id == harness.broker.topics.find("a").id
 
 
-def test_metadata_creates_nothing_when_the_broker_says_no(open_harness: Any) -> None:
+def test_metadata_creates_no_topic_if_auto_creation_is_off(open_harness: Any) -> None:
     harness = open_harness(auto_create_topics_enable="false")
 
     answer = harness.client().ask(METADATA, 1, topics=[{"name": "a"}])

@@ -113,7 +113,7 @@ def test_leftovers_of_one_budget_do_not_end_the_next_job() -> None:
         assert worker.wait(DEADLINE_S) == 0
 
 
-def test_a_process_that_was_killed_at_work_is_an_error_to_try_again(matcher: Matcher) -> None:
+def test_a_process_killed_during_work_is_a_retriable_error(matcher: Matcher) -> None:
     def killed_at_work() -> Iterator[str]:
         yield "a" * 200_000
         assert matcher.expressions.pid is not None

@@ -175,7 +175,7 @@ def test_answers_after_a_long_poll_wait_for_it(harness: Any) -> None:
     assert out_of_range.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_a_client_that_goes_leaves_nothing_waiting(harness: Any) -> None:
+def test_a_disconnected_client_leaves_nothing_waiting(harness: Any) -> None:
     harness.topic("orders")
     client = harness.client()
     client.send(FETCH, 11, **fetch_fields({0: 0}, max_wait=60_000))

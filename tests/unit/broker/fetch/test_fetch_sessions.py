@@ -331,7 +331,7 @@ def test_without_places_every_request_is_answered_whole(open_harness: Any) -> No
     assert (answer.session_id, partitions(answer)) == (0, [0, 1])
 
 
-def test_a_session_that_begins_forgets_nothing(harness: Any) -> None:
+def test_a_new_session_ignores_forgotten_partitions(harness: Any) -> None:
     harness.topic("orders", 2)
     consumer = Consumer(harness)
 

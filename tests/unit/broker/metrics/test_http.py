@@ -44,7 +44,7 @@ def get(endpoint: MetricsEndpoint, path: str, harness: Any = None) -> tuple[int,
     return found[0]
 
 
-def test_in_recovery_the_process_lives_and_is_not_ready(endpoint: MetricsEndpoint) -> None:
+def test_during_recovery_the_process_is_alive_but_not_ready(endpoint: MetricsEndpoint) -> None:
     assert get(endpoint, "/health")[0] == 200
     assert get(endpoint, "/metrics")[0] == 503
     status, body = get(endpoint, "/ready")

@@ -36,7 +36,7 @@ def connect(harness: Any, address: tuple[str, int]) -> socket.socket:
         {"max_connections_per_ip": "9", "max_connections_per_ip_overrides": "127.0.0.1:2,::1:5"},
     ],
 )
-def test_a_connection_above_a_limit_is_closed_and_a_place_that_is_free_is_taken(
+def test_connections_above_a_limit_are_closed_until_one_is_free(
     open_harness: Any, settings: dict[str, str]
 ) -> None:
     harness = open_harness(**settings)
@@ -115,7 +115,7 @@ def test_a_connection_that_nothing_moves_on_is_closed_and_one_that_waits_for_us_
     assert [record.__dict__["reason"] for record in closed] == ["idle"]
 
 
-def test_a_client_that_closed_its_side_still_gets_the_answer_that_waits_for_the_disk(
+def test_a_half_closed_client_still_gets_an_answer_that_waits_for_the_disk(
     open_harness: Any,
 ) -> None:
     harness = open_harness(durability="fsync")

@@ -12,7 +12,7 @@ def settings(**texts: str) -> BrokerSettings:
     return BrokerSettings({name.replace("_", "."): text for name, text in texts.items()})
 
 
-def test_without_a_word_there_is_one_listener_on_loopback() -> None:
+def test_by_default_there_is_one_listener_on_loopback() -> None:
     assert endpoints(settings()) == [("PLAINTEXT", ("127.0.0.1", 9092), None)]
 
 

@@ -84,7 +84,7 @@ def test_unfinished_frames_of_all_connections_stay_within_the_budget(harness: Ha
     assert not harness.broker.request_memory.pressed
 
 
-def test_a_budget_filled_by_frames_that_are_never_finished_lets_others_through(
+def test_unfinished_frames_that_fill_the_budget_do_not_block_others(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(request_memory, "_LOOK_S", 0.01)

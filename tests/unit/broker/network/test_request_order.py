@@ -33,7 +33,7 @@ class _Appending(InFlightRequest):
     appends = True
 
 
-def test_of_all_pairs_of_apis_only_produce_begins_before_the_first_is_answered(
+def test_only_produce_starts_before_the_previous_answer_for_all_pairs_of_apis(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[tuple[Api, InFlightRequest]] = []

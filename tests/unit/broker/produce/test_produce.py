@@ -163,7 +163,7 @@ def test_a_duplicate_is_answered_with_the_offset_of_the_first(harness: Any) -> N
     assert harness.broker.log("orders", 0).log_end_offset == 1
 
 
-def test_a_topic_that_is_missing_or_internal_takes_nothing(harness: Any) -> None:
+def test_records_for_missing_or_internal_topics_are_refused(harness: Any) -> None:
     harness.topic("__consumer_offsets")
     client = harness.client()
 

@@ -82,7 +82,7 @@ def test_a_producer_continues_after_an_error_with_the_next_epoch(
 
 
 @pytest.mark.parametrize("expected", [Producer(5, -1), Producer(-1, 5)])
-def test_half_of_what_a_producer_had_is_refused(
+def test_a_producer_id_without_epoch_is_refused(
     producer: TransactionalProducer, expected: Producer
 ) -> None:
     assert producer.init(expected=expected).error_code == 42
@@ -116,7 +116,7 @@ def test_a_producer_that_restarts_aborts_its_open_transaction_and_retries(
 
 
 @pytest.mark.parametrize("version", range(4))
-def test_partitions_are_added_all_or_none(producer: TransactionalProducer, version: int) -> None:
+def test_partitions_are_added_atomically(producer: TransactionalProducer, version: int) -> None:
     assert producer.add(0, 7, version=version) == [55, 3]
     assert producer.record.state is TransactionState.EMPTY
     assert producer.add(0, 1, version=version) == [0, 0]

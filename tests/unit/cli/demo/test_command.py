@@ -16,7 +16,7 @@ def test_fresh_forgets_what_the_demo_keeps_and_nothing_else(tmp_path: Path) -> N
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_fresh_on_a_cluster_of_ones_own_wants_a_yes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fresh_on_a_users_cluster_asks_for_confirmation(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["demo", "--fresh", "--bootstrap-servers", "127.0.0.1:1"])
 
     assert status == 2

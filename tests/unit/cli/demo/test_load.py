@@ -137,7 +137,7 @@ def test_with_a_rate_all_flights_are_written_without_waiting(
     assert sum(len(sender.records) for sender in senders) == 40
 
 
-def test_a_run_that_was_stopped_amid_its_live_flights_waits_with_those_that_are_left(
+def test_a_demo_stopped_during_live_flights_continues_with_the_remaining_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # 5 of each 8 belong to partition 0.

@@ -65,7 +65,7 @@ def test_nothing_is_cut_at_80_columns(live: bool) -> None:  # noqa: FBT001 - a p
         assert len(out.getvalue().splitlines()) == 1
 
 
-def test_while_it_waits_a_clock_runs_and_what_was_done_stays() -> None:
+def test_progress_shows_elapsed_time_and_keeps_completed_lines() -> None:
     waiting = Waiting(started_at=time.monotonic() - 20)
     waiting.begin("starting the broker")
     waiting.begin("starting Spark")

@@ -197,7 +197,7 @@ _NESTED = st.recursive(
 
 
 @given(_NESTED, _NESTED)
-def test_queries_within_queries_say_the_same_when_they_are_laid_out(one: str, two: str) -> None:
+def test_nested_queries_keep_their_meaning_when_formatted(one: str, two: str) -> None:
     text = f"create table t as with a as ({one}), /* two */ b (x) as ({two}) select x from a emit changes;"  # noqa: S608 - never executed
     wanted = parse(text)
 

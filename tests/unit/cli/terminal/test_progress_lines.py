@@ -126,7 +126,7 @@ def test_a_terminal_that_was_made_narrower_is_cleared_whole(
     assert "\x1b[4A\r\x1b[J" in written, "2 rows, 1 row and an empty one"
 
 
-def test_without_counting_nothing_is_overwritten(
+def test_lines_without_counters_are_not_overwritten(
     monkeypatch: pytest.MonkeyPatch, written: list[str]
 ) -> None:
     on_terminal(monkeypatch, written)

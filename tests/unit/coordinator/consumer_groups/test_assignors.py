@@ -54,7 +54,7 @@ def test_uniform_gives_everybody_the_same_or_one_more() -> None:
     assert sorted(sizes(found).values()) == [2, 3, 3]
 
 
-def test_uniform_takes_from_everybody_only_what_a_new_member_needs() -> None:
+def test_uniform_moves_only_the_partitions_a_new_member_needs() -> None:
     six = {"a": frozenset((0, 1, 2)), "b": frozenset((3, 4, 5))}
     members = {name: spec(T, previous={T: owned}) for name, owned in six.items()}
 

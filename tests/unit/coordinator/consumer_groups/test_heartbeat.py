@@ -109,7 +109,7 @@ def test_partitions_of_a_leaving_member_go_to_the_others(consumers: ConsumerGrou
     assert state(consumers) == "Stable"
 
 
-def test_a_group_that_everybody_left_is_empty_and_begins_again_later(
+def test_a_group_without_members_is_empty_and_can_be_reused(
     consumers: ConsumerGroupHarness,
 ) -> None:
     consumers.joined("a").leave()

@@ -21,7 +21,7 @@ def test_a_letter_waits_for_the_records_before_it_and_not_for_later_ones() -> No
     assert (first, held.released("g")) == ([A], [B])
 
 
-def test_nothing_is_held_when_nothing_is_on_its_way() -> None:
+def test_nothing_is_held_without_pending_records() -> None:
     held = HeldLetters()
     held.sent("other")
 
@@ -32,7 +32,7 @@ def test_nothing_is_held_when_nothing_is_on_its_way() -> None:
     assert not held.hold("g", [A])
 
 
-def test_letters_are_given_back_when_records_are_lost() -> None:
+def test_held_letters_are_returned_if_records_are_refused() -> None:
     held = HeldLetters()
     held.sent("g")
     held.sent("g")

@@ -73,7 +73,7 @@ def test_a_stable_member_waits_for_what_others_have() -> None:
 
 
 @pytest.mark.parametrize("owned", [None, parts(1), parts(1, 2)])
-def test_a_member_that_has_not_given_up_stays(owned: Assignment | None) -> None:
+def test_a_member_that_has_not_revoked_stays(owned: Assignment | None) -> None:
     current = CurrentAssignment(5, 5, UNREVOKED, parts(2), parts(1))
 
     assert reconcile(current, goal(6, parts(2), owned=owned)) is current

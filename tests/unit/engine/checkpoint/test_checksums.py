@@ -84,7 +84,7 @@ def test_a_checksum_that_ends_with_zeros_is_compared(tmp_path: Path) -> None:
     assert not matches_checksum(tmp_path / "7")
 
 
-def test_a_checksum_that_is_none_is_damage(tmp_path: Path) -> None:
+def test_a_missing_checksum_is_damage(tmp_path: Path) -> None:
     (tmp_path / "3").write_bytes(METADATA)
     (tmp_path / ".3.crc").write_bytes(b"CRC\0\0\0\2\0abcd")
 

@@ -26,7 +26,7 @@ def kept(entry: bytes = ENTRY, version: int = 1) -> bytes:
     )
 
 
-def test_an_entry_is_read_as_it_was_written_also_one_of_before(tmp_path: Path) -> None:
+def test_entries_of_this_and_earlier_versions_are_read(tmp_path: Path) -> None:
     for content in (kept(), ENTRY):
         assert read_pending_commit(written(tmp_path, content), 5, "orders") == ENTRY.decode()
 

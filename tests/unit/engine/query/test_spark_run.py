@@ -41,7 +41,7 @@ def test_a_jvm_is_replaced_only_after_it_has_ended() -> None:
     assert (while_it_runs, then) == (first, second)
 
 
-def test_counts_of_ended_jvms_are_kept_though_they_answer_no_more() -> None:
+def test_counts_of_ended_jvms_are_kept() -> None:
     first, second = FakeLauncher(position=1000), FakeLauncher(position=500)
     run = run_of(first, lambda: second)
     run.count()

@@ -51,7 +51,7 @@ def test_a_jvm_that_does_not_start_is_reported_with_its_output_and_its_log(
 
 
 @pytest.mark.parametrize("delay_s", [0, 0.3])
-def test_a_launch_that_is_cut_short_leaves_no_jvm(
+def test_an_interrupted_launch_leaves_no_jvm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delay_s: float
 ) -> None:
     """Ctrl-C in the seconds before it answered: it failed of a directory that was gone, and stayed."""

@@ -40,7 +40,7 @@ def test_a_log_without_a_checkpoint_has_no_holes() -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"clean_offset many\n", b"clean_offset 5\nholes_below 4\n"]
 )
-def test_a_checkpoint_that_cannot_be_is_refused_by_its_name(content: bytes) -> None:
+def test_an_impossible_checkpoint_path_is_refused_by_name(content: bytes) -> None:
     disk = disk_with_directory()
     write_checked(disk, "/data/topics/t/0", CHECKPOINT_FILE_NAME, content)
 

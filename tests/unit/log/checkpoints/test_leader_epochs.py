@@ -21,7 +21,7 @@ def test_an_epoch_ends_where_the_next_one_begins() -> None:
     assert epochs.end_of(5, 100) == EpochEnd(-1, -1)
 
 
-def test_an_epoch_in_which_nothing_was_written_gives_way() -> None:
+def test_an_empty_epoch_is_replaced() -> None:
     assert epochs_of((1, 0), (2, 10), (3, 10)).end_of(2, 20) == EpochEnd(1, 10)
 
 

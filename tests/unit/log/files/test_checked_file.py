@@ -23,7 +23,7 @@ def decoded(data: bytes, name: str = "log-start-offset") -> bytes:
     return decode_checked(f"/data/{name}", data, version=2)
 
 
-def test_a_content_comes_back_as_it_was() -> None:
+def test_content_round_trips() -> None:
     assert decoded(FILE) == CONTENT
     assert decoded(encode_checked("log-start-offset", b"", version=2)) == b""
     binary = bytes(range(256))

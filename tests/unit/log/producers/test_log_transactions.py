@@ -251,7 +251,7 @@ def test_a_committed_transaction_is_not_listed_as_aborted(log: PartitionLog) -> 
     assert log.aborted_transactions(0, 2) == []
 
 
-def test_the_marker_may_lie_some_segments_later(log: PartitionLog) -> None:
+def test_the_marker_may_be_in_a_later_segment(log: PartitionLog) -> None:
     log.append(batch_of(1))
     log.append(batch_of(2))
     for _ in range(5):

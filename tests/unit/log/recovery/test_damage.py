@@ -130,7 +130,7 @@ def test_a_damaged_recovery_point_is_no_reason_to_drop_segments(stopped: Stopped
     assert stopped.disk.exists(stopped.segment(1))
 
 
-def test_an_index_that_grew_and_was_not_written_is_not_taken() -> None:
+def test_an_index_that_grew_without_data_is_not_used() -> None:
     assert OffsetIndex.decode(bytes(8), 1000) is None
     assert OffsetIndex.decode(b"", 1000) is not None
 
@@ -199,7 +199,7 @@ def test_a_flipped_bit_in_the_last_batch_of_a_segment_is_refused(from_end: int) 
     assert all(killed.disk.exists(path) for path in killed.paths)
 
 
-def test_a_piece_that_power_took_away_ends_the_log() -> None:
+def test_a_batch_lost_in_a_power_failure_ends_the_log() -> None:
     killed = Killed()
     killed.disk.open(killed.paths[1]).pwrite(512, bytes(512))
     killed.disk.boots += 1

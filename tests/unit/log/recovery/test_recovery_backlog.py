@@ -14,7 +14,7 @@ def test_nothing_is_saved_within_the_bound() -> None:
     assert logs_to_save([Log(40), Log(0), Log(60)], 100) == []
 
 
-def test_above_the_bound_those_with_the_most_are_saved_first() -> None:
+def test_above_the_limit_the_largest_are_saved_first() -> None:
     logs = [Log(size) for size in (0, 10, 70, 30, 50, 20, 60)]
 
     chosen = logs_to_save(logs, 200)

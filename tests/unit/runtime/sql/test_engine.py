@@ -153,7 +153,7 @@ def test_a_damaged_command_topic_is_refused_with_the_offset(
                 answers_of(engine, text)
 
 
-def test_a_statement_that_is_refused_leaves_no_trace(opened: Opened, service: str) -> None:
+def test_a_refused_statement_changes_nothing(opened: Opened, service: str) -> None:
     with opened() as engine:
         answers_of(engine, created(service))
         with pytest.raises(SqlError, match="does not exist") as refused:

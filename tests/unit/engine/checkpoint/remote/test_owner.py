@@ -114,7 +114,7 @@ def test_a_killed_owner_is_replaced_after_its_lease_and_not_before() -> None:
 
 
 @pytest.mark.usefixtures("door")
-def test_one_that_gave_it_up_and_a_jvm_of_this_process_are_followed_at_once() -> None:
+def test_a_released_checkpoint_or_one_of_this_process_is_taken_over_at_once() -> None:
     first, second, third = FakeLockHolder(), FakeLockHolder(), FakeLockHolder()
     start(first)
     release(DIRECTORY, first, 1)

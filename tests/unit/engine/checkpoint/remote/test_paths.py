@@ -24,7 +24,7 @@ def door() -> Iterator[FakeFileSystem]:
         yield door
 
 
-def test_a_path_is_joined_and_taken_apart_as_any_other_and_shown_as_a_url() -> None:
+def test_remote_paths_behave_like_paths_and_print_as_urls() -> None:
     path = ROOT / "checkpoints" / "totals"
 
     assert str(path) == "hdfs://host/data/checkpoints/totals"
@@ -35,7 +35,7 @@ def test_a_path_is_joined_and_taken_apart_as_any_other_and_shown_as_a_url() -> N
     assert path.resolve() is path
 
 
-def test_the_system_never_opens_it_as_a_file_of_this_machine(tmp_path: Path) -> None:
+def test_a_remote_path_is_never_opened_as_a_local_file(tmp_path: Path) -> None:
     for door in (lambda: open(ROOT), lambda: ROOT.open("w"), lambda: shutil.rmtree(ROOT)):  # noqa: PTH123, SIM115
         with pytest.raises(OSError, match="is a URL"):
             door()
@@ -94,7 +94,7 @@ def write_durably_all(directory: Path, *names: str) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.EHOSTUNREACH, errno.EACCES, errno.ENOSPC, errno.EROFS])
-def test_a_file_system_that_refuses_is_named_and_what_was_there_stays(
+def test_a_refusing_file_system_is_named_and_existing_files_stay(
     number: int, door: FakeFileSystem
 ) -> None:
     checkpoint = Checkpoint(ROOT / "checkpoints" / "totals")

@@ -32,7 +32,7 @@ def test_unknown_event_time_is_not_waited_for() -> None:
     assert passes(GoingLive(1000, 10_000), None) == [True]
 
 
-def test_more_records_than_may_be_left_are_never_few() -> None:
+def test_a_backlog_above_the_limit_is_not_small() -> None:
     def asked() -> NoReturn:
         raise AssertionError("it is not asked")
 

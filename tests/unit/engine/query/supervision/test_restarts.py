@@ -26,7 +26,7 @@ def test_filtered_records_are_not_waited_for() -> None:
     assert Restarts(timeout_s=1e9).pause_s(QueryFailed("a bad record")) is None
 
 
-def test_trouble_that_lasts_longer_than_the_timeout_is_the_end() -> None:
+def test_failures_longer_than_the_timeout_end_the_query() -> None:
     clock = Clock()
     restarts = Restarts(timeout_s=10, clock=clock)
     assert restarts.pause_s(AWAY) == 1

@@ -55,7 +55,7 @@ def _rows(engine: SqlEngine, text: str, reset: str = "earliest") -> Rows:
     return answer
 
 
-def test_rows_of_a_stream_come_until_the_limit(engine: SqlEngine) -> None:
+def test_rows_of_a_stream_are_returned_up_to_the_limit(engine: SqlEngine) -> None:
     rows = _rows(engine, "SELECT v * 2 AS w, id FROM s WHERE v > 5 EMIT CHANGES LIMIT 2;")
 
     assert rows.unbounded
