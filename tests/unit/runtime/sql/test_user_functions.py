@@ -122,7 +122,7 @@ def test_a_table_function_produces_rows_of_a_pull_query(
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         ("SELECT k FROM t WHERE words(a) = 'x'", "WORDS is in WHERE"),
         ("SELECT k FROM t ORDER BY words(a)", "WORDS is in ORDER BY"),
@@ -139,10 +139,8 @@ def test_a_table_function_produces_rows_of_a_pull_query(
         ("SELECT CASE WHEN k > 0 THEN words(a) ELSE 'x' END AS w FROM t", "cannot be used in CASE"),
     ],
 )
-def test_a_misplaced_table_function_is_refused_by_name(
-    ask: Ask, query: str, answers_of: str
-) -> None:
-    with pytest.raises(SqlError, match=answers_of):
+def test_a_misplaced_table_function_is_refused_by_name(ask: Ask, query: str, message: str) -> None:
+    with pytest.raises(SqlError, match=message):
         ask(f"{query};")
 
 
