@@ -77,16 +77,16 @@ def test_an_operator_that_nothing_shows_and_a_row_of_none_are_named() -> None:
     ("changes", "message"),
     [
         (
-            {"judged": "conformance/streams/test_gone.py::test_it"},
+            {"verified_by": "conformance/streams/test_gone.py::test_it"},
             r"test_gone\.py::test_it does not",
         ),
         ({"runs": "unit/test_x.py::test_it"}, r"tests/unit/test_x\.py::test_it does not exist"),
         (
-            {"judged": "architecture/test_size.py::test_no_file_grows_beyond"},
+            {"verified_by": "architecture/test_size.py::test_no_file_grows_beyond"},
             r"does not exist: update",
         ),
         (
-            {"judged": "architecture/test_docs.py::test_every_link_of_a_page_leads_to_a_file"},
+            {"verified_by": "architecture/test_docs.py::test_every_link_of_a_page_leads_to_a_file"},
             r"does not call Stream\.merge: it cannot verify",
         ),
         (
