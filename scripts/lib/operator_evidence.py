@@ -21,7 +21,7 @@ ROOT: Final = Path(__file__).parents[2]
 TESTS: Final = ROOT / "tests"
 RESULTS: Final = ROOT / "bench/results"
 
-_KAFKA_STREAMS: Final = re.compile(r"\bkafka_streams\b|\bcourt\b")
+_KAFKA_STREAMS: Final = re.compile(r"\bkafka_streams\b|\bcomparison\b")
 _REFERENCE: Final = re.compile(r"(?i)\breference|_reference_")
 _MODES: Final = {
     "micro-batch": re.compile(r"micro-batch|record cache|TWO_STARTS"),
