@@ -50,7 +50,6 @@ RECORDS: dict[Mode, list[RawRecord]] = {
     ("define", "mode"),
     [
         # The record cache and the end of a micro-batch only matter for aggregates.
-        # matter.
         pytest.param(define, mode, id=f"{define.__name__}-{mode}")
         for define in STREAM_JOINS
         for mode in (RECORDS if define in AGGREGATED else ("each", "late"))

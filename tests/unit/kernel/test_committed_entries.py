@@ -10,12 +10,17 @@ MENDED = -1
 """The epoch of what a restore writes."""
 
 
-def committed_words(generations: dict[int, int], *entries: tuple[int, int]) -> list[str]:
+Entry = tuple[int, int] | None
+"""Generation and epoch; None: the entry has no header that names them."""
+
+
+def committed_words(generations: dict[int, int], *entries: Entry) -> list[str]:
     lasts = ",".join(f"{number}:{last}" for number, last in generations.items())
-    return run_java("CommittedEntries", lasts, *(f"{of}:{epoch}" for of, epoch in entries))
+    named = ("none" if entry is None else f"{entry[0]}:{entry[1]}" for entry in entries)
+    return run_java("CommittedEntries", lasts, *named)
 
 
-def committed(generations: dict[int, int], *entries: tuple[int, int]) -> list[bool]:
+def committed(generations: dict[int, int], *entries: Entry) -> list[bool]:
     return [word == "true" for word in committed_words(generations, *entries)]
 
 
@@ -23,6 +28,11 @@ def test_entries_count_up_to_the_last_epoch_of_their_generation() -> None:
     assert committed({1: 5, 3: 0}, (1, 5), (1, 6), (2, 0), (3, 0), (3, 1)) == [
         *(True, False, False, True, False)
     ]
+
+
+def test_an_entry_without_an_epoch_is_neither_committed_nor_beyond() -> None:
+    """Another program may have written to the topic: no commit says that its record counts."""
+    assert committed_words({1: 5}, None, (1, 5), None, (1, 6)) == ["false", "true", "false", "false"]
 
 
 def test_a_restore_that_was_interrupted_still_counts() -> None:

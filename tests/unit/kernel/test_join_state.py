@@ -28,6 +28,19 @@ def test_state_does_not_grow_with_what_has_expired(mode: str) -> None:
 
 
 @MODES
+def test_a_record_is_found_until_the_last_millisecond_in_which_it_can_be_joined(mode: str) -> None:
+    """It is the last one of its bucket, which is deleted a millisecond later."""
+    at = HOUR - 1
+
+    found = steps(
+        mode, "rows", (at, 1, 1), (at + HOUR - 1, 1, 1), (at + HOUR - 1, 0, 0), (at + HOUR, 1, 1)
+    )
+
+    assert found[1::2] == ["1", "2", "2", "2"]
+    assert entries(found)[-1] == 1 + 2
+
+
+@MODES
 def test_a_hot_key_has_its_rows_in_chunks_and_loses_none(mode: str) -> None:
     found = steps(mode, "rows", (0, 1, 1000), (1, 1, 1), (HOUR - 1, 1, 1), (3 * HOUR, 1, 1))
 

@@ -1,15 +1,19 @@
 """The last millisecond for which the row of a window is needed, and the first in which it is gone."""
 
+import datetime as dt
+from typing import Literal
+
 import pytest
 from pyspark.sql import SparkSession
 
 from conformance.streams.in_memory import run_in_memory
 from conformance.streams.in_reference import run_in_reference
 from conformance.streams.oracle import Given, Written
-from duolog import Topology, count, session, sliding, tumbling
+from duolog import Topology, calendar, count, session, sliding, tumbling
 from duolog.engine.lowering.lower import lower
 from duolog.plan.cutting.levels import find_levels
 from duolog.plan.windows import Windows
+from duolog.testing import TopologyDriver
 from topologies import KEY, VALUE, ms
 from unit.kernel.driver import In, KernelDriver
 
@@ -48,6 +52,27 @@ def test_a_window_with_an_offset_is_kept_through_its_grace_period(spark: SparkSe
     (found,) = last_results(spark, windows, ("a", 10), ("b", 17 + GRACE - 1), ("a", 12))
 
     assert (found.key, found.value) == (("a", 7, 17), (2,))
+
+
+@pytest.mark.parametrize("engine", ["reference", "kernel"])
+def test_the_row_of_a_month_is_found_until_the_next_month_has_ended(
+    spark: SparkSession, engine: Literal["reference", "kernel"]
+) -> None:
+    """With a grace period: rows expire by the start of the last window, as in Kafka Streams."""
+    assert spark is not None, "the driver finds the session of this run"
+    months = calendar("month", time_zone="UTC", grace="1 day")
+    with TopologyDriver(counted(months), engine=engine) as driver:
+        driver.input_topic("s1").pipe_input("a", {"a": "x", "n": 1}, at_ms("2026-01-10"))
+        rows = []
+        for date in ("2026-02-02", "2026-02-28", "2026-03-01"):
+            driver.input_topic("s1").pipe_input("b", {"a": "x", "n": 1}, at_ms(date))
+            rows.append(sorted(key[0] for key in driver.store("kept")))
+
+    assert rows == [["a", "b"], ["a", "b"], ["b", "b"]]
+
+
+def at_ms(date: str) -> int:
+    return int(dt.datetime.fromisoformat(f"{date}T00:00+00:00").timestamp() * 1000)
 
 
 @pytest.mark.parametrize("real_time", [False, True], ids=["micro-batch", "real-time"])

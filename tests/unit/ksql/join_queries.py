@@ -49,14 +49,18 @@ def table(query: str) -> str:
     return ", ".join(map(str, planned(f"CREATE TABLE made AS {query}").columns))
 
 
-def run(query: str, *given: Given) -> list[tuple[object, object, int]]:
+def run(
+    query: str, *given: Given, settings: dict[str, str] | None = None
+) -> list[tuple[object, object, int]]:
     """Return what a query writes for these records, key and value as JSON."""
-    return _written(ReferenceEvaluator(planned(query).plan), given)
+    return _written(ReferenceEvaluator(planned(query, settings).plan), given)
 
 
-def in_kernel(query: str, *given: Given) -> list[tuple[object, object, int]]:
+def in_kernel(
+    query: str, *given: Given, settings: dict[str, str] | None = None
+) -> list[tuple[object, object, int]]:
     """Return what `run` does, of the kernel."""
-    plan = planned(query).plan
+    plan = planned(query, settings).plan
     evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, passes_over=True)
     try:
         return _written(evaluator, given)

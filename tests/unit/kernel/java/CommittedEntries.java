@@ -8,7 +8,7 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
  * Prints for each entry of a partition whether it was committed.
  *
  * <p>Arguments: the generations and their last epochs as {@code 1:40,2:8}, then the entries as {@code
- * generation:epoch}.
+ * generation:epoch}, or {@code none} for an entry without the header that names its epoch.
  */
 public final class CommittedEntries {
   private CommittedEntries() {}
@@ -20,8 +20,11 @@ public final class CommittedEntries {
     }
     Changelog.Committed.InOrder entries = new Changelog.Committed(generations).inOrder();
     for (int at = 1; at < arguments.length; at++) {
-      byte[] epoch = Changelog.epoch((int) number(arguments[at], 0), number(arguments[at], 1));
-      var headers = new RecordHeaders().add(Changelog.EPOCH, epoch);
+      RecordHeaders headers = new RecordHeaders();
+      if (!arguments[at].equals("none")) {
+        byte[] epoch = Changelog.epoch((int) number(arguments[at], 0), number(arguments[at], 1));
+        headers.add(Changelog.EPOCH, epoch);
+      }
       System.out.println(entries.isBeyond(headers) ? "beyond" : entries.has(headers));
     }
   }

@@ -1,9 +1,12 @@
 """EMIT FINAL without GRACE PERIOD: a result is emitted at the end of its window."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from duolog.plan.nodes import AggregateNode
-from unit.ksql.join_queries import STRICT, Given, planned, run
+from unit.ksql.join_queries import STRICT, Given, in_kernel, planned, run
 from unit.ksql.planning.test_calendar_windows import counted
 
 DAY_MS = 86_400_000
@@ -44,3 +47,20 @@ def test_a_result_is_emitted_with_the_first_record_after_its_window(window: str)
     written = run(counted(window.format(""), "EMIT FINAL", ""), *GIVEN)
 
     assert [value for _, value, _ in written] == [{"N": 1}, {"N": 1}]
+
+
+@pytest.mark.parametrize("run_it", [run, in_kernel])
+def test_a_strict_result_is_lost_by_the_start_of_the_last_window_not_by_stream_time(
+    run_it: Callable[..., list[tuple[Any, Any, int]]],
+) -> None:
+    """The first two windows start 15 and 19 ms before stream time, but 10 ms before the last window."""
+    windows = "TUMBLING (SIZE 10 MILLISECONDS)"
+    times = enumerate((5, 15, 29, 49))
+
+    written = run_it(
+        counted(windows, "EMIT FINAL", ""),
+        *(("ends", number, {"KM": 1}, time) for number, time in times),
+        settings=STRICT,
+    )
+
+    assert written == [(0, {"N": 1}, 5), (1, {"N": 1}, 15)]
