@@ -32,7 +32,12 @@ def test_entries_count_up_to_the_last_epoch_of_their_generation() -> None:
 
 def test_an_entry_without_an_epoch_is_neither_committed_nor_beyond() -> None:
     """Another program may have written to the topic: no commit says that its record counts."""
-    assert committed_words({1: 5}, None, (1, 5), None, (1, 6)) == ["false", "true", "false", "false"]
+    assert committed_words({1: 5}, None, (1, 5), None, (1, 6)) == [
+        "false",
+        "true",
+        "false",
+        "false",
+    ]
 
 
 def test_a_restore_that_was_interrupted_still_counts() -> None:

@@ -56,6 +56,19 @@ class FakeQuery:
         self.lastProgress = MagicMock(json=json.dumps(report))
 
 
+class FakeTransactions:
+    """Transactions that write nothing."""
+
+    closed: int = 0
+
+    def open(self, trigger: str, batch_bytes: int | None) -> None:
+        assert trigger
+        assert batch_bytes is None or batch_bytes > 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
 @dataclass
 class FakeLauncher:
     """Starts fake queries; `available-now` ends by itself, as it does in Spark."""
@@ -85,6 +98,8 @@ class FakeLauncher:
     spec: dict[str, Any] = field(default_factory=lambda: {"tasks": 1, "nodes": {}})
     printed: list[dict[str, object]] = field(default_factory=list)
     handover_is_wanted: bool = False
+    shuffles: bool = False
+    transactions: FakeTransactions = field(default_factory=FakeTransactions)
     closed: int = 0
     held: threading.Event = field(default_factory=threading.Event)
     """Until it is set, starts hang."""
@@ -103,12 +118,11 @@ class FakeLauncher:
     def note_commits(self) -> None:
         pass
 
+    def set_shuffles(self) -> None:
+        self.shuffles = True
+
     def forget_planned(self) -> None:
         self.forgotten += 1
-
-    @property
-    def transactions(self) -> "FakeTransactions":
-        return FakeTransactions()
 
     @property
     def exchange(self) -> "FakeLauncher":
@@ -169,17 +183,6 @@ class FakeLauncher:
 
     def reset(self) -> None:
         self.position = 0
-
-
-class FakeTransactions:
-    """Transactions that write nothing."""
-
-    def open(self, trigger: str, batch_bytes: int | None) -> None:
-        assert trigger
-        assert batch_bytes is None or batch_bytes > 0
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 @dataclass

@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError
 from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.errors import QueryFailed
 from duolog.engine.query.launch.launcher import Launcher
+from duolog.engine.query.launch.triggers import Trigger
 from duolog.engine.settings import EngineConfig
 
 
@@ -52,6 +53,59 @@ def test_each_spark_query_has_processes_of_its_own_for_processors(tmp_path: Path
     reported = [json.loads(call.args[1]) for call in kernel.apply.call_args_list]
     assert reported[0]["run"] == reported[1]["run"]
     assert reported[0]["launch"] != reported[1]["launch"]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "shuffles", "direct"),
+    [("micro-batch", False, True), ("micro-batch", True, False), ("real-time", False, False)],
+)
+def test_records_skip_the_shuffle_in_micro_batches_until_one_is_in_a_wrong_partition(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    trigger: Trigger,
+    shuffles: bool,
+    direct: bool,
+) -> None:
+    monkeypatch.setattr(Checkpoint, "shuffles", shuffles)
+    share = MagicMock()
+    spec = {"application_id": "app", "shuffle_partitions": 1, "sources": []}
+    launcher = Launcher(share, EngineConfig("127.0.0.1:9092", tmp_path), Checkpoint(tmp_path), spec)
+
+    launcher.start(trigger, {})
+
+    (call,) = share.kernel.return_value.apply.call_args_list
+    assert json.loads(call.args[1])["direct"] == direct
+
+
+@pytest.mark.parametrize(
+    ("trigger", "master", "opened"),
+    [
+        ("real-time", "local[8]", ["flights"]),
+        ("real-time", "spark://host:7077", []),
+        ("micro-batch", "local[8]", []),
+    ],
+)
+def test_records_wait_at_gates_in_real_time_if_all_tasks_run_in_one_jvm(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    trigger: Trigger,
+    master: str,
+    opened: list[str],
+) -> None:
+    """Tasks in other JVMs would count records that the gates of this JVM do not see."""
+    gates = MagicMock()
+    monkeypatch.setattr("duolog.engine.query.launch.launcher.Gates", gates)
+    monkeypatch.setattr("duolog.engine.query.launch.launcher.SparkSources", MagicMock())
+    config = EngineConfig("127.0.0.1:9092", tmp_path, master=master)
+    sources = [{"topic": "flights", "table": False}]
+    spec = {"application_id": "app", "shuffle_partitions": 1, "nodes": {}, "sources": sources}
+    launcher = Launcher(MagicMock(), config, Checkpoint(tmp_path), spec)
+
+    launcher.start(trigger, {})
+
+    found = [topic for call in gates.return_value.open.call_args_list for topic in call.args[0]]
+    assert found == opened
 
 
 @pytest.mark.parametrize("fails", ["TableGate", "CommitTopic", "Transactions", "ProcessorWorkers"])

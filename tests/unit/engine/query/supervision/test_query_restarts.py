@@ -46,6 +46,22 @@ def test_a_query_restarts_when_its_broker_is_back() -> None:
     assert (query.state, query.exception()) == ("stopped", None)
 
 
+def test_a_query_that_found_a_record_in_a_wrong_partition_shuffles_from_its_next_start_on() -> None:
+    launcher = FakeLauncher()
+    query = start(launcher, "micro-batch", FakeTopics())
+    launcher.live.clear()
+    misplaced = FailureKind(misplaced=True)
+    launcher.queries[-1].failure = QueryFailed("misplaced", query_id="flights", kind=misplaced)
+    launcher.queries[-1].stop()
+
+    assert launcher.live.wait(WAIT_S)
+    query.stop()
+
+    assert launcher.shuffles
+    assert launcher.started == ["micro-batch", "micro-batch"]
+    assert query.exception() is None
+
+
 def test_a_query_starts_again_when_spark_has_released_its_name() -> None:
     launcher, topics = FakeLauncher(), FakeTopics()
     query = start(launcher, "micro-batch", topics)
@@ -95,6 +111,23 @@ def test_a_query_that_waits_for_its_broker_reports_it_and_can_be_stopped(
     assert waiting.lag_records == {}
     assert waiting.trouble == 'application "flights" failed: TimeoutException: a batch has expired'
     assert query.state == "stopped"
+
+
+def test_a_query_that_waits_for_its_broker_aborts_what_it_has_not_committed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Consumers that read only committed records would wait as long as the query does."""
+    monkeypatch.setattr(restarts, "PAUSE_FIRST_S", 300.0)
+    launcher, topics = FakeLauncher(), FakeTopics()
+    query = start(launcher, "micro-batch", topics)
+    assert launcher.transactions.closed == 0
+
+    launcher.queries[-1].failure = AWAY
+    launcher.queries[-1].stop()
+
+    wait_until(lambda: launcher.transactions.closed, "the query has aborted its transactions")
+    query.stop()
+    assert launcher.started == ["micro-batch"]
 
 
 def test_a_query_out_of_memory_reads_smaller_micro_batches_on_a_new_jvm() -> None:
