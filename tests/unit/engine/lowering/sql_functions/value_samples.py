@@ -97,6 +97,10 @@ ARRAYS: Final[dict[str, object]] = {
         [None],
     ],
     "ARRAY_EXCEPT(ARRAY[MAP('a' := 1)], CAST(NULL AS ARRAY<MAP<STRING, INT>>))": None,
+    "ARRAY_INTERSECT(ARRAY[ARRAY[3], ARRAY[1], ARRAY[3], NULL, NULL], ARRAY[NULL, ARRAY[3]])": [
+        [3],
+        None,
+    ],
     "ARRAY_INTERSECT(CAST(NULL AS ARRAY<BYTES>), ARRAY[TO_BYTES('a', 'utf8')])": None,
     "ARRAY_UNION(ARRAY[ARRAY[2], ARRAY[2]], ARRAY[ARRAY[1], ARRAY[2]])": [[2], [1]],
     "ARRAY_UNION(ARRAY[1], CAST(NULL AS ARRAY<INT>))": None,
