@@ -36,7 +36,7 @@ def test_every_dependency_of_the_project_is_pinned_within_its_range() -> None:
         for text in lines
     ]
 
-    astray = [
+    outdated = [
         str(requirement)
         for requirement in wanted
         if not any(
@@ -45,7 +45,7 @@ def test_every_dependency_of_the_project_is_pinned_within_its_range() -> None:
         )
     ]
 
-    assert astray == [], "run scripts/lock"
+    assert outdated == [], "run scripts/lock"
 
 
 def test_everything_that_pyproject_builds_with_is_pinned() -> None:

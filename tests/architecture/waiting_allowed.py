@@ -44,7 +44,7 @@ ALLOWED: Final[dict[str, Allowed]] = {
         "polls a port until Apache Kafka listens; a program that only waits for Ctrl-C",
     ),
     "conformance/kafka/peers.py": Allowed(Counts(poll=1), POLLS),
-    "conformance/kafka/talk.py": Allowed(Counts(poll=2), POLLS),
+    "conformance/kafka/wire_helpers.py": Allowed(Counts(poll=2), POLLS),
     "conformance/kafka/test_compaction.py": Allowed(Counts(poll=1), POLLS),
     "conformance/kafka/transaction_conversations.py": Allowed(Counts(poll=3), POLLS),
     "conformance/kafka/wire_client.py": Allowed(

@@ -57,6 +57,6 @@ class Armed:
 
     def go(self) -> None:
         """Release a JVM that is held at the point, and let all others pass."""
-        beside = self.file.with_suffix(".go")
-        beside.write_text("go")
-        beside.replace(self.file)
+        temporary = self.file.with_suffix(".go")
+        temporary.write_text("go")
+        temporary.replace(self.file)

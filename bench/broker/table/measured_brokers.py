@@ -16,8 +16,8 @@ from typing import Final, NamedTuple, Protocol
 from bench.broker.table.generator import PRODUCE, VERSION, Frame
 
 from conformance.kafka.peer import KafkaPeer
-from conformance.kafka.talk import create, new_topic
 from conformance.kafka.wire_client import ConnectionClosed, WireClient
+from conformance.kafka.wire_helpers import create, new_topic
 from duolog.runtime.broker_process import BrokerProcess
 
 KAFKA_OPTIONS: Final = (

@@ -4,7 +4,8 @@ import time
 from typing import Any
 from uuid import UUID
 
-from conformance.kafka.talk import (
+from conformance.kafka.wire_client import ConnectionClosed, WireClient
+from conformance.kafka.wire_helpers import (
     BROKER,
     CREATE_PARTITIONS,
     DELETE_TOPICS,
@@ -20,7 +21,6 @@ from conformance.kafka.talk import (
     new_topic,
     plain,
 )
-from conformance.kafka.wire_client import ConnectionClosed, WireClient
 
 
 def created_topics(client: WireClient) -> Any:

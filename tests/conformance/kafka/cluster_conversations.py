@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from conformance.kafka.talk import (
+from conformance.kafka.wire_client import ConnectionClosed, WireClient
+from conformance.kafka.wire_helpers import (
     FETCH,
     LIST_OFFSETS,
     PRODUCE,
@@ -11,7 +12,6 @@ from conformance.kafka.talk import (
     new_topic,
     plain,
 )
-from conformance.kafka.wire_client import ConnectionClosed, WireClient
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE, DELETE_RECORDS = 17, 36, 21
 DESCRIBE_ACLS, CREATE_ACLS, DELETE_ACLS, ALTER_REPLICA_LOG_DIRS = 29, 30, 31, 34

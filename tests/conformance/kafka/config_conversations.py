@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from conformance.kafka.talk import (
+from conformance.kafka.wire_client import WireClient
+from conformance.kafka.wire_helpers import (
     BROKER,
     DESCRIBE_CONFIGS,
     INCREMENTAL_ALTER_CONFIGS,
@@ -14,7 +15,6 @@ from conformance.kafka.talk import (
     new_topic,
     plain,
 )
-from conformance.kafka.wire_client import WireClient
 
 ALTER_CONFIGS: Final = 33
 LOGGER, METRICS, GROUP = 8, 16, 32

@@ -8,8 +8,8 @@ import time
 from typing import Any, Final
 
 from conformance.kafka.members import Members, subscription
-from conformance.kafka.talk import create_and_wait, new_topic, plain
 from conformance.kafka.wire_client import WireClient
+from conformance.kafka.wire_helpers import create_and_wait, new_topic, plain
 
 FIND_COORDINATOR, OFFSET_COMMIT, OFFSET_FETCH = 10, 8, 9
 DESCRIBE, LIST, DELETE_GROUPS, OFFSET_DELETE = 15, 16, 42, 47

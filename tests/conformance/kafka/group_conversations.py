@@ -13,8 +13,8 @@ from conformance.kafka.members import (
     Members,
     subscription,
 )
-from conformance.kafka.talk import create_and_wait, new_topic, plain
 from conformance.kafka.wire_client import WireClient
+from conformance.kafka.wire_helpers import create_and_wait, new_topic, plain
 
 
 def members_come_and_go(client: WireClient) -> Any:

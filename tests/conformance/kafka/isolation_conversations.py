@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import waiting
-from conformance.kafka.talk import (
+from conformance.kafka.transaction_conversations import Producer
+from conformance.kafka.wire_client import WireClient
+from conformance.kafka.wire_helpers import (
     FETCH,
     INIT_PRODUCER_ID,
     LIST_OFFSETS,
@@ -16,8 +18,6 @@ from conformance.kafka.talk import (
     new_topic,
     plain,
 )
-from conformance.kafka.transaction_conversations import Producer
-from conformance.kafka.wire_client import WireClient
 from duolog.record import Compression, Record, encode_batch, whole_batches
 
 FIND_COORDINATOR, WRITE_TXN_MARKERS, DESCRIBE_PRODUCERS = 10, 27, 61

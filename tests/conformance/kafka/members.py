@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterable
 from typing import Any, Final
 
-from conformance.kafka.talk import plain
 from conformance.kafka.wire_client import WireClient
+from conformance.kafka.wire_helpers import plain
 from duolog.protocol.encoder import encoder
 from duolog.protocol.messages import entity_type
 

@@ -11,9 +11,9 @@ from conformance.kafka.members import (
     TXN_OFFSET_COMMIT,
     Members,
 )
-from conformance.kafka.talk import create_and_wait, new_topic
 from conformance.kafka.transaction_conversations import ready
 from conformance.kafka.wire_client import WireClient
+from conformance.kafka.wire_helpers import create_and_wait, new_topic
 
 
 def offsets(client: WireClient) -> Any:

@@ -4,7 +4,8 @@ import time
 from typing import Any
 from uuid import UUID
 
-from conformance.kafka.talk import (
+from conformance.kafka.wire_client import WireClient
+from conformance.kafka.wire_helpers import (
     FETCH,
     LIST_OFFSETS,
     METADATA,
@@ -16,7 +17,6 @@ from conformance.kafka.talk import (
     new_topic,
     plain,
 )
-from conformance.kafka.wire_client import WireClient
 
 
 def produced(client: WireClient) -> Any:

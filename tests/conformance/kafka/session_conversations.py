@@ -3,8 +3,15 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from conformance.kafka.talk import FETCH, METADATA, PRODUCE, batch, create_and_wait, new_topic
 from conformance.kafka.wire_client import WireClient
+from conformance.kafka.wire_helpers import (
+    FETCH,
+    METADATA,
+    PRODUCE,
+    batch,
+    create_and_wait,
+    new_topic,
+)
 
 
 class Session:

@@ -42,8 +42,8 @@ from conformance.kafka import record_conversations as records
 from conformance.kafka import session_conversations as sessions
 from conformance.kafka import transaction_conversations as transactions
 from conformance.kafka.peer import KafkaPeer
-from conformance.kafka.talk import PRODUCE, batch, create_and_wait, new_topic
 from conformance.kafka.wire_client import WireClient
+from conformance.kafka.wire_helpers import PRODUCE, batch, create_and_wait, new_topic
 from duolog.runtime.broker_process import BrokerProcess
 
 Conversation = Callable[[WireClient], Any]
@@ -126,10 +126,10 @@ def test_both_brokers_answer_alike(
     with (
         WireClient(kafka_peer.bootstrap_servers, controller_apart=True) as kafka,
         WireClient(duolog) as ours,
-        ThreadPoolExecutor(1) as beside,
+        ThreadPoolExecutor(1) as pool,
     ):
         # Concurrently: many wait for a session to expire, or for Kafka's controller.
-        expected = beside.submit(conversation, kafka)
+        expected = pool.submit(conversation, kafka)
         found = conversation(ours)
 
         assert found == expected.result()

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from conformance.kafka.talk import PRODUCE, batch, create_and_wait, new_topic
 from conformance.kafka.wire_client import WireClient
+from conformance.kafka.wire_helpers import PRODUCE, batch, create_and_wait, new_topic
 from duolog.protocol.encoder import encoder
 from duolog.protocol.messages import entity_type
 

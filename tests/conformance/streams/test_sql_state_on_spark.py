@@ -128,11 +128,11 @@ def test_replaced_aggregate_is_rebuilt_alongside_the_running_query(
 ) -> None:
     assert spark is not None, "the engine finds the session of this run"
     shop = Service(cluster, tmp_path / "shop", "shop_")
-    beside = Upgrader.beside
+    original = Upgrader.beside
     seen: list[int | None] = []
 
     def watched(upgrading: Upgrader, lowered: Lowered) -> None:
-        beside(upgrading, lowered)
+        original(upgrading, lowered)
         # The old query still emits results while the new one has caught up but not taken its
         # place.
         shop.order("b", 7)

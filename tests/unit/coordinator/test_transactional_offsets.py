@@ -47,11 +47,11 @@ def test_a_restart_amid_a_transaction_waits_for_its_marker(
     harness.commit_in_transaction(P, 5)
 
     harness.restart()
-    amid = (harness.offset(), harness.unstable())
+    during = (harness.offset(), harness.unstable())
     harness.end_transaction(P, commit=commit)
     harness.restart()
 
-    assert amid == (1, True)
+    assert during == (1, True)
     assert (harness.offset(), harness.unstable()) == (5 if commit else 1, False)
 
 
@@ -187,11 +187,11 @@ def test_offsets_of_an_open_transaction_do_not_expire(harness: CoordinatorHarnes
     harness.advance(8 * DAY_MS)
 
     harness.expire_offsets()
-    amid = (harness.offset(), harness.unstable())
+    during = (harness.offset(), harness.unstable())
     harness.end_transaction(P, commit=False)
     harness.expire_offsets()
 
-    assert amid == (1, True)
+    assert during == (1, True)
     assert harness.offset() is None
     assert harness.state() == "Dead"
 
@@ -208,11 +208,11 @@ def test_the_record_of_a_group_stays_while_a_transaction_has_offsets_of_it(
 
     harness.expire_offsets()
     harness.restart()
-    amid = harness.coordinator.describe("g")
+    during = harness.coordinator.describe("g")
     harness.end_transaction(P, commit=False)
     harness.expire_offsets()
 
-    assert amid == before is not None
+    assert during == before is not None
     assert harness.state() == "Dead"
 
 

@@ -244,8 +244,8 @@ def test_an_executor_that_names_itself_while_its_driver_is_replaced_writes_nothi
     """The executor has stored its name and is fenced before it starts to write: no later start would fence it again."""
     armed = Armed("executor.named", 1, "hold", tmp_path / "reached")
     point = armed.environment[VARIABLE]
-    with app.started(point) as old, ThreadPoolExecutor(1) as beside:
-        late = beside.submit(app.write, old, "a", 1, "1-late")
+    with app.started(point) as old, ThreadPoolExecutor(1) as pool:
+        late = pool.submit(app.write, old, "a", 1, "1-late")
         waiting.wait_until(lambda: armed.is_reached, "no executor arrived", 30)
         with app.started() as new:
             armed.go()

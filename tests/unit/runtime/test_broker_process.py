@@ -82,8 +82,8 @@ def test_stop_lets_the_broker_shut_down_cleanly(tmp_path: Path) -> None:
 
 
 def test_stop_kills_a_broker_that_does_not_end(tmp_path: Path) -> None:
-    deaf = FAKE_BROKER.replace("os._exit(0)", "pass")
-    broker = BrokerProcess(tmp_path / "data", program=fake_broker(tmp_path, deaf))
+    ignores_signals = FAKE_BROKER.replace("os._exit(0)", "pass")
+    broker = BrokerProcess(tmp_path / "data", program=fake_broker(tmp_path, ignores_signals))
     broker.start()
 
     status = broker.stop(timeout_s=0.2)

@@ -264,8 +264,8 @@ def test_each_queued_request_waits_equally_long(line: Line) -> None:
 def test_requests_that_wait_to_be_decoded_count(open_harness: Any) -> None:
     harness = open_harness(queued_max_request_bytes=str(4 * MIB))
     go_on = Event()
-    beside = harness.broker.beside
-    beside.call(go_on.wait, lambda *_: None)
+    background = harness.broker.beside
+    background.call(go_on.wait, lambda *_: None)
     groups = ["g" * 30_000] * (2 * MIB // 30_000)
     clients = [harness.client() for _ in range(8)]
     rest = []
@@ -281,7 +281,7 @@ def test_requests_that_wait_to_be_decoded_count(open_harness: Any) -> None:
             harness.broker.loop.run_once(0.001)
 
     push_all(200)
-    waiting = beside._thread._calls.qsize()  # noqa: SLF001
+    waiting = background._thread._calls.qsize()  # noqa: SLF001
     go_on.set()
     while any(rest):
         push_all(1)
