@@ -12,6 +12,7 @@ from duolog.cli.errors import exit_status, report
 from duolog.cli.lazy_group import LazyGroup
 from duolog.cli.terminal.logging_setup import configure
 from duolog.cli.text.utf8 import ensure_utf8
+from duolog.core.engine_packages import engine_missing
 
 COMMANDS: Final = {
     "broker": ("duolog.cli.commands.broker:broker", "Run a Kafka-compatible broker."),
@@ -24,6 +25,10 @@ COMMANDS: Final = {
     "dump-log": (
         "duolog.cli.commands.dump_log:dump_log",
         "Print the contents of log files and report damage.",
+    ),
+    "fetch-jars": (
+        "duolog.cli.commands.fetch_jars:fetch_jars",
+        "Download the engine's jars, for machines without a network.",
     ),
     "groups": ("duolog.cli.commands.groups:groups", "List, describe and reset consumer groups."),
     "init": ("duolog.cli.commands.init:init", "Create a small runnable project."),
@@ -78,7 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         ensure_utf8(words, os.environ)
         status = cli.main(args=argv, prog_name="duolog", standalone_mode=False)
-    except BaseException as error:
+    except BaseException as failure:
+        error = engine_missing(failure) or failure
         if (code := exit_status(error)) is None:
             raise
         report(error)

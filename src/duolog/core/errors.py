@@ -135,3 +135,7 @@ class ConfigError(DuologError):
         super().__init__(message, detail=detail, hint=hint)
         self.name = name
         self.value = value
+
+
+class EngineMissing(ConfigError):
+    """A package of the engine is not installed: only `duolog-broker` is."""

@@ -21,6 +21,8 @@ The packages; each imports only those above it:
 
 from typing import TYPE_CHECKING
 
+from duolog.core.engine_packages import ensure_engine_installed
+
 if TYPE_CHECKING:
     from duolog.engine.engine import Engine as Engine
     from duolog.engine.settings import EngineConfig as EngineConfig
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> object:
     # Lazily: `python -m duolog.engine.jvm.jars` must run before there is a connector or a kernel.
     if name == "Engine":
+        ensure_engine_installed()
         from duolog.engine.engine import Engine  # noqa: PLC0415
 
         return Engine

@@ -23,6 +23,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
+from duolog.core.engine_packages import ensure_engine_installed
 from duolog.core.errors import QueryError
 from duolog.dsl.handles.short_tracebacks import short_tracebacks
 from duolog.dsl.topology import Topology
@@ -418,6 +419,7 @@ def _evaluator(
     if engine != "kernel":
         raise unknown_name("engine", engine, ("reference", "kernel"))
     _ensure_on_kernel(plan)
+    ensure_engine_installed()
     # Imported here: pyspark takes half a second to import, which tests in plain Python should not
     # pay.
     from duolog.testing.kernel_evaluator import KernelEvaluator  # noqa: PLC0415

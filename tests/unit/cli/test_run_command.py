@@ -7,6 +7,7 @@ from duolog.cli.applications.topology_file import load_topology
 from duolog.cli.commands.run import run
 from duolog.core.errors import StatementError
 from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
+from duolog.engine.errors import JavaMissing
 from unit.engine.lowering.shapes import shape_of_topology
 
 BODY = """
@@ -114,6 +115,18 @@ def test_explain_needs_neither_a_broker_nor_a_directory(tmp_path: Path) -> None:
     assert reported.exit_code == 0, reported.output
     assert "No broker answers at 127.0.0.1:1" in reported.output
     assert "stream of topic sales" in reported.output
+    assert not data.exists()
+
+
+def test_a_machine_without_java_is_reported_before_a_broker_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
+    path, data = written(tmp_path, f"{BODY}\ntopology = make()\n"), tmp_path / "data"
+
+    refused = CliRunner().invoke(run, [str(path), "--listen", "127.0.0.1:0", "--data", str(data)])
+
+    assert isinstance(refused.exception, JavaMissing)
     assert not data.exists()
 
 

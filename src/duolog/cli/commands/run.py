@@ -137,6 +137,8 @@ def run(
     _admit(topology, settings, mode, upgrade, watch=watch)
     directory = data_dir or default_data_dir(topology.name)
     with ExitStack() as running:
+        if not explain_only:
+            _ensure_engine_can_start()
         if bootstrap_servers is None and not explain_only:
             _ensure_broker_has_a_disk(directory)
             create_topics = True
@@ -174,6 +176,13 @@ def _admit(
 
     if not watch:
         admit(topology.build(), topology.name, settings, mode=mode, upgrade=upgrade)
+
+
+def _ensure_engine_can_start() -> None:
+    """Report a missing engine or Java before a broker starts and topics are created."""
+    from duolog.engine.jvm.prerequisites import ensure_can_start  # noqa: PLC0415 - keeps `--help` fast
+
+    ensure_can_start()
 
 
 def _applications(

@@ -106,6 +106,7 @@ def demo(
     """
     started_at = time.monotonic()
     ensure_extra_installed()
+    _ensure_engine_can_start()
     if fresh and bootstrap_servers and not yes:
         raise click.UsageError(
             "--fresh deletes the demo's topics on your cluster (flights, airlines, airports, "
@@ -122,6 +123,13 @@ def demo(
         broker_settings=read_assignments(broker_assignments),
     )
     return play(options, started_at, fresh=fresh, as_json=as_json)
+
+
+def _ensure_engine_can_start() -> None:
+    """Report a missing engine or Java before a broker starts and the year is loaded."""
+    from duolog.engine.jvm.prerequisites import ensure_can_start  # noqa: PLC0415 - keeps `--help` fast
+
+    ensure_can_start()
 
 
 def play(options: DemoOptions, started_at: float, *, fresh: bool, as_json: bool) -> int:

@@ -27,7 +27,11 @@ def resolve(directory: Path, coordinates: list[str]) -> None:
     )
     try:
         for coordinate in coordinates:
-            spark.sql(f"ADD JAR 'ivy://{coordinate}?transitive=false'")
+            try:
+                spark.sql(f"ADD JAR 'ivy://{coordinate}?transitive=false'")
+            except Exception as error:  # noqa: BLE001 - of py4j or Spark, depending on the cause
+                # The others are still fetched, so that one run reports all that are missing.
+                print(error, file=sys.stderr)  # noqa: T201 - read by `jars`
     finally:
         spark.stop()
 

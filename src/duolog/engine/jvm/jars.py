@@ -1,112 +1,107 @@
 """The jars that Spark needs in addition to its own: the Kafka connector's, and Duolog's kernel.
 
-    connector set ── Maven coordinates, pinned by SHA-256
-        │ fetched once by Spark's own resolver, in a short-lived process (no host is named here)
-        ▼
-    $XDG_CACHE_HOME/duolog/jars/*.jar ── verified at every start, offline from then on
-    duolog/engine/kernel.jar          ── in the wheel, compiled from jvm/ when the wheel is built
+    connector set ── Maven artifacts, pinned by SHA-256 (artifacts.py)
+        │
+        ├─ site-packages/duolog_jars/*.jar ── part of the installation: the package `duolog`
+        └─ $XDG_CACHE_HOME/duolog/jars/*.jar ── other versions, or only duolog-broker is installed:
+             fetched once by Spark's own resolver, in a short-lived process (no host is named here)
+    duolog/engine/kernel.jar ── in the wheel, compiled from jvm/ when the wheel is built
 
-Invariant: a file in the cache has the pinned digest or is not used. Files arrive by rename, so two
-processes that fetch at the same time never see each other's partial jar.
+Every file is verified at every start. Invariant: a file that does not have the pinned digest is not
+used. Files arrive in the cache by rename, so two processes that fetch at the same time never see
+each other's partial jar.
 
-`python -m duolog.engine.jvm.jars` fetches what is missing and prints the paths, one per line.
-
-The connector's jars have other versions than Spark's own; this is the set that works.
+`python -m duolog.engine.jvm.jars` puts the set into the cache and prints the paths, one per line:
+the kernel is compiled against these files.
 """
 
-import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from duolog.core.errors import ConfigError, DuologError
+from duolog.core.engine_packages import SPARK_PACKAGES, ensure_engine_installed
+from duolog.core.errors import DuologError
 from duolog.engine.errors import ConnectorMissing, KernelMissing
-from duolog.engine.jvm.java import ensure_java
+from duolog.engine.jvm.artifacts import (
+    CONNECTOR_SETTING,
+    SERVED,
+    Artifact,
+    parse_artifacts,
+    sha256_of,
+)
+from duolog.engine.jvm.java import ensure_java, java_home
 
 FETCH_TIMEOUT_S: Final = 600
-CONNECTOR_SETTING: Final = "connector"
 COMPILE_AGAIN: Final = (
     "It was compiled from other sources than this Python package: run scripts/install in a "
     "clone, otherwise reinstall Duolog."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Artifact:
-    """One jar: its Maven coordinate, and the SHA-256 of the file."""
-
-    group: str
-    name: str
-    version: str
-    sha256: str
-
-    @property
-    def coordinate(self) -> str:
-        return f"{self.group}:{self.name}:{self.version}"
-
-    @property
-    def file_name(self) -> str:
-        return f"{self.name}-{self.version}.jar"
-
-
-# The newest version of each that Maven serves and that works with pyspark 4.3.0, including
-# real-time mode. kafka-clients before 3.9.2 have CVE-2026-35554.
-SERVED: Final = (
-    Artifact(
-        "org.apache.spark",
-        "spark-sql-kafka-0-10_2.13",
-        "4.2.0",
-        "64539c45e5d39f7ddb747312c239f38f5208d08c1a0ddf7d70beb2fbd9373705",
-    ),
-    Artifact(
-        "org.apache.spark",
-        "spark-token-provider-kafka-0-10_2.13",
-        "4.0.0",
-        "f2be3b76f9e6cbe63379d4e4e0dc14f59dbf056ae2ad16ff15ac108004c86767",
-    ),
-    Artifact(
-        "org.apache.kafka",
-        "kafka-clients",
-        "3.9.2",
-        "014b4ef36884478a932641818b080c36a8f8e2e92dc771e800c9d2694f4f83d8",
-    ),
-    Artifact(
-        "org.apache.commons",
-        "commons-pool2",
-        "2.12.0",
-        "6d3bd18df8410f3e31b031aca582cc109342358a62a2759ebd0c4cdf30d06f8b",
-    ),
-)
+_JAR_PACKAGE: Final = "duolog_jars"
 
 
 def connector_jars(selection: str = "", *, cache_dir: Path | None = None) -> tuple[Path, ...]:
-    """Return the connector's jars; fetch them first if they are not in the cache.
+    """Return the connector's jars; fetch those that are neither installed nor in the cache.
 
     Args:
         selection: empty for the pinned set; else a directory of jars to use unchecked, or
             `group:artifact:version@sha256` items separated by commas.
-        cache_dir: where to store the jars; default `jar_cache_dir()`.
+        cache_dir: where to store fetched jars; default `jar_cache_dir()`.
 
     Raises:
-        ConnectorMissing: a jar is neither in the cache nor available, or has a different digest.
+        ConnectorMissing: jars are not available, or have a different digest.
         JavaMissing: jars must be fetched, and there is no Java to run the resolver.
+        EngineMissing: jars must be fetched, and Spark is not installed.
     """
     if selection and Path(selection).is_dir():
         # The JVM that loads them has another working directory.
         return _jars_of(Path(selection).resolve())
     artifacts = parse_artifacts(selection) if selection else SERVED
     directory = cache_dir or jar_cache_dir()
-    missing = [artifact for artifact in artifacts if not _is_kept(directory, artifact)]
-    if missing:
+    places = {
+        artifact: place
+        for place in (directory, *installed_jar_dirs())  # The last one wins.
+        for artifact in artifacts
+        if artifact.is_in(place)
+    }
+    if missing := [artifact for artifact in artifacts if artifact not in places]:
+        _fetch(missing, directory)
+    return tuple(places.get(artifact, directory) / artifact.file_name for artifact in artifacts)
+
+
+def fetch_jars(selection: str, directory: Path) -> tuple[Path, ...]:
+    """Put jars into a directory, from the installation, the cache or a repository.
+
+    Args:
+        selection: as for `connector_jars`, but not a directory.
+        directory: where to put the jars; created if missing.
+
+    Raises:
+        ConfigError: the selection cannot be parsed.
+        ConnectorMissing, JavaMissing, EngineMissing: as `connector_jars`.
+    """
+    artifacts = parse_artifacts(selection) if selection else SERVED
+    directory.mkdir(parents=True, exist_ok=True)
+    for artifact in artifacts:
+        for place in (*installed_jar_dirs(), jar_cache_dir()):
+            if not artifact.is_in(directory) and artifact.is_in(place):
+                _place(place / artifact.file_name, directory)
+    if missing := [artifact for artifact in artifacts if not artifact.is_in(directory)]:
         _fetch(missing, directory)
     return tuple(directory / artifact.file_name for artifact in artifacts)
+
+
+def installed_jar_dirs() -> list[Path]:
+    """Return the directories of the installed package `duolog_jars`: one, or none."""
+    spec = find_spec(_JAR_PACKAGE)
+    if spec is None or spec.origin is None:
+        return []
+    return [Path(spec.origin).parent]
 
 
 def kernel_jar() -> Path:
@@ -120,15 +115,20 @@ def kernel_jar() -> Path:
         raise KernelMissing(
             "the kernel jar is missing",
             detail=f"Expected {jar}.",
-            hint="Reinstall Duolog with a JDK 17 available; in a clone run scripts/install.",
+            hint="Reinstall Duolog from a wheel; in a clone run scripts/install.",
         )
     return jar
 
 
 def spark_home() -> Path:
-    """Return pyspark's Spark directory without importing pyspark."""
+    """Return pyspark's Spark directory without importing pyspark.
+
+    Raises:
+        EngineMissing: pyspark is not installed.
+    """
+    ensure_engine_installed(SPARK_PACKAGES)
     found = find_spec("pyspark")
-    assert found is not None, "pyspark is a dependency"
+    assert found is not None
     assert found.origin is not None
     return Path(found.origin).parent
 
@@ -150,29 +150,6 @@ def cache_dir() -> Path:
     return base / "duolog"
 
 
-def parse_artifacts(text: str) -> tuple[Artifact, ...]:
-    """Read `group:artifact:version@sha256,…`.
-
-    Raises:
-        ConfigError: an item does not have this form.
-    """
-    return tuple(_parse_artifact(item.strip()) for item in text.split(","))
-
-
-def _parse_artifact(item: str) -> Artifact:
-    coordinate, _, sha256 = item.partition("@")
-    parts = coordinate.split(":")
-    if len(parts) != 3 or not all(parts) or len(sha256) != 64:
-        raise ConfigError(
-            f'setting "{CONNECTOR_SETTING}" cannot be parsed at "{item}"',
-            name=CONNECTOR_SETTING,
-            value=item,
-            hint="Give a directory of jars, or group:artifact:version@sha256 items.",
-        )
-    group, name, version = parts
-    return Artifact(group, name, version, sha256.lower())
-
-
 def _jars_of(directory: Path) -> tuple[Path, ...]:
     jars = tuple(sorted(directory.glob("*.jar")))
     if not jars:
@@ -182,24 +159,27 @@ def _jars_of(directory: Path) -> tuple[Path, ...]:
     return jars
 
 
-def _is_kept(directory: Path, artifact: Artifact) -> bool:
-    jar = directory / artifact.file_name
-    return jar.is_file() and _sha256(jar) == artifact.sha256
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _fetch(artifacts: list[Artifact], directory: Path) -> None:
-    ensure_java()
+    """Fetch artifacts into a directory; keep those that arrive, and report all others at once."""
+    ensure_engine_installed(SPARK_PACKAGES)
+    java = ensure_java()
     directory.mkdir(parents=True, exist_ok=True)
     # Next to the target, so that the last step is a rename and not a copy.
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=directory) as scratch:
-        complaint = _resolve_in_a_process(artifacts, Path(scratch))
-        for artifact in artifacts:
-            _keep(artifact, Path(scratch), directory, complaint)
+        with java_home(java, Path(scratch)):
+            complaint = _resolve_in_a_process(artifacts, Path(scratch))
+        # The resolver names files group_artifact-version.jar.
+        files = {
+            artifact: Path(scratch, "jars", f"{artifact.group}_{artifact.file_name}")
+            for artifact in artifacts
+        }
+        fetched = {a: sha256_of(file) for a, file in files.items() if file.is_file()}
+        for artifact, digest in fetched.items():
+            if digest == artifact.sha256:
+                shutil.move(files[artifact], checked := Path(scratch, artifact.file_name))
+                checked.replace(directory / artifact.file_name)
+    _refuse_other_files([(a, digest) for a, digest in fetched.items() if digest != a.sha256])
+    _refuse_missing([a for a in artifacts if a not in fetched], directory, complaint)
 
 
 def _resolve_in_a_process(artifacts: list[Artifact], scratch: Path) -> str:
@@ -223,37 +203,53 @@ def _resolve_in_a_process(artifacts: list[Artifact], scratch: Path) -> str:
     return "; ".join(telling[-3:])
 
 
-def _keep(artifact: Artifact, scratch: Path, directory: Path, complaint: str) -> None:
-    # The resolver names files group_artifact-version.jar.
-    fetched = scratch / "jars" / f"{artifact.group}_{artifact.file_name}"
-    if not fetched.is_file():
-        raise ConnectorMissing(
-            f"cannot fetch jar {artifact.coordinate}",
-            name=CONNECTOR_SETTING,
-            value=artifact.coordinate,
-            detail=complaint,
-            hint=f"It is downloaded once. Without a network, put {artifact.file_name} into "
-            f"{directory}.",
-        )
-    found = _sha256(fetched)
-    if found != artifact.sha256:
-        raise ConnectorMissing(
-            f"jar {artifact.coordinate} is not the pinned one",
-            name=CONNECTOR_SETTING,
-            value=artifact.coordinate,
-            detail=f"SHA-256 {found}, pinned {artifact.sha256}.",
-            hint="Do not use it: the repository served a different file.",
-        )
-    kept = directory / artifact.file_name
-    arriving = scratch / f"{artifact.file_name}.checked"
-    shutil.move(fetched, arriving)
-    arriving.replace(kept)
+def _refuse_other_files(found: Sequence[tuple[Artifact, str]]) -> None:
+    if not found:
+        return
+    coordinates = ", ".join(artifact.coordinate for artifact, _ in found)
+    raise ConnectorMissing(
+        f"jar {coordinates} is not the pinned one"
+        if len(found) == 1
+        else f"{len(found)} jars are not the pinned ones: {coordinates}",
+        name=CONNECTOR_SETTING,
+        value=coordinates,
+        detail=" ".join(
+            f"{artifact.file_name}: SHA-256 {digest}, pinned {artifact.sha256}."
+            for artifact, digest in found
+        ),
+        hint="Do not use it: the repository served a different file.",
+    )
+
+
+def _refuse_missing(missing: Sequence[Artifact], directory: Path, complaint: str) -> None:
+    if not missing:
+        return
+    coordinates = ", ".join(artifact.coordinate for artifact in missing)
+    files = ", ".join(artifact.file_name for artifact in missing)
+    pinned = " `pip install duolog` contains them." if set(missing) <= set(SERVED) else ""
+    raise ConnectorMissing(
+        f"cannot fetch jar {coordinates}"
+        if len(missing) == 1
+        else f"cannot fetch {len(missing)} jars: {coordinates}",
+        name=CONNECTOR_SETTING,
+        value=coordinates,
+        detail=complaint,
+        hint=f"Jars are downloaded once. Without a network, put {files} into {directory}, "
+        f"or run `duolog fetch-jars --dir DIR` on a machine with a network.{pinned}",
+    )
+
+
+def _place(jar: Path, directory: Path) -> None:
+    """Copy a jar into a directory, where it appears complete or not at all."""
+    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=directory) as scratch:
+        copied = shutil.copy(jar, scratch)
+        Path(copied).replace(directory / jar.name)
 
 
 def main(arguments: Iterable[str] = ()) -> int:
-    """Fetch what is missing; print the paths of the jars, one per line."""
+    """Put jars into the cache; print their paths, one per line."""
     try:
-        for jar in connector_jars(",".join(arguments)):
+        for jar in fetch_jars(",".join(arguments), jar_cache_dir()):
             print(jar)  # noqa: T201 - the output of the command
     except DuologError as error:
         print(f"error: {error.render()}", file=sys.stderr)  # noqa: T201

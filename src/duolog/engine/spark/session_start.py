@@ -22,7 +22,7 @@ from duolog.engine.errors import JvmNotStarted
 from duolog.engine.jvm.class_archive import ClassArchive
 from duolog.engine.jvm.exit_status import final_status, hint_for_killed, how_ended
 from duolog.engine.jvm.jars import cache_dir, connector_jars, kernel_jar, spark_jars
-from duolog.engine.jvm.java import ensure_java
+from duolog.engine.jvm.java import ensure_java, java_home
 from duolog.engine.jvm.masters import local_address
 from duolog.engine.jvm.orphan_guard import OrphanGuard
 from duolog.engine.jvm.scratch import scratch_dir
@@ -71,7 +71,7 @@ def start_jvm(
         settings = session_conf(config, jars, scratch, java_options) | dict(extra)
         conf.setAll(list(settings.items()))
         guard = undo.enter_context(OrphanGuard(scratch))
-        with local_address(config.master):
+        with local_address(config.master), java_home(java, scratch):
             gateway = launch_java(conf, _log_file(config, undo), held)
         giving_up.process = gateway.proc
         end = JvmShutdown(gateway.proc, archive if writes else None)

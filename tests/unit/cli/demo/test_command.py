@@ -21,3 +21,15 @@ def test_fresh_on_a_users_cluster_asks_for_confirmation(capsys: pytest.CaptureFi
 
     assert status == 2
     assert "add --yes" in capsys.readouterr().err
+
+
+def test_a_machine_without_java_is_reported_before_a_broker_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
+
+    status = main(["demo", "--data", str(tmp_path / "data")])
+
+    assert status == 1
+    assert f"JAVA_HOME has no Java: {tmp_path / 'gone'}" in capsys.readouterr().err
+    assert not (tmp_path / "data").exists()

@@ -8,11 +8,23 @@ import pytest
 from duolog.core.errors import ConfigError
 from duolog.engine.errors import ConnectorMissing
 from duolog.engine.jvm import jars
-from duolog.engine.jvm.jars import Artifact, connector_jars, parse_artifacts
+from duolog.engine.jvm.artifacts import SERVED, Artifact, parse_artifacts
+from duolog.engine.jvm.jars import connector_jars, fetch_jars
 
 CONTENT = b"a jar"
 ARTIFACT = Artifact("org.example", "thing", "1.0", hashlib.sha256(CONTENT).hexdigest())
 SELECTION = f"{ARTIFACT.coordinate}@{ARTIFACT.sha256}"
+
+
+def install(directory: Path, content: bytes, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install a data package with the jar, and return the jar."""
+    package = directory / "jars_of_a_test"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / ARTIFACT.file_name).write_bytes(content)
+    monkeypatch.syspath_prepend(str(directory))
+    monkeypatch.setattr(jars, "_JAR_PACKAGE", package.name)
+    return package / ARTIFACT.file_name
 
 
 def serve(content: bytes | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -77,6 +89,95 @@ def test_a_jar_that_is_not_served_is_named_with_what_to_do(
     assert caught.value.message == "cannot fetch jar org.example:thing:1.0"
     assert caught.value.detail == "unresolved dependency"
     assert str(tmp_path) in caught.value.hint
+
+
+def test_all_jars_that_are_not_served_are_named_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(None, monkeypatch)
+    other = f"org.example:other:2.0@{'0' * 64}"
+
+    with pytest.raises(ConnectorMissing) as caught:
+        connector_jars(f"{SELECTION},{other}", cache_dir=tmp_path)
+
+    both = "org.example:thing:1.0, org.example:other:2.0"
+    assert caught.value.message == f"cannot fetch 2 jars: {both}"
+    assert f"put thing-1.0.jar, other-2.0.jar into {tmp_path}" in caught.value.hint
+    assert "pip install" not in caught.value.hint
+
+
+def test_a_jar_that_arrives_is_kept_although_another_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(CONTENT, monkeypatch)
+    other = f"org.example:other:2.0@{'0' * 64}"
+
+    with pytest.raises(ConnectorMissing, match=r"cannot fetch jar org\.example:other:2\.0"):
+        connector_jars(f"{SELECTION},{other}", cache_dir=tmp_path)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["thing-1.0.jar"]
+
+
+def test_an_offline_machine_learns_which_package_contains_the_pinned_jars(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jars, "_JAR_PACKAGE", "a_package_that_does_not_exist")
+    serve(None, monkeypatch)
+
+    with pytest.raises(ConnectorMissing) as caught:
+        connector_jars(cache_dir=tmp_path)
+
+    assert all(artifact.coordinate in caught.value.message for artifact in SERVED)
+    assert "`pip install duolog` contains them" in caught.value.hint
+
+
+def test_an_installed_jar_is_used_and_nothing_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = serve(CONTENT, monkeypatch)
+    jar = install(tmp_path / "site", CONTENT, monkeypatch)
+
+    assert connector_jars(SELECTION, cache_dir=tmp_path / "cache") == (jar,)
+    assert asked == []
+    assert not (tmp_path / "cache").exists()
+
+
+def test_an_installed_jar_with_another_digest_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(CONTENT, monkeypatch)
+    install(tmp_path / "site", b"tampered", monkeypatch)
+
+    (jar,) = connector_jars(SELECTION, cache_dir=tmp_path / "cache")
+
+    assert jar == tmp_path / "cache" / "thing-1.0.jar"
+    assert jar.read_bytes() == CONTENT
+
+
+def test_jars_are_put_into_a_directory_from_the_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = serve(CONTENT, monkeypatch)
+    install(tmp_path / "site", CONTENT, monkeypatch)
+
+    (jar,) = fetch_jars(SELECTION, tmp_path / "image" / "jars")
+
+    assert jar == tmp_path / "image" / "jars" / "thing-1.0.jar"
+    assert jar.read_bytes() == CONTENT
+    assert [path.name for path in jar.parent.iterdir()] == [jar.name]
+    assert asked == []
+
+
+def test_jars_that_are_nowhere_are_fetched_into_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    asked = serve(CONTENT, monkeypatch)
+
+    (jar,) = fetch_jars(SELECTION, tmp_path / "jars")
+
+    assert jar.read_bytes() == CONTENT
+    assert asked == ["org.example:thing:1.0"]
 
 
 def test_a_directory_of_jars_is_used_as_it_is(tmp_path: Path) -> None:

@@ -9,9 +9,7 @@ from threading import Lock
 from typing import Final
 from weakref import WeakKeyDictionary
 
-import duckdb
-from duckdb import DuckDBPyConnection
-
+from duolog.core.engine_packages import ensure_engine_installed
 from duolog.plan.types import Type
 from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.failures import sql_error
@@ -20,6 +18,10 @@ from duolog.runtime.sql.duck.queries import SourceColumn
 from duolog.runtime.sql.duck.types import duck_type, giver, reader, taken
 from duolog.runtime.sql.functions.registry import ensure_functions
 from duolog.serde.row import Row
+
+ensure_engine_installed(("duckdb",))  # duolog-broker is installed without it.
+import duckdb  # noqa: E402 - as above
+from duckdb import DuckDBPyConnection  # noqa: E402 - as above
 
 _TURNS: Final[WeakKeyDictionary[DuckDBPyConnection, Lock]] = WeakKeyDictionary()
 """For each database, the turn of an answer with a limit on its memory."""

@@ -1,0 +1,48 @@
+"""The packages that only the engine and SQL need: `duolog` installs them, `duolog-broker` does not.
+
+All of them are imported late, so that the broker, the command line and the test driver run without
+them. A missing one is reported as EngineMissing.
+"""
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import Final
+
+from duolog.core.errors import EngineMissing
+
+SPARK_PACKAGES: Final = ("py4j", "pyspark")
+ENGINE_PACKAGES: Final = ("duckdb", *SPARK_PACKAGES)
+
+
+def ensure_engine_installed(packages: Iterable[str] = ENGINE_PACKAGES) -> None:
+    """Ensure that packages of the engine are installed, without importing them.
+
+    Raises:
+        EngineMissing: one is not installed.
+    """
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise _missing(", ".join(missing))
+
+
+def engine_missing(error: BaseException) -> EngineMissing | None:
+    """Return the error to report for a failed import; None if it is not one of the engine's.
+
+    Example:
+        >>> engine_missing(ModuleNotFoundError("no module", name="pyspark.sql")).message
+        'the engine of Duolog is not installed (missing: pyspark)'
+        >>> engine_missing(ModuleNotFoundError("no module", name="shop")) is None
+        True
+    """
+    if not isinstance(error, ModuleNotFoundError):
+        return None
+    name = (error.name or "").partition(".")[0]
+    return _missing(name) if name in ENGINE_PACKAGES else None
+
+
+def _missing(names: str) -> EngineMissing:
+    return EngineMissing(
+        f"the engine of Duolog is not installed (missing: {names})",
+        detail="Of Duolog, only duolog-broker is installed: broker, command line and test driver.",
+        hint="Run `pip install duolog` to run topologies and SQL.",
+    )
