@@ -53,7 +53,7 @@ COMMANDS: Final = {
     commands_at=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(package_name="duolog", prog_name="duolog")
+@click.version_option(package_name="duolog-broker", prog_name="duolog")
 def cli() -> None:
     """Kafka-compatible stream processing for Python, on Spark.
 

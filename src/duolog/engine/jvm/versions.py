@@ -7,17 +7,17 @@ from typing import Final
 from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.json_object import Json
 
-_PACKAGES: Final = ("duolog", "pyspark")
+_DISTRIBUTIONS: Final = {"duolog": "duolog-broker", "pyspark": "pyspark"}
 
 
 def versions() -> dict[str, str]:
     """Return the running versions of Duolog and of Spark."""
     found = {}
-    for package in _PACKAGES:
+    for name, distribution in _DISTRIBUTIONS.items():
         try:
-            found[package] = version(package)
+            found[name] = version(distribution)
         except PackageNotFoundError:
-            found[package] = "unknown"
+            found[name] = "unknown"
     return found
 
 

@@ -9,7 +9,7 @@ from duolog.core.errors import ConfigError
 from duolog.engine.errors import ConnectorMissing
 from duolog.engine.jvm import jars
 from duolog.engine.jvm.artifacts import SERVED, Artifact, parse_artifacts
-from duolog.engine.jvm.jars import connector_jars, fetch_jars
+from duolog.engine.jvm.jars import connector_jars, fetch_jars, installed_jar_dirs
 
 CONTENT = b"a jar"
 ARTIFACT = Artifact("org.example", "thing", "1.0", hashlib.sha256(CONTENT).hexdigest())
@@ -152,6 +152,13 @@ def test_an_installed_jar_with_another_digest_is_not_used(
 
     assert jar == tmp_path / "cache" / "thing-1.0.jar"
     assert jar.read_bytes() == CONTENT
+
+
+def test_the_installation_of_this_clone_contains_the_pinned_set() -> None:
+    """`scripts/install` installs the jars as `pip install duolog` does."""
+    (place,) = installed_jar_dirs()
+
+    assert connector_jars() == tuple(place / artifact.file_name for artifact in SERVED)
 
 
 def test_jars_are_put_into_a_directory_from_the_installation(
