@@ -1,0 +1,143 @@
+"""The files of deploy/ name things that exist, and follow the rules for services."""
+
+import itertools
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+import pytest
+
+from architecture.deploy_files import (
+    DEPLOY,
+    Yaml,
+    compose,
+    dockerfile,
+    unit,
+    unit_command,
+    words_of,
+)
+from duolog.broker.settings.config_file import sorted_out
+from duolog.cli.main import cli
+from duolog.cli.options import read_assignments
+
+ROOT: Final = DEPLOY.parent
+DATA: Final = "/var/lib/duolog"
+
+
+def image_command() -> list[str]:
+    return words_of(dict(dockerfile()[-1])["CMD"])
+
+
+def compose_service() -> dict[str, Yaml]:
+    services = compose()["services"]
+    assert isinstance(services, dict)
+    service = services["broker"]
+    assert isinstance(service, dict)
+    return service
+
+
+def compose_command() -> list[str]:
+    command = compose_service()["command"]
+    assert isinstance(command, list)
+    return command
+
+
+def service_command() -> list[str]:
+    return unit_command()[1:]
+
+
+COMMANDS: Final[Mapping[str, Callable[[], list[str]]]] = {
+    "Dockerfile": image_command,
+    "compose.yaml": compose_command,
+    "duolog-broker.service": service_command,
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_command_and_its_options_exist(name: str) -> None:
+    words = COMMANDS[name]()
+    with click.Context(cli) as context:
+        command = cli.get_command(context, words[0])
+    assert command is not None
+
+    parsed = command.make_context(words[0], words[1:])
+
+    assert parsed.args == []
+    assert parsed.params["data_dir"] == Path(DATA, "broker")
+    settings = sorted_out(read_assignments(parsed.params["assignments"]))
+    assert settings.passed_over == ()
+    assert settings.settings["metrics.listen"] == "127.0.0.1:9404"
+
+
+def test_the_image_is_slim_and_runs_without_privileges() -> None:
+    *_, stage = dockerfile()
+    given = [name for name, _ in stage]
+
+    assert all(stage[0][1].startswith("python:3.12-slim") for stage in dockerfile())
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", dict(stage)["USER"])
+    assert given.index("USER") > max(at for at, name in enumerate(given) if name == "RUN")
+    assert [rest for name, rest in stage if name == "VOLUME"] == [DATA]
+    assert given.count("HEALTHCHECK") == given.count("CMD") == given.count("ENTRYPOINT") == 1
+    assert "9092" in dict(stage)["EXPOSE"].split()
+
+
+def test_system_packages_leave_nothing_unneeded_in_the_image() -> None:
+    (install,) = [rest for _, rest in dockerfile()[-1] if "apt-get install" in rest]
+
+    assert "--no-install-recommends" in install
+    assert "rm -rf /var/lib/apt/lists/*" in install
+    assert "jre-headless" in install
+    assert "jdk" not in install.replace("openjdk", "")
+
+
+def test_the_image_installs_the_built_wheel() -> None:
+    pattern = r"/wheels/duolog-\*\.whl"
+    name = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["name"]
+    copied = [rest for kind, rest in dockerfile()[0] if kind == "COPY"]
+    installed = [rest for kind, rest in dockerfile()[0] if kind == "RUN"]
+    ignored = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
+
+    assert name == "duolog"
+    assert copied == ["dist/*.whl /wheels/"]
+    assert re.search(pattern, installed[0])
+    assert "!dist/*.whl" in ignored
+
+
+def test_compose_publishes_the_port_of_a_listener_on_loopback_only() -> None:
+    service = compose_service()
+    command = compose_command()
+    listeners = {
+        word.partition("://")[0]: word.rpartition(":")[2]
+        for before, word in itertools.pairwise(command)
+        if before == "--listen"
+    }
+
+    assert service["build"] == {"context": "..", "dockerfile": "deploy/Dockerfile"}
+    assert service["ports"] == [f"127.0.0.1:{listeners['HOST']}:{listeners['HOST']}"]
+    assert f"INTERNAL://broker:{listeners['INTERNAL']}" in command
+    assert service["volumes"] == [f"broker-data:{DATA}"]
+    assert compose()["volumes"] == {"broker-data": ""}
+
+
+def test_the_unit_is_whole_and_restarts_only_after_failures() -> None:
+    sections = unit()
+    service = dict(sections["Service"])
+
+    assert set(sections) == {"Unit", "Service", "Install"}
+    assert unit_command()[0] == "/opt/duolog/bin/duolog"
+    assert service["DynamicUser"] == "yes"
+    assert f"/var/lib/{service['StateDirectory']}" == DATA
+    assert service["Restart"] == "on-failure"
+    assert service["RestartPreventExitStatus"] == "2 6"
+    assert dict(sections["Install"])["WantedBy"] == "multi-user.target"
+
+
+def test_every_file_is_described() -> None:
+    text = (DEPLOY / "README.md").read_text()
+
+    names = [path.name for path in DEPLOY.iterdir() if path.suffix not in {".md", ".dockerignore"}]
+
+    assert [name for name in names if f"`{name}`" not in text] == []
