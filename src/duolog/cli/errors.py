@@ -84,6 +84,14 @@ class DirectoryNotEmpty(DuologError):
     """The directory for a new project already has content."""
 
 
+class MirrorConflict(DuologError):
+    """The target of a mirror contains something that the mirror must not mix with its copy."""
+
+
+class MirrorMismatch(DuologError):
+    """The copy does not contain exactly the records of its source."""
+
+
 class NotServed(DuologError):
     """No application serves metrics at the given address."""
 
@@ -112,6 +120,8 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     LogError: FAILED,
     LogTruncated: CONFLICT,
     MalformedRequest: FAILED,
+    MirrorConflict: CONFLICT,
+    MirrorMismatch: FAILED,
     NotRepartitionable: CONFLICT,
     QueryError: FAILED,
     RegistryError: FAILED,

@@ -32,6 +32,10 @@ COMMANDS: Final = {
     ),
     "groups": ("duolog.cli.commands.groups:groups", "List, describe and reset consumer groups."),
     "init": ("duolog.cli.commands.init:init", "Create a small runnable project."),
+    "mirror": (
+        "duolog.cli.commands.mirror:mirror",
+        "Copy topics and groups to another Kafka cluster.",
+    ),
     "produce": ("duolog.cli.commands.produce:produce", "Write lines to a topic as records."),
     "repartition": (
         "duolog.cli.commands.repartition:repartition",

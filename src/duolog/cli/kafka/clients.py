@@ -61,7 +61,7 @@ def properties_option(command: Command) -> Command:
         "properties",
         multiple=True,
         metavar="NAME=VALUE",
-        callback=_read_properties,
+        callback=read_properties,
         help="A Kafka client property, by its librdkafka name. Repeatable.",
     )(command)
 
@@ -152,9 +152,10 @@ def _config(
     }
 
 
-def _read_properties(
+def read_properties(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, str]:
+    """Return the values of an option `NAME=VALUE` as client properties."""
     pairs = [value.partition("=") for value in values]
     if wrong := [name for name, equals, _ in pairs if not (name and equals)]:
         raise click.BadParameter(f'"{wrong[0]}" is not NAME=VALUE')

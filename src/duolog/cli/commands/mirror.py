@@ -1,0 +1,229 @@
+"""`duolog mirror`: copy topics, records and consumer groups to another Kafka cluster."""
+
+import re
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from click.core import ParameterSource
+
+from duolog.cli.errors import MirrorConflict
+from duolog.cli.kafka import clients
+from duolog.cli.kafka.cluster import Cluster
+from duolog.cli.kafka.server_option import read_servers
+from duolog.cli.options import REPLICATION_FACTOR, data_option
+from duolog.cli.signals import end_by_event
+from duolog.cli.terminal import output
+from duolog.cli.terminal.output import Column, Row
+from duolog.core.addresses import whole_servers
+from duolog.runtime.errors import BrokerUnavailable
+
+if TYPE_CHECKING:
+    from duolog.cli.mirror.plan import Plan
+    from duolog.cli.mirror.session import Mirror, Result
+
+PLAN_COLUMNS: Final = (
+    Column("topic", "string", "name of the topic"),
+    Column("partitions", "int", "number of its partitions"),
+    Column("action", "string", "create, copy (continue), or none (nothing is new)"),
+    Column("offsets", "bigint", "offsets to copy; fewer records, if some were compacted"),
+    Column("settings", "string", "settings of the topic after the copy, as NAME=VALUE"),
+)
+COLUMNS: Final = (
+    Column("topic", "string", "name of the topic"),
+    Column("partition", "int", "number of the partition"),
+    Column("records", "bigint", "records compared by the last verification"),
+    Column("checksum", "string", "CRC32C over these records, equal on both sides"),
+    Column("source_offset", "bigint", "end of the partition on the source"),
+    Column("target_offset", "bigint", "target offset after the last copied record"),
+)
+
+
+class Expression(click.ParamType[re.Pattern[str]]):
+    """A regular expression that a whole name must match."""
+
+    name = "regex"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> re.Pattern[str]:
+        try:
+            return re.compile(str(value))
+        except re.error as error:
+            self.fail(f'"{value}" is not a regular expression: {error}', param, ctx)
+
+
+@click.command()
+@click.option(
+    "--to",
+    "target_servers",
+    required=True,
+    callback=read_servers,
+    metavar="HOST:PORT,…",
+    help="Brokers of the cluster to copy to.",
+)
+@click.option(
+    "-b",
+    "--bootstrap-servers",
+    "--bootstrap-server",
+    "source_servers",
+    callback=read_servers,
+    envvar="DUOLOG_BOOTSTRAP_SERVERS",
+    show_envvar=True,
+    metavar="HOST:PORT,…",
+    help="Brokers of the cluster to copy from.",
+)
+@data_option(
+    "Data directory of a broker or of `duolog run` to copy from; the command runs a broker on it."
+)
+@click.option("--topics", type=Expression(), metavar="REGEX", help="Copy only matching topics.")
+@click.option("--groups", type=Expression(), metavar="REGEX", help="Move only matching groups.")
+@click.option(
+    "-r",
+    "--replication-factor",
+    default=-1,
+    type=REPLICATION_FACTOR,
+    help="Replication factor of new topics. Default: the target's setting.",
+)
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Continue until Ctrl-C, then run without --follow to verify and finish.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the plan; change nothing.")
+@clients.properties_option
+@click.option(
+    "--to-property",
+    "target_properties",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=clients.read_properties,
+    help="A client property for the target, like -X for the source. Repeatable.",
+)
+@output.output_option
+def mirror(
+    *,
+    target_servers: str,
+    source_servers: str | None,
+    data_dir: Path | None,
+    topics: re.Pattern[str] | None,
+    groups: re.Pattern[str] | None,
+    replication_factor: int,
+    follow: bool,
+    dry_run: bool,
+    properties: dict[str, str],
+    target_properties: dict[str, str],
+    form: str,
+) -> None:
+    """Copy topics, records and groups to another Kafka cluster, exactly once.
+
+    Copies the committed records with keys, values, headers and timestamps to the same partitions,
+    verifies them, moves the committed offsets of groups, and sets the settings of the topics. If it
+    is interrupted or killed, run the same command again: it continues. The progress is stored in a
+    topic of the target.
+
+    \b
+    Examples:
+      duolog mirror --data ./data --to kafka.example:9092 --dry-run
+      duolog mirror --data ./data --to kafka.example:9092
+      duolog mirror -b 127.0.0.1:9092 --to kafka.example:9092 --follow
+      duolog mirror -b 127.0.0.1:9092 --to kafka.example:9092 --topics 'shop-.*'
+    """
+    if form == "help":
+        columns = PLAN_COLUMNS if dry_run else COLUMNS
+        return click.echo(output.help_text(columns), nl=False)
+    where = click.get_current_context().get_parameter_source("source_servers")
+    if data_dir is not None and where is ParameterSource.ENVIRONMENT:
+        source_servers = None
+    if (data_dir is None) == (source_servers is None):
+        raise click.UsageError("Name the source with either --bootstrap-servers or --data.")
+    if follow and dry_run:
+        raise click.UsageError("--follow cannot be combined with --dry-run.")
+    # Imported late to keep `duolog mirror --help` fast.
+    from duolog.cli.mirror.session import Mirror, Options  # noqa: PLC0415
+
+    with ExitStack() as running:
+        if data_dir is not None:
+            source_servers = _broker(running, data_dir)
+        assert source_servers is not None
+        found = Mirror(
+            Cluster(whole_servers(properties.pop("bootstrap.servers", source_servers)), properties),
+            Cluster(target_servers, target_properties),
+            Options(topics, groups, replication_factor),
+            _say,
+        )
+        if dry_run:
+            return _print_plan(found, form)
+        with end_by_event() as stopping:
+            if follow:
+                _say("copying until Ctrl-C")
+                return found.follow(stopping)
+            result = found.run(stopping)
+    return _print_result(found, result, form)
+
+
+def _broker(running: ExitStack, directory: Path) -> str:
+    """Start a broker on an existing data directory; return its address."""
+    from duolog.runtime.broker_process import BrokerProcess  # noqa: PLC0415
+
+    kept = next(
+        (at for at in (directory, directory / "broker") if (at / "meta.properties").is_file()), None
+    )
+    if kept is None:
+        raise click.BadParameter(
+            f'"{directory}" does not contain the data of a broker', param_hint="'--data'"
+        )
+    try:
+        return running.enter_context(BrokerProcess(kept)).bootstrap_servers
+    except BrokerUnavailable as error:
+        error.hint += " If a broker is running on this directory, name it with -b instead."
+        raise
+
+
+def _print_plan(mirror: "Mirror", form: str) -> None:
+    plan = mirror.plan()
+    output.write_rows(_plan_rows(plan), PLAN_COLUMNS, form)
+    for name, owner in sorted(plan.left_out.items()):
+        _say(f'would leave out internal topic "{name}" of {owner}')
+    for topic in plan.topics:
+        for name, reason in topic.refused.items():
+            _say(f'topic "{topic.topic}": the target does not accept setting {name}: {reason}')
+    for group in mirror.groups():
+        _say(f'would move group "{group}"')
+
+
+def _plan_rows(plan: "Plan") -> list[Row]:
+    return [
+        {
+            "topic": topic.topic,
+            "partitions": len(topic.ends),
+            "action": topic.action,
+            "offsets": 0 if topic.action == "none" else topic.offsets_to_copy,
+            "settings": " ".join(f"{name}={value}" for name, value in topic.settings.items()),
+        }
+        for topic in plan.topics
+    ]
+
+
+def _print_result(mirror: "Mirror", result: "Result", form: str) -> None:
+    output.write_rows(list(mirror.rows(result)), COLUMNS, form)
+    if result.raised_timestamps:
+        _say(
+            f"{result.raised_timestamps} record(s) with timestamp 0 have timestamp 1 on the target"
+        )
+    for group, count in result.groups.moved.items():
+        _say(f'moved group "{group}" in {count} partition(s)')
+    for group in result.groups.started:
+        _say(f'group "{group}" has started on the target; its offsets there are unchanged')
+    _say(f"copied {result.records} record(s)")
+    if blocked := result.groups.with_members:
+        raise MirrorConflict(
+            f"{len(blocked)} group(s) have members on the target, so their offsets were not set",
+            detail=", ".join(blocked),
+            hint="Stop the members and run the same command again.",
+        )
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,51 @@
+"""Find the topics that are not copied, because their content is only valid on their own cluster.
+
+    __consumer_offsets, …           the cluster's own; groups are moved by their own step
+    duolog-mirror-…                 the progress of mirrors
+    _duolog-ksql-…                  statements and states of SQL engines
+    changelogs, commits, markers    of Duolog's applications: they contain source offsets and ids
+                                    of topics, which differ on the target
+
+Changelogs and repartition topics of Kafka Streams are copied: Kafka Streams restores its state from
+them, and continues at the offsets of its group.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+from duolog.cli.kafka.cluster import Cluster
+from duolog.cli.mirror.progress import is_progress_topic
+
+_SQL: Final = "_duolog-ksql-"
+_OF_APPLICATIONS: Final = ("-commits", "-epochs")
+
+
+def is_of_the_cluster(topic: str) -> bool:
+    return topic.startswith("__") or is_progress_topic(topic)
+
+
+def topics_of_applications(cluster: Cluster, there: Collection[str]) -> dict[str, str]:
+    """Return the internal topics of Duolog's applications and SQL engines, with their owner."""
+    found = {topic: "SQL" for topic in there if topic.startswith(_SQL)}
+    applications = sorted(
+        {
+            topic.removesuffix(suffix)
+            for topic in there
+            for suffix in _OF_APPLICATIONS
+            if topic.endswith(suffix) and topic not in found
+        }
+    )
+    if not applications:
+        return found
+    # Imported here: most sources have no such topics.
+    from duolog.engine.settings import EngineConfig  # noqa: PLC0415
+    from duolog.runtime.orphaned_topics import find_orphaned_topics  # noqa: PLC0415
+
+    config = EngineConfig(
+        cluster.bootstrap_servers, Path(), client_options=dict(cluster.properties)
+    )
+    for application in applications:
+        for topic in find_orphaned_topics(config, application, there).internal_topics:
+            found[topic] = application
+    return found
