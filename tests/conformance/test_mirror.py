@@ -22,6 +22,7 @@ from conformance.mirrored import (
     records,
     rest_of,
 )
+from conformance.test_internal_topics import begin, state_of
 from duolog.testing import Client, EmbeddedCluster
 from waiting import wait_for_equal
 
@@ -261,6 +262,26 @@ def test_a_deleted_copy_is_copied_again(source: EmbeddedCluster, target: Embedde
 
     assert done.returncode == 0, done.stderr
     assert_same(source, target)
+
+
+def test_state_of_duolog_applications_is_left_out_and_that_of_kafka_streams_is_copied(
+    other_source: EmbeddedCluster, target: EmbeddedCluster, tmp_path: Path
+) -> None:
+    begin(state_of(other_source, tmp_path, "shop"))
+    client = Client(other_source.bootstrap_servers)
+    copied = ["shop-java-changelog", "shop-java-repartition", "users-commits"]
+    for topic in copied:
+        client.create_topic(topic)
+        client.produce(topic, "k", "v")
+    client.create_topic("_duolog-ksql-shop_command_topic")
+
+    done = mirror(other_source, target, "-o", "json")
+
+    assert done.returncode == 0, done.stderr
+    assert [row["topic"] for row in json.loads(done.stdout)] == copied
+    for topic in ("shop-totals-changelog", "shop-rows-changelog", "shop-commits"):
+        assert f'left out internal topic "{topic}" of shop' in done.stderr
+    assert 'internal topic "_duolog-ksql-shop_command_topic" of SQL' in done.stderr
 
 
 def test_only_chosen_topics_and_groups_are_moved(
