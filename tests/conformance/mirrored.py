@@ -55,7 +55,7 @@ KILLS: Final = {
     "before the first transaction": ("Mirror", "_create", "2", "before"),
     "after a topic is created": ("Mirror", "_create", "2", "after"),
     "with records in an open transaction": ("Copier", "_commit_with", "3", "before"),
-    "with progress in an open transaction": ("Copier", "_flush", "8", "before"),
+    "with progress in an open transaction": ("Copier", "_flush", "7", "before"),
     "after a committed transaction": ("Copier", "_commit_with", "4", "after"),
     "before the verification": ("session", "verify", "1", "before"),
     "before the commit of a group": ("groups", "_commit", "2", "before"),

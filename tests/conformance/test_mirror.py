@@ -240,6 +240,23 @@ def test_a_group_that_has_started_on_the_target_keeps_its_offsets(
     assert [row["committed_offset"] for row in rows] == [30, 30]
 
 
+def test_a_group_that_reads_on_at_the_source_after_a_kill_is_moved_again(
+    other_source: EmbeddedCluster, target: EmbeddedCluster
+) -> None:
+    fill(other_source.bootstrap_servers)
+    here, there = other_source.bootstrap_servers, target.bootstrap_servers
+    words = "mirror", "-b", here, "--to", there
+    command = killed(KILLS["after the commit of a group"], *words)
+    subprocess.run(command, capture_output=True, timeout=120, check=False)
+    Duolog(here)("groups", "reset", "half-read", "--all-topics", "--to-offset", "200")
+
+    done = mirror(other_source, target)
+
+    assert done.returncode == 0, done.stderr
+    assert "has started on the target" not in done.stderr
+    assert_same(other_source, target)
+
+
 def test_another_number_of_partitions_is_refused(
     source: EmbeddedCluster, target: EmbeddedCluster
 ) -> None:
