@@ -4,6 +4,7 @@ The reader passes over records of aborted transactions, markers and gaps. It sto
 open transaction, because the ranges end at last stable offsets.
 """
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -18,6 +19,9 @@ _POLL_S: Final = 0.2
 _PARTITION_EOF: Final = -191
 _PASSING: Final = frozenset({-195, -187})
 """Errors that the client recovers from: lost connections."""
+_NOT_YET: Final = frozenset({3, 5, 6})
+"""UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE and NOT_LEADER_OR_FOLLOWER."""
+_NEW_PARTITION_S: Final = 10.0
 _OPTIONS: Final = {
     "group.id": "duolog-mirror",
     "enable.auto.commit": "false",
@@ -62,8 +66,28 @@ def read_committed(
 def read_ends(
     client: AdminClient, cluster: Cluster, places: Iterable[Place], spec: OffsetSpec = LATEST
 ) -> Offsets:
-    """Return the last stable offset of each partition, or the offset that `spec` selects."""
+    """Return the last stable offset of each partition, or the offset that `spec` selects.
+
+    A partition that was created a moment ago may not be known to its broker yet, so that the
+    request is repeated for a while.
+
+    Raises:
+        KafkaException: a partition is still unknown, or another error.
+    """
     asked: dict[TopicPartition, OffsetSpec] = {TopicPartition(*place): spec for place in places}
+    deadline = time.monotonic() + _NEW_PARTITION_S
+    while True:
+        try:
+            return _ends_once(client, cluster, asked)
+        except KafkaException as error:
+            if error.args[0].code() not in _NOT_YET or time.monotonic() > deadline:
+                raise
+            time.sleep(_POLL_S)
+
+
+def _ends_once(
+    client: AdminClient, cluster: Cluster, asked: dict[TopicPartition, OffsetSpec]
+) -> Offsets:
     if not asked:
         return {}
     futures = client.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
