@@ -58,6 +58,17 @@ def mirror(
     return Duolog(source.bootstrap_servers)("mirror", *to, *words, timeout_s=120)
 
 
+def read_until(process: "subprocess.Popen[str]", text: str) -> None:
+    """Read lines of standard error up to one that contains `text`."""
+    assert process.stderr is not None
+    read = []
+    for line in process.stderr:
+        read.append(line)
+        if text in line:
+            return
+    pytest.fail(f"ended without {text!r}: {''.join(read)}")
+
+
 def assert_same(source: EmbeddedCluster, target: EmbeddedCluster) -> None:
     """Records, settings, and the rest that each group has still to read."""
     here, there = source.bootstrap_servers, target.bootstrap_servers
@@ -179,10 +190,9 @@ def test_follow_copies_new_records_and_topics_until_it_is_interrupted(
     here, there = other_source.bootstrap_servers, target.bootstrap_servers
     command = [sys.executable, "-m", "duolog", "mirror", "-b", here, "--to", there, "--follow"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        assert any("copied 300" in line for line in process.stderr)
+        read_until(process, "copied 300")
         Client(here).produce(TOPIC, "late", "record", timestamp_ms=5)
-        assert any("copied 1 " in line for line in process.stderr)
+        read_until(process, "copied 1 ")
         wait_for_equal(lambda: records(there), records(here))
         process.send_signal(signal.SIGINT)
         assert process.wait(TIMEOUT_S) == 130
@@ -190,6 +200,28 @@ def test_follow_copies_new_records_and_topics_until_it_is_interrupted(
     done = mirror(other_source, target)
 
     assert done.returncode == 0, done.stderr
+    assert_same(other_source, target)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_follow_continues_after_a_restart_of_a_broker(
+    other_source: EmbeddedCluster, target: EmbeddedCluster, side: str
+) -> None:
+    fill(other_source.bootstrap_servers)
+    here, there = other_source.bootstrap_servers, target.bootstrap_servers
+    command = [sys.executable, "-m", "duolog", "mirror", "-b", here, "--to", there, "--follow"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        read_until(process, "copied 300")
+        broker = other_source if side == "source" else target
+        broker.kill()
+        read_until(process, "retrying for")
+        broker.restart()
+        Client(here).produce(TOPIC, "late", "record", timestamp_ms=5)
+        read_until(process, "copied 1 ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(TIMEOUT_S) == 130
+
+    assert mirror(other_source, target).returncode == 0
     assert_same(other_source, target)
 
 

@@ -19,8 +19,11 @@ _POLL_S: Final = 0.2
 _PARTITION_EOF: Final = -191
 _PASSING: Final = frozenset({-195, -187})
 """Errors that the client recovers from: lost connections."""
-_NOT_YET: Final = frozenset({3, 5, 6})
-"""UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE and NOT_LEADER_OR_FOLLOWER."""
+_NOT_YET: Final = frozenset({3, 5, 6, 74, 75})
+"""UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE and NOT_LEADER_OR_FOLLOWER.
+
+FENCED_LEADER_EPOCH and UNKNOWN_LEADER_EPOCH: the leader has just changed or restarted.
+"""
 _NEW_PARTITION_S: Final = 10.0
 _OPTIONS: Final = {
     "group.id": "duolog-mirror",
@@ -68,8 +71,8 @@ def read_ends(
 ) -> Offsets:
     """Return the last stable offset of each partition, or the offset that `spec` selects.
 
-    A partition that was created a moment ago may not be known to its broker yet, so that the
-    request is repeated for a while.
+    The request is repeated for a while if the partition's leader is not known yet, because the
+    partition was just created or its leader has changed.
 
     Raises:
         KafkaException: a partition is still unknown, or another error.

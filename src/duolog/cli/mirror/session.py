@@ -8,6 +8,7 @@ Every step can be repeated: after a kill, the next run starts again from the pro
 """
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Event
@@ -15,8 +16,9 @@ from typing import Final
 
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from duolog.cli.errors import MirrorConflict
+from duolog.cli.errors import UNAVAILABLE, MirrorConflict, exit_status
 from duolog.cli.kafka.cluster import Cluster
+from duolog.cli.kafka.connection import LOST_S
 from duolog.cli.kafka.topics import EARLIEST, Offsets, Place, read_metadata
 from duolog.cli.mirror.committed_records import read_committed, read_ends
 from duolog.cli.mirror.copier import Copier
@@ -82,8 +84,7 @@ class Mirror:
     ) -> None:
         self.progress = Progress()
         self._source, self._target, self._options, self._say = source, target, options, say
-        self._source_client: AdminClient = source.admin()
-        self._target_client: AdminClient = target.admin()
+        self._connect()
         source_id = str(read_metadata(self._source_client, source).cluster_id)
         there = read_metadata(self._target_client, target)
         if source_id == str(there.cluster_id):
@@ -94,13 +95,22 @@ class Mirror:
             )
         self._topic = progress_topic(source_id)
         self._is_known = self._topic in there.topics
-        self._planner = Planner(
-            (self._source_client, source), (self._target_client, target), options.topics
-        )
         self._copier: Copier | None = None
+        self._lost_at: float | None = None
         self._said: set[str] = set()
         self._unmixed: set[Place] = set()
         """Partitions of the target that had no records of other programs when first planned."""
+
+    def _connect(self) -> None:
+        """Create clients, which know nothing yet of the leaders of partitions."""
+        self._source_client: AdminClient = self._source.admin()
+        self._target_client: AdminClient = self._target.admin()
+        self._planner = Planner(
+            (self._source_client, self._source),
+            (self._target_client, self._target),
+            self._options.topics,
+        )
+        self._is_connected = True
 
     def plan(self) -> Plan:
         """Return what a run would do; change nothing. Raises as `run`."""
@@ -131,18 +141,41 @@ class Mirror:
         return result
 
     def follow(self, stopping: Event) -> None:
-        """Copy until `stopping` is set; groups follow after each round. Raises as `run`."""
+        """Copy until `stopping` is set; groups follow after each round. Raises as `run`.
+
+        If a cluster becomes unavailable, start again from the progress for up to `LOST_S`.
+        """
+        while not stopping.is_set():
+            try:
+                self._follow(stopping)
+            except KafkaError as error:
+                if exit_status(error) != UNAVAILABLE or self._is_lost_too_long():
+                    raise
+                self._say_once(f"{error.message}; retrying for {LOST_S:.0f} s")
+                stopping.wait(ROUND_S)
+                self._is_connected = False
+
+    def _follow(self, stopping: Event) -> None:
+        if not self._is_connected:
+            self._connect()
         self._open()
         try:
             while not stopping.is_set():
                 groups = self.groups()
                 result = self._copy(stopping)
                 self._move_groups(result, groups, {})
+                self._lost_at = None
                 if result.records:
                     self._say(f"copied {result.records} record(s)")
                 stopping.wait(ROUND_S)
         finally:
             self._close()
+
+    def _is_lost_too_long(self) -> bool:
+        now = time.monotonic()
+        if self._lost_at is None:
+            self._lost_at = now
+        return now - self._lost_at >= LOST_S
 
     def rows(self, result: Result) -> Iterator[dict[str, object]]:
         """Yield the state of each partition after a run."""
@@ -162,6 +195,8 @@ class Mirror:
         if not self._is_known:
             self._checked_plan()  # Refuse before anything is created.
             self._create(self._topic, 1, CONFIGS)
+            self._is_known = True
+        self.progress = Progress()
         copier = Copier(self._source, self._target, self.progress, self._topic)
         # Only now: a mirror that was still running could have committed until here.
         self.progress.replay_all(self._entries())
@@ -170,6 +205,7 @@ class Mirror:
     def _close(self) -> None:
         if self._copier is not None:
             self._copier.close()
+            self._copier = None
 
     def _checked_plan(self) -> Plan:
         plan = self._planner.plan(self.progress)
