@@ -26,6 +26,7 @@ from duolog.broker.event_loop.time_slices import TimeSlices
 from duolog.broker.expressions.expressions import Expressions
 from duolog.broker.fetch.fetch_sessions import FetchSessions
 from duolog.broker.groups.coordinator_service import GroupCoordinatorService
+from duolog.broker.network.connection import Connection
 from duolog.broker.network.connection_quotas import ConnectionQuotas
 from duolog.broker.network.listener import Listener
 from duolog.broker.network.request_memory import RequestMemory
@@ -47,6 +48,10 @@ from duolog.record.batch import NO_PRODUCER, BatchHeader, read_header, whole_bat
 from duolog.record.records import Record, decode_records
 
 if TYPE_CHECKING:
+    import socket
+
+    from duolog.broker.network.addresses import Address
+    from duolog.broker.network.connection_quotas import OpenConnection
     from duolog.broker.network.endpoints import OpenEndpoint
     from duolog.broker.network.needs import Flushable
     from duolog.broker.requests.needs import Refusable
@@ -54,6 +59,8 @@ if TYPE_CHECKING:
     from duolog.log.group_commit import Durability
     from duolog.log.log_manager import LogManager
     from duolog.log.partition.partition_log import PartitionLog
+
+    ConnectionType = Callable[["Broker", socket.socket, str, Address, str], OpenConnection]
 
 logger = logging.getLogger(__name__)
 
@@ -108,6 +115,8 @@ class Broker:
         )
         self.connections = ConnectionQuotas(settings, self.loop.timers)
         self.connections_to_flush: list[Flushable] = []
+        self.connection_type: ConnectionType = Connection
+        """Its replacement by tests can fail on purpose."""
         self.endpoints: Sequence[OpenEndpoint] = ()
         self.advertised: tuple[str, int] = ("127.0.0.1", 0)
         """The address that clients of the first listener receive; see `Connection.advertised`."""
@@ -187,6 +196,12 @@ class Broker:
             clean=not (self.loop.timers.failures or self.counters.errors.total())
         )
         self.loop.close()
+
+    def make_connection(
+        self, accepted: "socket.socket", address: str, advertised: "Address", listener: str
+    ) -> "OpenConnection":
+        """Serve a client that was accepted."""
+        return self.connection_type(self, accepted, address, advertised, listener)
 
     def append_internal(
         self,

@@ -15,7 +15,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,9 +29,9 @@ from duolog.broker.network.endpoints import OpenEndpoint, endpoints, open_endpoi
 from duolog.broker.network.file_descriptors import open_files_max
 from duolog.broker.requests.request_log import RequestLog
 from duolog.broker.settings import BrokerSettings, without_effect
-from duolog.core.clock import SystemClock
+from duolog.core.clock import Clock, SystemClock
 from duolog.core.errors import ConfigError
-from duolog.log.files.disk import RealDisk
+from duolog.log.files.disk import Disk, RealDisk
 from duolog.log.log_manager import LogManager
 
 if TYPE_CHECKING:
@@ -72,7 +72,22 @@ class BrokerOptions:
     """Settings of older Kafkas that were given, too."""
 
 
-def run(options: BrokerOptions) -> int:
+def _nothing(_broker: Broker) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """The clock, the disk and the connections of a broker, which a test may replace."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    open_disk: Callable[[int], Disk] = RealDisk
+    """Called with the number of segment files that may be open."""
+    made: Callable[[Broker], None] = _nothing
+    """Called with the broker before it starts."""
+
+
+def run(options: BrokerOptions, edges: Edges | None = None) -> int:
     """Run a broker until a signal stops it; return the exit status.
 
     Raises:
@@ -93,12 +108,12 @@ def run(options: BrokerOptions) -> int:
     if inert := sorted({*without_effect(options.settings), *options.passed_over}):
         logger.warning("settings have no effect here", extra={"settings": ",".join(inert)})
     try:
-        return _serve(options, settings)
+        return _serve(options, settings, edges or Edges())
     finally:
         logging.getLogger("duolog").removeHandler(handler)
 
 
-def _serve(options: BrokerOptions, settings: BrokerSettings) -> int:
+def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> int:
     with ExitStack() as opened:
         insecure = settings.boolean("allow.insecure.listen")
         metrics = _open_metrics(settings, insecure=insecure)
@@ -111,10 +126,10 @@ def _serve(options: BrokerOptions, settings: BrokerSettings) -> int:
         )
         for endpoint in listeners:
             opened.callback(endpoint.listening.close)
-        clock = SystemClock()
-        disk = RealDisk(open_files_max(settings.integer("log.open.files.max")))
-        log_manager = LogManager(disk, str(options.data_dir), clock, settings.values)
-        broker = Broker(log_manager=log_manager, clock=clock, settings=settings)
+        disk = edges.open_disk(open_files_max(settings.integer("log.open.files.max")))
+        log_manager = LogManager(disk, str(options.data_dir), edges.clock, settings.values)
+        broker = Broker(log_manager=log_manager, clock=edges.clock, settings=settings)
+        edges.made(broker)
         return _run(broker, listeners, metrics)
 
 

@@ -47,16 +47,31 @@ class Retention:
         """Begin to delete what is due in all logs; plans the next look at the end."""
         self._broker.slices.run(self._look())
 
+    def look_once(self, then: Callable[[], None]) -> None:
+        """Delete what is due in all logs now, and call `then` when it is deleted."""
+
+        def look() -> Iterator[None]:
+            yield from self._each_partition()
+            # The controller makes changes in their order: this one, of nothing, comes last.
+            self._broker.controller.submit(
+                "retention", lambda: Change(lambda: None), lambda _: then()
+            )
+
+        self._broker.slices.run(look())
+
     def _look(self) -> Iterator[None]:
-        topics = self._broker.topics
         try:
-            for topic in list(topics):
-                for partition in topic.served:
-                    if topics.get(topic.name) is topic:
-                        self._retain(partition)
-                    yield
+            yield from self._each_partition()
         finally:  # Whatever happens to one look, there is a next one.
             self.start()
+
+    def _each_partition(self) -> Iterator[None]:
+        topics = self._broker.topics
+        for topic in list(topics):
+            for partition in topic.served:
+                if topics.get(topic.name) is topic:
+                    self._retain(partition)
+                yield
 
     def _retain(self, partition: "Partition") -> None:
         try:

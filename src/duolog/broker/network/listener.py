@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.broker.event_loop.loop import READ
 from duolog.broker.network.addresses import is_loopback
-from duolog.broker.network.connection import Connection
 
 if TYPE_CHECKING:
     from duolog.broker.network.endpoints import OpenEndpoint
@@ -89,8 +88,8 @@ class Listener:
                 size_bytes = self._broker.settings.integer(name)
                 if size_bytes > 0:
                     accepted.setsockopt(socket.SOL_SOCKET, option, size_bytes)
-            connection = Connection(
-                self._broker, accepted, address, self._endpoint.advertised, self._endpoint.name
+            connection = self._broker.make_connection(
+                accepted, address, self._endpoint.advertised, self._endpoint.name
             )
         except OSError as error:
             # The client is gone already, or the kernel watches no further socket.

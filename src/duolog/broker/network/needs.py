@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from duolog.broker.requests import needs
 
 if TYPE_CHECKING:
+    import socket
+
     from duolog.broker.event_loop.loop import Loop
-    from duolog.broker.network.connection_quotas import ConnectionQuotas
+    from duolog.broker.network.addresses import Address
+    from duolog.broker.network.connection_quotas import ConnectionQuotas, OpenConnection
     from duolog.broker.network.request_memory import RequestMemory
     from duolog.broker.router import Router
     from duolog.broker.settings import BrokerSettings
@@ -34,6 +37,10 @@ class Broker(needs.Broker, Protocol):
 
     @property
     def request_memory(self) -> "RequestMemory": ...
+    def make_connection(
+        self, accepted: "socket.socket", address: str, advertised: "Address", listener: str
+    ) -> "OpenConnection":
+        """Serve a client that was accepted."""
 
 
 B_co = TypeVar("B_co", bound=Broker, covariant=True)

@@ -229,7 +229,11 @@ class RealDisk:
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return RealFile(self._spare.use(lambda: os.open(path, flags, 0o644)))
+        return self.make_file(self._spare.use(lambda: os.open(path, flags, 0o644)))
+
+    def make_file(self, descriptor: int) -> RealFile:
+        """Return the file of an open descriptor; a disk for tests returns one that can fail."""
+        return RealFile(descriptor)
 
     def make_dir(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)  # noqa: PTH103 - paths are texts on this door

@@ -39,3 +39,19 @@ def test_a_look_that_fails_is_followed_by_another(
         harness.turn()
 
     assert len(looks) >= 3
+
+
+def test_one_look_reports_when_expired_records_are_deleted(open_harness: Any) -> None:
+    harness = open_harness()
+    harness.topic("orders", partitions=3, retention_ms="1000")
+    old = harness.batch_at(harness.broker.clock.now_ms() - 60_000, b"1")
+    client = harness.client()
+    for partition in range(3):
+        client.produce("orders", old, partition=partition)
+    logs = [harness.broker.log("orders", partition) for partition in range(3)]
+    starts: list[int] = []
+
+    harness.broker.retention.look_once(lambda: starts.extend(log.log_start_offset for log in logs))
+    harness.turn_until(lambda: starts)
+
+    assert starts == [1, 1, 1]
