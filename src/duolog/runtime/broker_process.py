@@ -8,6 +8,7 @@ terminal reaches only this process, which then stops everything in order.
 Threads: use a `BrokerProcess` from one thread.
 """
 
+import contextlib
 import os
 import re
 import selectors
@@ -138,6 +139,28 @@ class BrokerProcess:
         self.stop()
         self._listen = self._address or self._listen
         self.start()
+
+    def ask(self, line: bytes, timeout_s: float = START_TIMEOUT_S) -> bytes:
+        """Write a line to the program's standard input and return the line that it answers.
+
+        Only for programs that read it, which `duolog broker` does not.
+
+        Raises:
+            BrokerUnavailable: the program has ended, or did not answer in time.
+        """
+        answer = b""
+        if self._process is not None and self.running:
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.write(line + b"\n")
+                self._process.stdin.flush()
+                answer = _read_line(self._process.stdout, time.monotonic() + timeout_s)
+        if not answer:
+            raise BrokerUnavailable(
+                "the broker does not answer", hint=f"See its log, {self.log_path}."
+            )
+        return answer
 
     def _command(self) -> list[str]:
         command = [*self._program, "--data", str(self.data_dir), "--listen", self._listen]

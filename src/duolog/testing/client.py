@@ -6,7 +6,7 @@ It waits for every response, which a production producer or consumer should not 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 TIMEOUT_S: Final = 15.0
@@ -46,6 +46,7 @@ class Client:
             "log_level": 0,
         }
         self._producer = Producer(self._config | {"partitioner": "murmur2_random", "linger.ms": 0})
+        self._admin: AdminClient | None = None
 
     def create_topic(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
@@ -56,8 +57,43 @@ class Client:
             KafkaException: the broker refuses.
         """
         new = NewTopic(name, partitions, config=dict(configs or {}))
-        admin = AdminClient(self._config)  # keep it: its destruction drops the response
-        admin.create_topics([new])[name].result(TIMEOUT_S)
+        self._admin_client().create_topics([new])[name].result(TIMEOUT_S)
+
+    def delete_topics(self, *names: str) -> None:
+        """Delete topics and wait until they are gone; missing topics are passed over.
+
+        Raises:
+            KafkaException: the broker refuses.
+        """
+        for deleted in self._admin_client().delete_topics(list(names)).values():
+            try:
+                deleted.result(TIMEOUT_S)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+
+    def lag(self, topic: str, group: str) -> int:
+        """Return the number of records of a topic that a consumer group has not committed.
+
+        Raises:
+            KafkaException: there is no such topic, or no broker.
+        """
+        consumer = Consumer(self._config | _READ | {"group.id": group})
+        try:
+            numbers = consumer.list_topics(topic, TIMEOUT_S).topics[topic].partitions
+            partitions = [TopicPartition(topic, number) for number in numbers]
+            return sum(
+                _end(consumer, committed) - max(committed.offset, 0)
+                for committed in consumer.committed(partitions, TIMEOUT_S)
+            )
+        finally:
+            consumer.close()
+
+    def _admin_client(self) -> AdminClient:
+        """Return a client that lives as long as this one: its destruction drops responses."""
+        if self._admin is None:
+            self._admin = AdminClient(self._config)
+        return self._admin
 
     def produce(
         self,
@@ -97,6 +133,11 @@ class Client:
             return [r for number in numbers for r in _read(consumer, TopicPartition(topic, number))]
         finally:
             consumer.close()
+
+
+def _end(consumer: Consumer, partition: TopicPartition) -> int:
+    _, end = consumer.get_watermark_offsets(partition, timeout=TIMEOUT_S)
+    return int(end)
 
 
 def _read(consumer: Consumer, partition: TopicPartition) -> list[Record]:

@@ -1,13 +1,13 @@
 """A real broker for the duration of a test."""
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from duolog.runtime.broker_process import BrokerProcess
+from duolog.runtime.broker_process import BROKER_PROGRAM, BrokerProcess
 
 
 class EmbeddedCluster:
@@ -20,16 +20,23 @@ class EmbeddedCluster:
     Args:
         data_dir: the broker's data directory, which is kept.
         settings: broker settings by name, as texts, such as `{"durability": "os"}`.
+        listen: `HOST:PORT`; port 0 chooses a free port.
+        program: the command that runs the broker, see `BrokerProcess`.
     """
 
     def __init__(
-        self, data_dir: Path | str | None = None, settings: Mapping[str, str] | None = None
+        self,
+        data_dir: Path | str | None = None,
+        settings: Mapping[str, str] | None = None,
+        *,
+        listen: str = "127.0.0.1:0",
+        program: Sequence[str] = BROKER_PROGRAM,
     ) -> None:
         self._temporary: TemporaryDirectory[str] | None = None
         if data_dir is None:
             self._temporary = TemporaryDirectory(prefix="duolog-cluster-")
             data_dir = Path(self._temporary.name) / "broker"
-        self.broker = BrokerProcess(data_dir, settings=settings)
+        self.broker = BrokerProcess(data_dir, listen, settings, program=program)
         self._kept_port: socket.socket | None = None
 
     def __enter__(self) -> Self:

@@ -1,0 +1,374 @@
+"""A broker on this machine for the tests of a Kafka program, with faults on demand.
+
+    with duolog.testing.broker() as broker:
+        broker.create_topic("orders")
+        my_program(broker.bootstrap_servers)
+
+The broker starts in its own process on a free port. It ends with this process, even after SIGKILL,
+and its data with it.
+
+Threads: use a `LocalBroker` from one thread at a time.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from duolog.core.units import SECOND_MS
+from duolog.runtime.errors import BrokerUnavailable
+from duolog.testing.cluster import EmbeddedCluster
+from duolog.testing.local_broker.errors import FaultRefused
+from duolog.testing.local_broker.scratch import Scratch
+
+if TYPE_CHECKING:
+    from duolog.testing.client import Client, Record
+
+SETTINGS: Final = {
+    "durability": "os",
+    # Tests use short timeouts, and replication factors of their production cluster.
+    "group.min.session.timeout.ms": "1",
+    "replication.factor.clamp": "true",
+    # The first use of a group or a transaction creates a topic of this many partitions.
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+"""Settings that differ from those of `duolog broker`."""
+
+_PROGRAM: Final = (sys.executable, "-P", "-m", "duolog.testing.local_broker.program")
+_MILLISECOND: Final = timedelta(milliseconds=1)
+WAIT_S: Final = 60.0
+_POLL_S: Final = 0.01
+_POLL_S_MAX: Final = 0.2
+
+
+class LocalBroker:
+    """A broker in its own process, for `with`, `async with`, or `start` and `stop`.
+
+    Args:
+        settings: broker settings by name, as texts; they take precedence over `SETTINGS`.
+        listen: `HOST:PORT`; port 0 chooses a free port.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, str] | None = None, *, listen: str = "127.0.0.1:0"
+    ) -> None:
+        self._settings = {**SETTINGS, **(settings or {})}
+        self._listen = listen
+        self._scratch: Scratch | None = None
+        self._cluster: EmbeddedCluster | None = None
+        self._client: Client | None = None
+        self._paused = False
+        self._delay_ms = 0
+        self._full = False
+        self._shift_ms = 0
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self.stop)
+
+    # Life.
+
+    def start(self) -> None:
+        """Start the broker and return when it accepts connections.
+
+        Raises:
+            BrokerUnavailable: it did not start; the detail has the end of its log.
+        """
+        if self._cluster is not None:
+            return
+        self._scratch = Scratch()
+        cluster = EmbeddedCluster(
+            self._scratch.path / "broker",
+            self._settings,
+            listen=self._listen,
+            program=(*_PROGRAM, "--scratch", str(self._scratch.path)),
+        )
+        try:
+            cluster.__enter__()
+        except BaseException:
+            self._scratch.remove()
+            raise
+        self._cluster = cluster
+
+    def stop(self) -> None:
+        """Stop the broker and delete its data; may be called again."""
+        cluster, self._cluster = self._cluster, None
+        if cluster is None:
+            return
+        assert self._scratch is not None
+        self._client = None
+        # Nothing of it is read any more, so there is nothing to stop in order.
+        cluster.broker.kill()
+        cluster.__exit__(None, None, None)
+        self._paused, self._delay_ms, self._full, self._shift_ms = False, 0, False, 0
+        self._scratch.remove()
+
+    def kill(self) -> None:
+        """Kill the broker with SIGKILL, as a crash does; its port stays reserved."""
+        self._started.kill()
+        self._paused = False
+
+    def restart(self) -> None:
+        """Stop the broker if it is running, and start it with the same address and data.
+
+        The clock stays where it is. A pause and delays end.
+        """
+        self.resume()
+        self._started.restart()
+        self._delay_ms, shift_ms, self._shift_ms = 0, self._shift_ms, 0
+        if self._full:
+            self._full = False
+            self.fill_disk()
+        if shift_ms:
+            self.advance(timedelta(milliseconds=shift_ms))
+
+    @property
+    def running(self) -> bool:
+        """True between `start` and `stop`, except after `kill`."""
+        return self._cluster is not None and self._cluster.broker.running
+
+    @property
+    def pid(self) -> int:
+        return self._started.pid
+
+    @property
+    def log(self) -> str:
+        """The broker's log so far."""
+        return self._started.broker.log_path.read_text(errors="replace")
+
+    # Addresses.
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`HOST:PORT`; the same after `restart`."""
+        return self._started.bootstrap_servers
+
+    @property
+    def url(self) -> str:
+        """The address as a URL: `kafka://HOST:PORT`."""
+        return f"kafka://{self.bootstrap_servers}"
+
+    # Topics.
+
+    @property
+    def client(self) -> "Client":
+        """A client of this broker that waits for every response."""
+        if self._client is None:
+            from duolog.testing.client import Client  # noqa: PLC0415  Loads librdkafka.
+
+            self._client = Client(self.bootstrap_servers)
+        return self._client
+
+    def create_topic(
+        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic and wait until it exists."""
+        self.client.create_topic(name, partitions, configs)
+
+    def delete_topics(self, *names: str) -> None:
+        """Delete topics and wait until they are gone; missing topics are passed over."""
+        self.client.delete_topics(*names)
+
+    def read(self, topic: str, *, at_least: int = 0, timeout_s: float = WAIT_S) -> "list[Record]":
+        """Return all records of a topic, in order within each partition.
+
+        Wait until it contains `at_least` records.
+
+        Raises:
+            BrokerUnavailable: the topic does not contain them in time.
+        """
+        records = self.client.read(topic)
+        for _ in _polls(timeout_s):
+            if len(records) >= at_least:
+                return records
+            records = self.client.read(topic)
+        raise BrokerUnavailable(
+            f'topic "{topic}" has {len(records)} records, not {at_least}',
+            detail=f"Waited {timeout_s:g} s.",
+        )
+
+    def wait_until_consumed(self, topic: str, group: str, *, timeout_s: float = WAIT_S) -> None:
+        """Wait until a consumer group has committed the offsets of all records of a topic.
+
+        Raises:
+            BrokerUnavailable: the group does not commit them in time.
+        """
+        lag = self.client.lag(topic, group)
+        for _ in _polls(timeout_s):
+            if not lag:
+                return
+            lag = self.client.lag(topic, group)
+        raise BrokerUnavailable(
+            f'group "{group}" has not consumed {lag} records of topic "{topic}"',
+            detail=f"Waited {timeout_s:g} s.",
+        )
+
+    # Faults.
+
+    def pause(self) -> None:
+        """Let the broker do nothing until `resume`: it neither answers nor closes connections.
+
+        Clients can still connect, because the kernel accepts connections.
+        """
+        if not self._paused:
+            self._ask({"command": "pause"})
+            self._paused = True
+
+    def resume(self) -> None:
+        """End a pause; without a pause, do nothing."""
+        if self._paused:
+            self._ask({"command": "resume"})
+            self._paused = False
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Pause the broker for the `with` block."""
+        self.pause()
+        try:
+            yield
+        finally:
+            self.resume()
+
+    def delay_answers(self, seconds: float) -> None:
+        """Send every response this much later from now on; 0 ends the delay.
+
+        Requests take effect without delay.
+        """
+        delay_ms = round(seconds * SECOND_MS)
+        self._ask({"command": "delay", "ms": delay_ms})
+        self._delay_ms = delay_ms
+
+    @contextmanager
+    def answers_delayed(self, seconds: float) -> Iterator[None]:
+        """Delay responses for the `with` block."""
+        self.delay_answers(seconds)
+        try:
+            yield
+        finally:
+            self.delay_answers(0)
+
+    def fill_disk(self) -> None:
+        """Let all writes fail as on a full disk, until `free_disk`.
+
+        The first write that fails takes the broker's log directory offline, as in production:
+        producers get KAFKA_STORAGE_ERROR.
+        """
+        self._ask({"command": "fill", "full": True})
+        self._full = True
+
+    def free_disk(self) -> None:
+        """Make space on the disk and restart the broker, as an operator must."""
+        if self._full:
+            self._full = False
+            self.restart()
+
+    # Time.
+
+    @property
+    def now_ms(self) -> int:
+        """The broker's wall-clock time, in milliseconds since 1970-01-01 UTC."""
+        return time.time_ns() // 1_000_000 + self._shift_ms
+
+    def advance(self, by: timedelta, *, timers: bool = False) -> None:
+        """Advance the broker's clock, and return when expired records are deleted.
+
+        The broker's clock sets the timestamps of topics with LogAppendTime and decides what
+        retention deletes. Producers set all other timestamps, from their own clock.
+
+        Args:
+            by: how much time passes; negative to go back.
+            timers: let the time pass for timeouts as well: sessions of group members,
+                transactions and long polls expire. Not with a negative `by`.
+        """
+        if timers and by < timedelta():
+            raise FaultRefused(
+                "cannot turn back time for timeouts", hint="Leave out timers=True to go back."
+            )
+        ms = by // _MILLISECOND
+        self._ask({"command": "advance", "ms": ms, "timers": timers})
+        self._shift_ms += ms
+
+    # All of it.
+
+    def heal(self) -> None:
+        """End all faults and return to the present time; topics and records stay."""
+        self.resume()
+        if not self.running:
+            self.restart()
+        self.free_disk()
+        if self._delay_ms:
+            self.delay_answers(0)
+        if self._shift_ms:
+            self.advance(timedelta(milliseconds=-self._shift_ms))
+
+    @property
+    def _started(self) -> EmbeddedCluster:
+        if self._cluster is None:
+            raise FaultRefused(
+                "the broker was not started", hint="Use it in a with block, or call start()."
+            )
+        return self._cluster
+
+    def _ask(self, command: Mapping[str, object]) -> None:
+        """Send a command to the broker's process and wait until it is carried out."""
+        broker = self._started.broker
+        if not broker.running:
+            raise FaultRefused(
+                f"cannot {command['command']} a broker that is not running",
+                hint="Call restart() before.",
+            )
+        if self._paused and command["command"] != "resume":
+            raise FaultRefused(
+                f"cannot {command['command']} a broker that is paused",
+                hint="Call resume() before.",
+            )
+        answer = json.loads(broker.ask(json.dumps(command).encode()))
+        if "error" in answer:
+            raise FaultRefused(
+                f"the broker could not {command['command']}", detail=str(answer["error"])
+            )
+
+
+def _polls(timeout_s: float) -> Iterator[None]:
+    """Yield until the time is up, at least once, with growing pauses."""
+    until, pause_s = time.monotonic() + timeout_s, _POLL_S
+    yield
+    while time.monotonic() < until:
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _POLL_S_MAX)
+        yield
+
+
+def broker(settings: Mapping[str, str] | None = None) -> LocalBroker:
+    """Return a broker for a `with` or `async with` block.
+
+    Args:
+        settings: broker settings by name, as texts, such as `{"num.partitions": "3"}`.
+    """
+    return LocalBroker(settings)

@@ -1,0 +1,340 @@
+"""The pytest plugin, in runs of pytest over suites of users."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Final
+
+import pytest
+
+import waiting
+
+ROOT: Final = Path(__file__).parents[2]
+TIMEOUT_S: Final = 240
+
+
+class Suite:
+    """A folder with tests, and an installed Duolog whose plugin pytest finds."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "suite"
+        self.folder.mkdir()
+        (self.folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
+        self.temporary = folder / "tmp"
+        self.temporary.mkdir()
+        self._site = folder / "site"
+        self._install()
+
+    def _install(self) -> None:
+        """Describe a distribution with Duolog's files and entry points, as a wheel does."""
+        described = self._site / "installed_duolog-1.dist-info"
+        described.mkdir(parents=True)
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        (name, module), *_ = project["entry-points"]["pytest11"].items()
+        (described / "entry_points.txt").write_text(f"[pytest11]\n{name} = {module}\n")
+        (described / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: installed-duolog\nVersion: 1\n"
+        )
+        (described / "RECORD").write_text("duolog/__init__.py,,\nduolog/core/units.py,,\n")
+
+    def write(self, text: str, name: str = "test_it.py") -> None:
+        (self.folder / name).write_text(dedent(text))
+
+    def start(self, *options: str) -> "subprocess.Popen[str]":
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+        environment |= {"PYTHONPATH": str(self._site), "TMPDIR": str(self.temporary)}
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *options: str) -> str:
+        with self.start(*options) as process:
+            printed, _ = process.communicate(timeout=TIMEOUT_S)
+        return printed
+
+    def left(self) -> list[str]:
+        """Return the names of the scratch directories that exist."""
+        return [path.name for path in self.temporary.glob("duolog-testing-*")]
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    return Suite(tmp_path)
+
+
+def counts(printed: str) -> dict[str, int]:
+    found = re.findall(r"(\d+) (passed|failed|errors?|skipped)", printed.splitlines()[-1])
+    assert found, printed
+    return {kind: int(number) for number, kind in found}
+
+
+ROUND_TRIP: Final = """
+    def test_orders_arrive(topic, producer, consumer, bootstrap_servers, kafka_url):
+        producer.produce(topic, b"1")
+        producer.flush()
+        record = consumer.poll(60)
+        assert (record.topic(), record.value(), record.error()) == (topic, b"1", None)
+        assert topic.startswith("test_orders_arrive-")
+        assert kafka_url == f"kafka://{bootstrap_servers}"
+"""
+
+
+def test_the_fixtures_work_without_any_preparation(suite: Suite) -> None:
+    suite.write(ROUND_TRIP)
+
+    printed = suite.run()
+
+    assert counts(printed) == {"passed": 1}, printed
+    assert suite.left() == []
+
+
+def test_each_test_has_a_topic_and_a_group_of_its_own(suite: Suite) -> None:
+    suite.write("""
+    import pytest
+
+    seen = set()
+
+    @pytest.mark.parametrize("name", ["a/b", "a b", "é"])
+    def test_alone(name, topic, producer, consumer, duolog_broker):
+        producer.produce(topic, name.encode())
+        producer.flush()
+        assert consumer.poll(60).value() == name.encode()
+        assert topic not in seen
+        seen.add(topic)
+
+    def test_topics_of_earlier_tests_are_deleted(duolog_broker):
+        from confluent_kafka.admin import AdminClient
+        admin = AdminClient({"bootstrap.servers": duolog_broker.bootstrap_servers})
+        assert len(seen) == 3
+        assert not seen & set(admin.list_topics(timeout=60).topics)
+    """)
+
+    printed = suite.run("-p", "no:randomly")
+
+    assert counts(printed) == {"passed": 4}, printed
+
+
+def test_a_marker_and_overridden_fixtures_change_settings(suite: Suite) -> None:
+    suite.write(
+        """
+    import pytest
+
+    @pytest.fixture(scope="session")
+    def duolog_broker_settings():
+        return {"message.max.bytes": "1234"}
+
+    @pytest.fixture
+    def producer_config(producer_config):
+        return producer_config | {"client.id": "mine"}
+    """,
+        "conftest.py",
+    )
+    suite.write("""
+    import pytest
+    from confluent_kafka.admin import AdminClient, ConfigResource
+
+    @pytest.mark.duolog_topic(partitions=3, configs={"retention.ms": "5000"})
+    def test_settings(topic, new_topic, producer_config, bootstrap_servers):
+        dlq = new_topic(".dlq", partitions=2)
+        admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+        topics = admin.list_topics(timeout=60).topics
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        configs = admin.describe_configs([resource])[resource].result(60)
+        assert (len(topics[topic].partitions), len(topics[dlq].partitions)) == (3, 2)
+        assert dlq == f"{topic}.dlq"
+        assert configs["retention.ms"].value == "5000"
+        assert configs["max.message.bytes"].value == "1234"
+        assert producer_config["client.id"] == "mine"
+    """)
+
+    printed = suite.run("--strict-markers")
+
+    assert counts(printed) == {"passed": 1}, printed
+
+
+def test_a_fault_ends_with_its_test_even_if_the_test_fails(suite: Suite) -> None:
+    suite.write("""
+    from datetime import timedelta
+
+    def test_pauses(duolog_broker, topic, producer, consumer):
+        producer.produce(topic, b"1")
+        duolog_broker.pause()
+        assert False
+
+    def test_kills(duolog_broker, topic, producer, consumer):
+        producer.produce(topic, b"1")
+        duolog_broker.kill()
+        assert False
+
+    def test_travels(duolog_broker, topic):
+        duolog_broker.advance(timedelta(days=30))
+        assert False
+
+    def test_undisturbed(duolog_broker, topic, producer, consumer):
+        import time
+        producer.produce(topic, b"1")
+        producer.flush()
+        assert consumer.poll(60).value() == b"1"
+        assert abs(duolog_broker.now_ms - time.time() * 1000) < 3_600_000
+    """)
+
+    printed = suite.run("-p", "no:randomly")
+
+    assert counts(printed) == {"passed": 1, "failed": 3}, printed
+    assert suite.left() == []
+
+
+def test_processes_of_xdist_have_brokers_of_their_own(suite: Suite) -> None:
+    suite.write("""
+    import os
+    import pytest
+
+    @pytest.mark.parametrize("number", range(8))
+    def test_round_trip(number, topic, producer, consumer, duolog_broker):
+        producer.produce(topic, b"1")
+        producer.flush()
+        assert consumer.poll(60).value() == b"1"
+        with open("brokers.txt", "a") as file:
+            file.write(f"{os.environ['PYTEST_XDIST_WORKER']} {duolog_broker.pid}\\n")
+    """)
+
+    printed = suite.run("-n", "2", "--dist", "each")
+
+    assert counts(printed) == {"passed": 16}, printed
+    lines = set((suite.folder / "brokers.txt").read_text().splitlines())
+    assert len({line.split()[0] for line in lines}) == 2
+    assert len({line.split()[1] for line in lines}) == 2
+    assert suite.left() == []
+
+
+def test_clients_of_asyncio_work_in_several_event_loops(suite: Suite) -> None:
+    suite.write("""
+    import asyncio
+    import pytest
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+    @pytest.mark.parametrize("number", range(2))
+    def test_round_trip(number, topic, bootstrap_servers):
+        async def run():
+            async with AIOKafkaProducer(bootstrap_servers=bootstrap_servers) as producer:
+                await producer.send_and_wait(topic, b"1")
+            async with AIOKafkaConsumer(
+                topic, bootstrap_servers=bootstrap_servers, auto_offset_reset="earliest"
+            ) as consumer:
+                return (await consumer.getone()).value
+
+        assert asyncio.run(run()) == b"1"
+    """)
+
+    printed = suite.run()
+
+    assert counts(printed) == {"passed": 2}, printed
+
+
+def test_a_suite_without_kafka_loads_nothing_and_starts_nothing(suite: Suite) -> None:
+    suite.write("""
+    import sys
+
+    def test_nothing_is_loaded(pytestconfig):
+        loaded = {name for name in sys.modules if name.startswith("duolog")}
+        assert loaded == {"duolog", "duolog.testing", "duolog.testing.pytest_plugin"}
+        assert "confluent_kafka" not in sys.modules
+        names = [name for name, _ in pytestconfig.pluginmanager.list_name_plugin()]
+        assert len([name for name in names if "duolog" in name.lower()]) == 1
+
+    def test_assertions_of_duolog_are_not_rewritten():
+        import duolog.core.units
+        assert type(duolog.core.units.__loader__).__name__ == "SourceFileLoader"
+    """)
+
+    printed = suite.run("-p", "no:randomly")
+
+    assert counts(printed) == {"passed": 2}, printed
+    assert suite.left() == []
+
+
+def test_fixtures_of_a_suite_take_precedence(suite: Suite) -> None:
+    suite.write("""
+    import pytest
+
+    @pytest.fixture
+    def topic():
+        return "mine"
+
+    @pytest.fixture
+    def producer():
+        return "also mine"
+
+    def test_own(topic, producer):
+        assert (topic, producer) == ("mine", "also mine")
+    """)
+
+    printed = suite.run()
+
+    assert counts(printed) == {"passed": 1}, printed
+
+
+def test_nothing_is_left_of_a_run_that_is_killed(suite: Suite) -> None:
+    suite.write("""
+    import os
+    import threading
+
+    def test_waits(duolog_broker):
+        with open("broker.txt.new", "w") as file:
+            file.write(str(duolog_broker.pid))
+        os.rename("broker.txt.new", "broker.txt")
+        threading.Event().wait()
+    """)
+    with suite.start() as process:
+        noted = suite.folder / "broker.txt"
+        waiting.wait_until(noted.exists, "the broker has not started", deadline_s=120)
+        pid = int(noted.read_text())
+
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=TIMEOUT_S)
+
+    waiting.wait_until(_gone(pid), "the broker outlived the run")
+    waiting.wait_until(lambda: suite.left() == [], "the data are still there")
+
+
+def _gone(pid: int) -> Callable[[], bool]:
+    def gone() -> bool:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        return state == "Z"
+
+    return gone
+
+
+def test_both_killed_leave_data_that_the_next_run_deletes(suite: Suite) -> None:
+    suite.write("""
+    import os
+    import signal
+
+    def test_dies(duolog_broker):
+        os.kill(duolog_broker.pid, signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """)
+    suite.run()
+    left = suite.left()
+    suite.write(ROUND_TRIP)
+
+    printed = suite.run()
+
+    assert len(left) == 1
+    assert counts(printed) == {"passed": 1}, printed
+    assert suite.left() == []
