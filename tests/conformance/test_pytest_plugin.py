@@ -48,7 +48,8 @@ class Suite:
 
     def start(self, *options: str) -> "subprocess.Popen[str]":
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
-        environment |= {"PYTHONPATH": str(self._site), "TMPDIR": str(self.temporary)}
+        path = os.pathsep.join(filter(None, (str(self._site), os.environ.get("PYTHONPATH"))))
+        environment |= {"PYTHONPATH": path, "TMPDIR": str(self.temporary)}
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
         return subprocess.Popen(
             command,
