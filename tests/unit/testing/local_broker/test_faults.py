@@ -31,10 +31,11 @@ def test_the_wall_clock_moves_alone_unless_timers_are_asked_for() -> None:
     clock.advance(3_600_000, timers=False)
     wall_moved, monotonic_stayed = clock.now_ms() - wall, clock.monotonic() - monotonic
     clock.advance(3_600_000, timers=True)
+    monotonic_moved = clock.monotonic() - monotonic
 
     assert wall_moved >= 3_600_000
     assert monotonic_stayed < 3600
-    assert clock.monotonic() - monotonic >= 3600
+    assert monotonic_moved >= 3600
 
 
 def test_the_wall_clock_goes_back_and_the_monotonic_one_does_not() -> None:
