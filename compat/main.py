@@ -12,9 +12,9 @@ from typing import cast
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from lib.broker import apache_kafka, duolog  # noqa: E402
+from lib.broker import apache_kafka, duolog, none  # noqa: E402
 from lib.outcomes import Outcome, Outcomes, Verdict, compare, read_expected  # noqa: E402
-from lib.suite import CACHE, Suite  # noqa: E402
+from lib.suite import CACHE, Suite, is_project  # noqa: E402
 
 NAMES = sorted(path.parent.name for path in HERE.glob("*/suite.py"))
 
@@ -39,7 +39,13 @@ def report(name: str, verdict: Verdict, seconds: float) -> None:
 
 
 def keep(
-    name: str, client: str, outcomes: Outcomes, verdict: Verdict, used: dict[str, list[int]]
+    name: str,
+    client: str,
+    outcomes: Outcomes,
+    verdict: Verdict,
+    used: dict[str, list[int]],
+    *,
+    project: bool,
 ) -> None:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
@@ -59,7 +65,8 @@ def keep(
         "skipped": sorted(test for test, how in outcomes.items() if how is Outcome.SKIPPED),
         "versions_used": used,
     }
-    path = HERE / "results" / f"{name}.json"
+    folder = HERE / "results" / ("projects" if project else "")
+    path = folder / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n")
 
@@ -67,7 +74,8 @@ def keep(
 def run(name: str, selection: list[str], *, peer: bool) -> bool:
     suite = load(name)
     cache = CACHE / name
-    target_of = apache_kafka if peer else duolog
+    project = is_project(suite)
+    target_of = none if project else apache_kafka if peer else duolog
     with target_of(suite.settings) as target:
         began = time.monotonic()
         outcomes = suite.run(target.bootstrap_servers, cache, selection)
@@ -76,7 +84,7 @@ def run(name: str, selection: list[str], *, peer: bool) -> bool:
     verdict = compare(outcomes, read_expected(HERE / name))
     report(name, verdict, seconds)
     if not peer and not selection:
-        keep(name, suite.client, outcomes, verdict, used)
+        keep(name, suite.client, outcomes, verdict, used, project=project)
     return verdict.good
 
 

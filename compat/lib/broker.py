@@ -53,3 +53,10 @@ def apache_kafka(settings: Mapping[str, str]) -> Iterator[Target]:
         KafkaPeer(Path(directory) / "kafka", settings=settings) as peer,
     ):
         yield Target(peer.bootstrap_servers, None)
+
+
+@contextmanager
+def none(settings: Mapping[str, str]) -> Iterator[Target]:
+    """Run no broker: the suite starts its own with `duolog.testing.containers`."""
+    assert not settings
+    yield Target("", None)

@@ -26,6 +26,11 @@ class Suite(Protocol):
         ...
 
 
+def is_project(suite: Suite) -> bool:
+    """Return True if the suite is of a project that starts its broker with our `KafkaContainer`."""
+    return bool(getattr(suite, "project", False))
+
+
 def run_command(
     command: Sequence[str],
     *,

@@ -18,6 +18,10 @@ INTRO: Final = """\
 Results of real clients. Their own tests are used if these can run against a single broker;
 otherwise we wrote checks. The command in a row repeats its run and downloads what the suite
 needs."""
+PROJECTS: Final = RESULTS / "projects"
+PROJECTS_INTRO: Final = """\
+Tests of projects that use Kafka. Their tests start the broker with `KafkaContainer` of
+`duolog.testing.containers` in place of a container."""
 EXPECTED_INTRO: Final = """\
 Tests that are expected to fail, with the reason. Please report any other failure as a bug."""
 KNOWN: Final = Path(__file__).parents[2] / "compat/known_issues.toml"
@@ -33,7 +37,9 @@ def compatibility_page() -> str:
     results = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))]
     results.sort(key=lambda result: str(result["client"]).lower())
     parts = ["# Clients", INTRO, _suites(results)]
-    parts += ["## Expected failures", EXPECTED_INTRO, _expected(results)]
+    projects = [json.loads(path.read_text()) for path in sorted(PROJECTS.glob("*.json"))]
+    parts += ["## Projects", PROJECTS_INTRO, _projects(projects)]
+    parts += ["## Expected failures", EXPECTED_INTRO, _expected([*results, *projects])]
     parts += ["## Known issues", KNOWN_INTRO, _known()]
     parts += ["## API, version, client", VERSIONS_INTRO, _versions(results)]
     return "\n\n".join(parts)
@@ -53,6 +59,20 @@ def _suites(results: Sequence[Mapping[str, Any]]) -> str:
         "| client | passed | failed | skipped | command | commit and day "
         "|\n|---|---|---|---|---|---|"
     )
+    return "\n".join((head, *rows))
+
+
+def _projects(results: Sequence[Mapping[str, Any]]) -> str:
+    if not results:
+        return "None."
+    rows = [
+        f"| {result['client']} | passed {result['counts']['passed']} "
+        f"| failed {result['counts']['failed']} ({len(result['expected_failures'])} expected) "
+        f"| skipped {result['counts']['skipped']} | `{result['command']}`, {result['commit']}, "
+        f"{result['date']} |"
+        for result in results
+    ]
+    head = "| project | | | | command, commit and day |\n|---|---|---|---|---|"
     return "\n".join((head, *rows))
 
 
