@@ -12,8 +12,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from duolog.broker.apis.k02_list_offsets import API as LIST_OFFSETS
+from duolog.broker.broker import Broker
 from duolog.broker.process import BrokerOptions, Edges, run
 from duolog.core.errors import DuologError
+from duolog.protocol.headers import RequestHeader
+from duolog.protocol.messages import Messages
 from duolog.testing.local_broker.controls import Controls
 
 
@@ -23,7 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     controls = Controls()
     settings = dict(row.partition("=")[::2] for row in given.set)
     options = BrokerOptions(Path(given.data), listen=(given.listen,), settings=settings)
-    edges = Edges(controls.clock, controls.open_disk, controls.attach)
+
+    def prepare(broker: Broker) -> None:
+        controls.attach(broker)
+        load_list_offsets(broker.messages)
+
+    edges = Edges(controls.clock, controls.open_disk, prepare)
     try:
         status = run(options, edges)
     except DuologError as error:
@@ -32,6 +41,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if controls.orphaned and given.scratch:
         shutil.rmtree(given.scratch, ignore_errors=True)
     return status
+
+
+def load_list_offsets(messages: Messages) -> None:
+    """Load the schemas of ListOffsets requests.
+
+    A broker loads a schema with the first request of its version. A thread does this, and later
+    requests are served meanwhile. The first consumer that starts at the latest offset would then
+    miss a record that its test produces at once.
+    """
+    for version in LIST_OFFSETS.versions:
+        messages.load(RequestHeader(LIST_OFFSETS.key, version, 0, None, 0))
 
 
 def _parser() -> argparse.ArgumentParser:
