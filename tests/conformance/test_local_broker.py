@@ -301,3 +301,32 @@ def gone(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return True
     return state == "Z"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [b'{"command": "pause"}\n', b'{"command": "pau'],
+    ids=["while it waits for an answer", "while it writes a command"],
+)
+def test_a_broker_ends_if_its_parent_is_killed_during_a_command(
+    command: bytes, tmp_path: Path
+) -> None:
+    program = ["duolog.testing.local_broker.program", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(
+        [sys.executable, "-m", *program, "--data", str(tmp_path / "data")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as broker:
+        assert broker.stdin is not None
+        assert broker.stdout is not None
+        broker.stdout.readline()
+
+        # What the kernel does with the pipes of a process that is killed.
+        broker.stdout.close()
+        broker.stdin.write(command)
+        broker.stdin.close()
+
+        try:
+            broker.wait(waiting.DEADLINE_S)
+        finally:
+            broker.kill()

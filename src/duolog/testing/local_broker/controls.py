@@ -62,15 +62,22 @@ class Controls:
     def _serve(self, broker: Broker) -> None:
         # Unbuffered: a thread that waits for a buffer would hold its lock when Python exits.
         commands = io.FileIO(_STDIN, closefd=False)
-        for line in iter(commands.readline, b""):
-            command = json.loads(line)
-            try:
-                self._carry_out(broker, command)
-                answer: dict[str, str] = {}
-            except Exception as error:  # noqa: BLE001  The parent raises it in the test.
-                answer = {"error": f"{type(error).__name__}: {error}"}
-            print(json.dumps(answer), flush=True)  # noqa: T201
-        self._stop()
+        try:
+            for line in iter(commands.readline, b""):
+                self._answer(broker, line)
+        except (OSError, ValueError):
+            pass  # The parent was killed while it wrote a command or waited for an answer.
+        finally:
+            self._stop()
+
+    def _answer(self, broker: Broker, line: bytes) -> None:
+        command = json.loads(line)
+        try:
+            self._carry_out(broker, command)
+            answer: dict[str, str] = {}
+        except Exception as error:  # noqa: BLE001  The parent raises it in the test.
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)  # noqa: T201
 
     def _carry_out(self, broker: Broker, command: Command) -> None:
         name = command["command"]

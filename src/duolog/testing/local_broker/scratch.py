@@ -51,9 +51,12 @@ def _abandoned(path: Path) -> bool:
     """Delete a directory if no process owns it; return whether it was deleted."""
     try:
         status = path.lstat()
-        if not stat.S_ISDIR(status.st_mode) or not os.access(path, os.W_OK):
+        # What others own may contain a link in place of the lock file, which would be overwritten.
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             return False
         lock_file = path / LOCK_FILE
+        if lock_file.is_symlink():
+            return False
         if not lock_file.exists():
             if time.time() - status.st_mtime < _UNLOCKED_S:
                 return False

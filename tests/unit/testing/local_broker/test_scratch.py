@@ -71,3 +71,24 @@ def test_other_directories_and_links_are_kept(tmp_path: Path) -> None:
     assert sweep() == []
     assert other.exists()
     assert (target / LOCK_FILE).exists()
+
+
+def test_a_directory_of_another_user_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = abandoned(tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: left.stat().st_uid + 1)
+
+    assert sweep() == []
+    assert left.exists()
+
+
+def test_a_link_in_place_of_the_lock_file_is_not_followed(tmp_path: Path) -> None:
+    left = abandoned(tmp_path)
+    target = tmp_path / "precious"
+    target.write_text("content")
+    (left / LOCK_FILE).unlink()
+    (left / LOCK_FILE).symlink_to(target)
+
+    assert sweep() == []
+    assert target.read_text() == "content"
