@@ -4,6 +4,8 @@ import pytest
 from click.testing import CliRunner
 
 from duolog.cli.main import cli
+from duolog.runtime import broker_process
+from duolog.runtime.errors import BrokerUnavailable
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -48,3 +50,24 @@ def test_a_data_directory_takes_precedence_over_the_environment(tmp_path: Path) 
     done = CliRunner(env={"DUOLOG_BOOTSTRAP_SERVERS": "127.0.0.1:2"}).invoke(cli, words)
 
     assert "does not contain the data of a broker" in " ".join(done.output.split())
+
+
+def test_a_broker_that_the_mirror_starts_deletes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: dict[str, str] = {}
+
+    class NotStarted(broker_process.BrokerProcess):
+        def start(self, timeout_s: float = 0) -> None:
+            found.update(self._settings)
+            raise BrokerUnavailable("the broker did not start")
+
+    monkeypatch.setattr(broker_process, "BrokerProcess", NotStarted)
+    (tmp_path / "meta.properties").touch()
+
+    run("--to", "127.0.0.1:1", "--data", str(tmp_path))
+
+    assert found["log.cleaner.enable"] == "false"
+    week_ms = 7 * 24 * 3600 * 1000
+    assert int(found["log.retention.check.interval.ms"]) > week_ms
+    assert int(found["offsets.retention.check.interval.ms"]) > week_ms

@@ -39,6 +39,13 @@ COLUMNS: Final = (
     Column("target_offset", "bigint", "target offset after the last copied record"),
 )
 
+_NEVER_MS: Final = str(2**31 - 1)
+_DELETE_NOTHING: Final = {
+    "log.retention.check.interval.ms": _NEVER_MS,
+    "offsets.retention.check.interval.ms": _NEVER_MS,
+    "log.cleaner.enable": "false",
+}
+
 
 class Expression(click.ParamType[re.Pattern[str]]):
     """A regular expression that a whole name must match."""
@@ -164,7 +171,10 @@ def mirror(
 
 
 def _broker(running: ExitStack, directory: Path) -> str:
-    """Start a broker on an existing data directory; return its address."""
+    """Start a broker on an existing data directory; return its address.
+
+    It deletes nothing: its settings need not be those that the directory was written with.
+    """
     from duolog.runtime.broker_process import BrokerProcess  # noqa: PLC0415
 
     kept = next(
@@ -175,7 +185,8 @@ def _broker(running: ExitStack, directory: Path) -> str:
             f'"{directory}" does not contain the data of a broker', param_hint="'--data'"
         )
     try:
-        return running.enter_context(BrokerProcess(kept)).bootstrap_servers
+        broker = BrokerProcess(kept, settings=_DELETE_NOTHING)
+        return running.enter_context(broker).bootstrap_servers
     except BrokerUnavailable as error:
         error.hint += " If a broker is running on this directory, name it with -b instead."
         raise

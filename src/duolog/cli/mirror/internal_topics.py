@@ -19,10 +19,20 @@ from duolog.cli.mirror.progress import is_progress_topic
 
 _SQL: Final = "_duolog-ksql-"
 _OF_APPLICATIONS: Final = ("-commits", "-epochs")
+_OF_KAFKA: Final = frozenset(
+    {
+        "__cluster_metadata",
+        "__consumer_offsets",
+        "__remote_log_metadata",
+        "__share_group_state",
+        "__transaction_state",
+    }
+)
+"""Other names that begin with two underscores are topics of programs."""
 
 
 def is_of_the_cluster(topic: str) -> bool:
-    return topic.startswith("__") or is_progress_topic(topic)
+    return topic in _OF_KAFKA or is_progress_topic(topic)
 
 
 def topics_of_applications(cluster: Cluster, there: Collection[str]) -> dict[str, str]:
