@@ -62,6 +62,8 @@ class TopicConfigs:
         Raises:
             ConfigError: as `check`; or two values contradict each other.
         """
+        for name in configs:
+            _ensure_known(name)
         values = TOPIC_SETTINGS.parse(configs)
         segment_bytes = _integer(values["segment.bytes"])
         if "segment.bytes" in configs and segment_bytes < SEGMENT_BYTES_MIN:
@@ -116,3 +118,16 @@ class TopicConfigs:
 def _integer(value: Value) -> int:
     assert isinstance(value, int)
     return value
+
+
+def _ensure_known(name: str) -> None:
+    """Raise ConfigError if there is no topic setting `name`, in Kafka's words.
+
+    Programs compare the message. Source: Kafka `LogConfig.validateNames`.
+    """
+    try:
+        TOPIC_SETTINGS.row(name)
+    except ConfigError as error:
+        raise ConfigError(
+            f"Unknown topic config name: {name}", name=name, hint=error.hint
+        ) from None
