@@ -17,6 +17,14 @@ GUIDE: Final = ROOT / "docs/guide"
 BROKER: Final = "broker.md"
 FROM_ZERO: Final = GUIDE / "from-zero.md"
 PAGES: Final = sorted(page.name for page in GUIDE.glob("*.md") if page.name != BROKER)
+LONG: Final = (
+    "beyond-ksqldb.md",
+    "checkpoints.md",
+    "from-pandas.md",
+    "monitoring.md",
+    "sql-functions.md",
+)
+"""Pages that start Spark several times, and that a newcomer reads later."""
 JVMS_MAX: Final = 2
 LINES_MAX: Final = 15
 
@@ -28,7 +36,9 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
     someone.kill()
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.deep] * (name in LONG)) for name in PAGES]
+)
 def test_page_runs_as_written(reader: Reader, name: str) -> None:
     reader.follow(GUIDE / name)
 

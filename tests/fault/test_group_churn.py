@@ -114,7 +114,7 @@ SEED = int(os.environ.get("DUOLOG_SEED", "1"))
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_group_under_churn_reads_everything(strategy: str) -> None:
-    churn(SEED, strategy, steps=10)
+    churn(SEED, strategy, steps=5)
 
 
 @pytest.mark.deep

@@ -21,6 +21,7 @@ CAMPAIGNS = 10
 """Campaigns of the long form, on the embedded broker, with KILLS kills each."""
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(900)
 def test_each_result_is_written_once_if_the_jvm_dies_after_a_transaction(tmp_path: Path) -> None:
     """In micro-batches and in real time: results are committed before Spark records the epoch as done."""

@@ -206,7 +206,22 @@ PLANTS: Final[tuple[Callable[[pytest.MonkeyPatch], None], ...]] = (
 )
 
 
-@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
+LONG: Final = (
+    promise_goes_too_early,
+    swap_is_not_completed,
+    holes_are_not_announced,
+    holes_are_announced_after_the_run,
+)
+"""Plants that few crashes find: hundreds of crashes are tried first."""
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        pytest.param(plant, id=plant.__name__, marks=[pytest.mark.deep] * (plant in LONG))
+        for plant in PLANTS
+    ],
+)
 def test_a_planted_bug_loses_something_in_some_crash(
     plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

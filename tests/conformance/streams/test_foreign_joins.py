@@ -255,7 +255,14 @@ def written(comparison: Comparison, define: Define) -> list[ByTopic]:
     return comparison.kafka_streams(plan, batches_of(plan, RECORDS, "each"), 0)
 
 
-@pytest.mark.parametrize("plant", IN_KERNEL, ids=lambda plant: plant.bug)
+@pytest.mark.parametrize(
+    "plant",
+    [
+        # A compiler is started for each: every third one is enough for the quick form.
+        pytest.param(plant, id=plant.bug, marks=[pytest.mark.deep] if number % 3 else [])
+        for number, plant in enumerate(IN_KERNEL)
+    ],
+)
 def test_planted_kernel_bug_is_found(
     spark: SparkSession, comparison: Comparison, tmp_path: Path, plant: InKernel
 ) -> None:

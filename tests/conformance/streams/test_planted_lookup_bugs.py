@@ -102,7 +102,7 @@ def interpreted(spark: SparkSession) -> Any:
 @pytest.mark.parametrize(
     "plant",
     [
-        pytest.param(plant, id=plant.bug, marks=[pytest.mark.deep] if number % 2 else [])
+        pytest.param(plant, id=plant.bug, marks=[pytest.mark.deep] if number % 5 else [])
         for number, plant in enumerate(PLANTED)
     ],
 )

@@ -235,8 +235,20 @@ def ensure_same_windows(kind: Kind, seed: int, comparison: Comparison) -> None:
                 assert one == other, (form, given, batches)
 
 
-@pytest.mark.parametrize("seeds", SEEDS)
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize(
+    ("kind", "seeds"),
+    [
+        # Windows of minutes take ten times as long as those of milliseconds.
+        pytest.param(
+            kind, range(1), id=f"{kind}-some", marks=[pytest.mark.deep] * (kind.unit == MINUTE)
+        )
+        for kind in KINDS
+    ]
+    + [
+        pytest.param(kind, range(1, 30), id=f"{kind}-many", marks=pytest.mark.deep)
+        for kind in KINDS
+    ],
+)
 def test_windows_equal_kafka_streams(reference: Comparison, kind: Kind, seeds: range) -> None:
     for seed in seeds:
         ensure_same_windows(kind, seed, reference)
