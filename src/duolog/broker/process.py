@@ -31,6 +31,7 @@ from duolog.broker.requests.request_log import RequestLog
 from duolog.broker.settings import BrokerSettings, without_effect
 from duolog.core.clock import Clock, SystemClock
 from duolog.core.errors import ConfigError
+from duolog.core.operating_system.support import ensure_broker_supported
 from duolog.log.files.disk import Disk, RealDisk
 from duolog.log.log_manager import LogManager
 
@@ -91,9 +92,10 @@ def run(options: BrokerOptions, edges: Edges | None = None) -> int:
     """Run a broker until a signal stops it; return the exit status.
 
     Raises:
-        ConfigError: a setting or an address cannot be used.
+        ConfigError: a setting or an address cannot be used, or this is Windows.
         LogError: the data directory cannot be opened.
     """
+    ensure_broker_supported()
     if not __debug__:
         raise ConfigError(
             "the broker does not run under python -O", hint="Its checks are assertions; keep them."
@@ -102,7 +104,8 @@ def run(options: BrokerOptions, edges: Edges | None = None) -> int:
     # broker 14 MB and 0.1 s. A broker generates no test data.
     sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
     sys.setswitchinterval(_SWITCH_S)
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # Until there is a log to turn on.
+    if sys.platform != "win32":
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # Until there is a log to turn on.
     settings = BrokerSettings(options.settings)
     handler = log_to_stderr(settings.text("logging.format"), settings.text("logging.level"))
     if inert := sorted({*without_effect(options.settings), *options.passed_over}):
@@ -197,4 +200,6 @@ def _handle_signals(broker: Broker, request_log: RequestLog) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGUSR1, toggle)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGUSR1, toggle)
+    broker.loop.wake_on_signals()

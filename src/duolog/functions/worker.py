@@ -21,12 +21,9 @@ and not while processing a record, which would be counted as the cause.
 Source: the kernel's `PythonWorker`.
 """
 
-import contextlib
 import logging
 import os
 import pickle
-import resource
-import select
 import signal
 import struct
 import sys
@@ -36,6 +33,8 @@ from typing import BinaryIO, Final
 
 from duolog.core.errors import StatementError
 from duolog.core.exception_text import describe_exception
+from duolog.core.operating_system.limits import limit_memory
+from duolog.core.operating_system.processes import await_end_of, kill_with_parent, outlive_parent
 from duolog.functions.called import Called
 from duolog.functions.concurrent_lookups import ConcurrentLookups
 from duolog.functions.processors.serving import Processors
@@ -51,7 +50,9 @@ _QUESTION: Final = _LENGTH.pack(-2)
 _WORN: Final = _LENGTH.pack(-3)
 _REPORT_AFTER_S: Final = 0.5
 _LAST_MOMENT_S: Final = 1.0
-_PARENT_DEATH_SIGNAL: Final = 1
+_SIGNALS_OF_A_GROUP: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 
 
 class _Progress:
@@ -64,7 +65,8 @@ class _Progress:
         self.done = 0
         self._begun = 0
         self._is_forked = False
-        os.register_at_fork(after_in_child=self._note_fork)
+        if sys.platform != "win32":
+            os.register_at_fork(after_in_child=self._note_fork)
         threading.Thread(target=self._report, daemon=True).start()
 
     def _note_fork(self) -> None:
@@ -126,13 +128,15 @@ def main() -> None:
     os.dup2(2, 1)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.INFO)
-    for of_a_group in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for of_a_group in _SIGNALS_OF_A_GROUP:
         # A handler, because child processes would inherit SIG_IGN.
         signal.signal(of_a_group, _is_for_others)
     memory = int(os.environ.get("DUOLOG_MEMORY_BYTES", "0"))
     if memory:
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    _die_with_parent(signal.SIGKILL)
+        limit_memory(memory)
+    # No thread in this process could do so while a C function holds the interpreter lock, possibly
+    # forever.
+    kill_with_parent()
     threading.Thread(target=_end_with, args=(requests.fileno(),), daemon=True).start()
     serve(requests, replies)
 
@@ -141,23 +145,9 @@ def _is_for_others(_number: int, _frame: FrameType | None) -> None:
     pass
 
 
-def _die_with_parent(number: int) -> None:
-    """Have the system send a signal (0: none) when the thread that started this process ends.
-
-    No thread in this process could do so while a C function holds the interpreter lock, possibly
-    forever.
-    """
-    with contextlib.suppress(ImportError, OSError, AttributeError):
-        import ctypes  # noqa: PLC0415 - not each Python has it
-
-        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, number, 0, 0, 0)
-
-
 def _end_with(requests: int) -> None:
     """End the process when its input is closed, even while a function does not return."""
-    ended = select.poll()
-    ended.register(requests, 0)  # Without events, poll reports only a hang-up.
-    ended.poll()
+    await_end_of(requests)
     threading.Event().wait(_LAST_MOMENT_S)
     os._exit(1)
 
@@ -201,7 +191,7 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
             progress.end(processors.begin(number, payload))
         else:
             progress.end(processors.run(number, payload, progress.note))
-    _die_with_parent(0)  # Leave a moment to close processors.
+    outlive_parent()  # Leave a moment to close processors.
     processors.close()
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
 
+from duolog.core.operating_system.support import ensure_broker_supported
 from duolog.runtime.errors import BrokerUnavailable
 
 START_TIMEOUT_S: Final = 30.0
@@ -95,7 +96,9 @@ class BrokerProcess:
         Raises:
             BrokerUnavailable: it exited or was not ready in time; the detail has the end of its
                 log.
+            ConfigError: the broker does not run on this system.
         """
+        ensure_broker_supported()
         assert not self.running, "the broker runs already"
         self.data_dir.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("ab") as log:

@@ -20,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Final, Self
 
+from duolog.core.operating_system.proc_files import child_ids
 from duolog.engine.jvm.jars import spark_home
 from duolog.engine.jvm.java import ensure_java
 
@@ -34,6 +36,12 @@ HOST: Final = "127.0.0.1"
 CORES_DEFAULT: Final = 16
 MEMORY_DEFAULT: Final = "1g"
 START_TIMEOUT_S: Final = 60.0
+if sys.platform == "win32":
+    _KILL: Final = signal.SIGTERM
+    """Windows ends a process at once by this one."""
+else:
+    _KILL: Final = signal.SIGKILL
+
 _SPARK_HOME: Final = spark_home()
 _DAEMON: Final = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
@@ -124,14 +132,14 @@ class SparkCluster:
         executors = self.executors(number)
         for pid in (worker.pid, *executors):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, _KILL)
         worker.wait(_STOP_S)
         self._workers[number] = None
 
     def kill_executor(self, number: int) -> int:
         """Kill a worker's newest executor with SIGKILL; the worker replaces it. Return its pid."""
         pid = self.executors(number)[-1]
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, _KILL)
         return pid
 
     def executors(self, number: int) -> list[int]:
@@ -139,8 +147,7 @@ class SparkCluster:
         worker = self._workers[number]
         if worker is None:
             return []
-        found = Path(f"/proc/{worker.pid}/task").glob("*/children")
-        return sorted({int(pid) for children in found for pid in children.read_text().split()})
+        return child_ids(worker.pid)
 
     def _spawn_worker(self) -> int:
         number = len(self._workers)
@@ -224,7 +231,7 @@ def main(arguments: Sequence[str]) -> int:
     with cluster, contextlib.suppress(KeyboardInterrupt):
         print(cluster.master, flush=True)  # noqa: T201 - the answer of this program
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        signal.pause()
+        threading.Event().wait()
     return 0
 
 

@@ -8,7 +8,7 @@ v2  flexible       v3 error at the top       v4 size of the volume and what is f
 Source: Kafka `ReplicaManager.describeLogDirs`; KIP-113, KIP-827.
 """
 
-import os
+import shutil
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -63,12 +63,12 @@ def _result(context: RequestContext, topics: list[bytes]) -> dict[str, object]:
     result: dict[str, object] = {"log_dir": broker.data_dir}
     if broker.rounds.failure is not None:
         return {**result, "error_code": ErrorCode.KAFKA_STORAGE_ERROR}
-    volume = os.statvfs(broker.data_dir)
+    volume = shutil.disk_usage(broker.data_dir)
     return {
         **result,
         "topics": topics,
-        "total_bytes": volume.f_blocks * volume.f_frsize,
-        "usable_bytes": volume.f_bavail * volume.f_frsize,
+        "total_bytes": volume.total,
+        "usable_bytes": volume.free,
     }
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.event_loop.loop import READ
+from duolog.core.operating_system.polling import READ
 from duolog.log.compaction.job import STOP, Answer, CompactionJob, decode_answer
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class CleanerProcess:
             [*WORKER_COMMAND, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert self._process.stdout is not None
+        if sys.platform == "win32":
+            raise AssertionError("the broker does not run on Windows")
         descriptor = self._process.stdout.fileno()
         os.set_blocking(descriptor, False)
         self._lines = b""

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.broker.event_loop.background import BesideTheLoop
 from duolog.core.errors import KafkaError
+from duolog.core.operating_system.proc_files import processor_ns
 from duolog.core.units import KIB
 from duolog.protocol.error_codes import ErrorCode
 
@@ -165,6 +166,8 @@ class _Helper:
 
     def _ended(self, pattern: str) -> InvalidExpression | None:
         """Collect the process; return an error if the expression took too long."""
+        if sys.platform == "win32":
+            raise AssertionError("the broker does not run on Windows")
         if self.collect() != -signal.SIGPROF:
             return None
         logger.warning(
@@ -177,23 +180,18 @@ class _Helper:
 def _await_output(process: "subprocess.Popen[bytes]") -> None:
     """Return when there is something to read, or the end; kill a process that makes no progress."""
     assert process.stdout is not None
+    if sys.platform == "win32":
+        raise AssertionError("the broker does not run on Windows")
     ready = select.poll()
     ready.register(process.stdout, select.POLLIN)
     ran_before = -1
     while not ready.poll(_STILL_S * 1000):
-        ran = _processor_ns(process.pid)
+        ran = processor_ns(process.pid)
         if ran == ran_before:
             logger.warning("killed a hung process", extra={"pid": process.pid})
             process.kill()
             return
         ran_before = -1 if ran is None else ran
-
-
-def _processor_ns(pid: int) -> int | None:
-    """Return for how long a process has run; None if this system does not say it."""
-    with suppress(OSError, ValueError):
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) or None
-    return None
 
 
 def _pieces(texts: Iterable[str]) -> Iterator[list[str]]:

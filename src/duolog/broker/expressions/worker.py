@@ -15,7 +15,6 @@ than most jobs.
 """
 
 import json
-import os
 import signal
 import sys
 from contextlib import suppress
@@ -23,7 +22,7 @@ from typing import Final
 
 import re2
 
-from duolog.core.child_process import end_with
+from duolog.core.operating_system.processes import end_with, yield_to_others
 
 _NICENESS: Final = 5
 _TIMER_S_MIN: Final = 0.001
@@ -47,8 +46,10 @@ def compile_expression(pattern: str) -> "re2._Regexp[str]":
 
 def main(parent: int) -> None:
     """Serve the process `parent` until standard input ends."""
+    if sys.platform == "win32":
+        raise AssertionError("the broker does not run on Windows")
     end_with(parent)
-    os.nice(_NICENESS)
+    yield_to_others(_NICENESS)
     expression, left_s = None, 0.0
     with suppress(KeyboardInterrupt, BrokenPipeError):
         while line := sys.stdin.readline():

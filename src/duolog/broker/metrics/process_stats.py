@@ -1,53 +1,26 @@
 """Statistics of this process from the operating system.
 
-Source: proc(5); the names are those of Prometheus' own client libraries.
+What the system does not report has no line. The names are those of Prometheus' own client
+libraries.
 """
 
-import os
-import resource
 from collections.abc import Iterator
-from pathlib import Path
 
 from duolog.broker.metrics.text import single
-
-
-def _open_files() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+from duolog.core.operating_system.proc_files import process_usage
 
 
 def process_lines() -> Iterator[str]:
-    # What follows the name, which is in brackets and may hold anything.
-    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-    ticks = os.sysconf("SC_CLK_TCK")
-    cpu_s = (int(fields[11]) + int(fields[12])) / ticks
-    boot_s = next(
-        int(row.split()[1])
-        for row in Path("/proc/stat").read_text().splitlines()
-        if row.startswith("btime ")
+    usage = process_usage()
+    yield single("process_cpu_seconds_total", "counter", "CPU time of this process.", usage.cpu_s)
+    gauges = (
+        ("process_virtual_memory_bytes", "Virtual memory.", usage.virtual_bytes),
+        ("process_resident_memory_bytes", "Resident memory.", usage.resident_bytes),
+        ("process_threads", "Threads.", usage.threads),
+        ("process_start_time_seconds", "When this process started.", usage.started_at_s),
+        ("process_open_fds", "Open file descriptors.", usage.open_files),
+        ("process_max_fds", "The most file descriptors that may be open.", usage.open_files_max),
     )
-    rows = (
-        ("process_cpu_seconds_total", "counter", "CPU time of this process.", cpu_s),
-        ("process_virtual_memory_bytes", "gauge", "Virtual memory.", int(fields[20])),
-        (
-            "process_resident_memory_bytes",
-            "gauge",
-            "Resident memory.",
-            int(fields[21]) * os.sysconf("SC_PAGE_SIZE"),
-        ),
-        ("process_threads", "gauge", "Threads.", int(fields[17])),
-        (
-            "process_start_time_seconds",
-            "gauge",
-            "When this process started.",
-            boot_s + int(fields[19]) / ticks,
-        ),
-        ("process_open_fds", "gauge", "Open file descriptors.", _open_files()),
-        (
-            "process_max_fds",
-            "gauge",
-            "The most file descriptors that may be open.",
-            resource.getrlimit(resource.RLIMIT_NOFILE)[0],
-        ),
-    )
-    for name, kind, doc, value in rows:
-        yield single(name, "counter" if kind == "counter" else "gauge", doc, value)
+    for name, doc, value in gauges:
+        if value is not None:
+            yield single(name, "gauge", doc, value)

@@ -6,6 +6,7 @@ import socket
 from typing import Final, NamedTuple
 
 from duolog.core.errors import ConfigError
+from duolog.core.operating_system.sockets import reuse_address
 
 LOOPBACK = "127.0.0.1"
 BACKLOG = 512
@@ -72,7 +73,7 @@ def open_listener(address: Address, *, insecure: bool, backlog: int = BACKLOG) -
     except OSError as error:
         raise ConfigError(f'cannot use address "{address}"', detail=str(error)) from error
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reuse_address(listening)
         listening.bind(target)
         listening.listen(backlog)
     except OSError as error:

@@ -24,13 +24,13 @@ from collections import deque
 from struct import Struct
 from typing import TYPE_CHECKING, Final, Generic
 
-from duolog.broker.event_loop.loop import HANG_UP, READ, WRITE
 from duolog.broker.event_loop.time_slices import SLICE_S
 from duolog.broker.network.needs import B_co
 from duolog.broker.network.receive_buffer import USUAL_BYTES, ReceiveBuffer
 from duolog.broker.network.send_queue import SendQueue
 from duolog.broker.requests.api import Api, RequestContext, answer_failed_frame, handle_cold
 from duolog.broker.requests.in_flight import Data, InFlightRequest, held_bytes
+from duolog.core.operating_system.polling import HANG_UP, READ, WRITE
 from duolog.core.units import MIB
 from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, next_frame_end

@@ -5,8 +5,7 @@ all else     an eighth, at most 128: listeners, pipes, what a sync or a swap ope
 connections  the rest, at most `max.connections`
 """
 
-import resource
-
+from duolog.core.operating_system.limits import descriptors_max, raise_descriptors_max
 from duolog.log.files.open_files import OPEN_FILES_MAX
 
 _OTHERS_MAX = 128
@@ -17,10 +16,7 @@ def open_files_max(wanted: int) -> int:
 
     `wanted` is the setting `log.open.files.max`; 0 selects the default.
     """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return _segments(hard, wanted)
+    return _segments(raise_descriptors_max(), wanted)
 
 
 def connections_max(wanted: int) -> int | None:
@@ -28,12 +24,12 @@ def connections_max(wanted: int) -> int | None:
 
     `wanted` is the setting `log.open.files.max`.
     """
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY:
+    limit = descriptors_max()
+    if limit is None:
         return None
-    return max(1, soft - _segments(soft, wanted) - min(soft // 8, _OTHERS_MAX))
+    return max(1, limit - _segments(limit, wanted) - min(limit // 8, _OTHERS_MAX))
 
 
-def _segments(hard: int, wanted: int) -> int:
-    allowed = OPEN_FILES_MAX if hard == resource.RLIM_INFINITY else max(hard // 2, 16)
+def _segments(limit: int | None, wanted: int) -> int:
+    allowed = OPEN_FILES_MAX if limit is None else max(limit // 2, 16)
     return min(wanted or OPEN_FILES_MAX, allowed)

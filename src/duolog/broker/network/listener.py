@@ -13,8 +13,9 @@ import os
 import socket
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.event_loop.loop import READ
 from duolog.broker.network.addresses import is_loopback
+from duolog.core.operating_system.polling import READ
+from duolog.core.operating_system.sockets import unpace
 
 if TYPE_CHECKING:
     from duolog.broker.network.endpoints import OpenEndpoint
@@ -28,8 +29,6 @@ _BUFFERS: Final = (
     (socket.SO_SNDBUF, "socket.send.buffer.bytes"),
     (socket.SO_RCVBUF, "socket.receive.buffer.bytes"),
 )
-_UNPACED: Final = b"reno"
-"""Built into every Linux and allowed to every user."""
 _NO_DESCRIPTORS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -83,7 +82,7 @@ class Listener:
             accepted.settimeout(0)
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if is_loopback(host):
-                accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _UNPACED)
+                unpace(accepted)
             for option, name in _BUFFERS:
                 size_bytes = self._broker.settings.integer(name)
                 if size_bytes > 0:

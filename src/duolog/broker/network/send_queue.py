@@ -1,15 +1,15 @@
 """Data that a connection has still to send: bytes, and ranges of segment files.
 
-Adjacent bytes leave in one `send`; a span leaves by `sendfile`, so that
+Adjacent bytes leave in one `send`; on Linux a span leaves by `sendfile`, so that
 records go from the page cache to the socket without passing through Python.
 """
 
-import os
 import socket
 from collections import deque
 from typing import Final
 
 from duolog.broker.requests.in_flight import FileSpan
+from duolog.core.operating_system.sockets import MORE, send_file
 from duolog.core.units import KIB, MIB
 
 _TURN_BYTES_MAX: Final = 4 * MIB
@@ -61,7 +61,7 @@ class SendQueue:
         descriptor = span.file.fileno()
         assert descriptor is not None, "a file in memory is sent as bytes"
         size_bytes = min(span.size_bytes, _TURN_BYTES_MAX)
-        sent = os.sendfile(self._socket.fileno(), descriptor, span.position, size_bytes)
+        sent = send_file(self._socket.fileno(), descriptor, span.position, size_bytes)
         if sent == 0:
             raise OSError("segment file is shorter than the span that was promised")
         span.position += sent
@@ -72,8 +72,8 @@ class SendQueue:
 
     def _send_bytes(self) -> int:
         data = self._take_bytes()
-        # MSG_MORE keeps the header of a Fetch response and the records after it in one packet.
-        flags = socket.MSG_MORE if self.pieces else 0
+        # MORE keeps the header of a Fetch response and the records after it in one packet.
+        flags = MORE if self.pieces else 0
         try:
             sent = self._socket.send(data, flags)
         except BlockingIOError:

@@ -273,6 +273,9 @@ def lines_of(stream: BinaryIO, look: Callable[[], None]) -> Iterator[bytes]:
     except io.UnsupportedOperation:
         yield from stream
         return
+    if sys.platform == "win32":  # Its `select` knows only sockets.
+        yield from stream
+        return
     begun: list[bytes] = []
     while True:
         while not select.select([file], [], [], _LOOK_S)[0]:

@@ -1,12 +1,12 @@
 """Durable small files: a power cut leaves the old or the new content."""
 
 import contextlib
-import os
 import shutil
 import uuid
 from pathlib import Path
 from typing import Final
 
+from duolog.core.operating_system.files import sync, sync_directory
 from duolog.engine.checkpoint.remote.paths import RemotePath
 
 _ARRIVING: Final = ".arriving"
@@ -23,7 +23,7 @@ def write_durably(path: Path, text: str) -> None:
         with arriving.open("x") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())
+            sync(file.fileno())
         arriving.replace(path)
         sync_dir(path.parent)
     except OSError as error:
@@ -75,8 +75,4 @@ def sync_dir(directory: Path) -> None:
     """Return once the names in a directory are on disk; at a URL they already are."""
     if isinstance(directory, RemotePath):
         return
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_directory(directory)

@@ -30,7 +30,6 @@ another process.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import socket
@@ -40,7 +39,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Final, Literal, Protocol
 
-from duolog.core.boot import boot_id
+from duolog.core.operating_system.boot import boot_id
+from duolog.core.operating_system.locks import java_holds_lock, try_lock
 from duolog.engine.checkpoint.checkpoint_files import writing
 from duolog.engine.checkpoint.durable import make_durable_dir, sweep_unfinished, write_durably
 from duolog.engine.checkpoint.remote.paths import RemotePath
@@ -279,21 +279,18 @@ def _is_locked_elsewhere(directory: Path) -> bool:
 
 
 def _has_jvm(directory: Path) -> bool:
-    """Return whether a JVM holds the lock: Java locks files by `fcntl`."""
+    """Return whether a JVM holds the lock."""
     try:
         with (directory / LOCK_FILE).open("rb") as file:
-            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+            return java_holds_lock(file.fileno())
     except OSError:
         return False
-    return False
 
 
 def _flocked(directory: Path) -> IO[bytes]:
     file = (directory / PROCESS_FILE).open("ab")
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try_lock(file.fileno())
     except OSError:
         file.close()
         raise

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from duolog.core.operating_system.proc_files import size_file
 from duolog.core.units import MIB
 
 WRITE_S: Final = 60.0
@@ -58,10 +59,20 @@ def bound(
 
     Returns that process; None on a system without pidfds, or if no process can be started.
     """
-    with contextlib.suppress(OSError, AttributeError):
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            return _watch(pid, arriving, seconds, growth_bytes_max)
+    return None
+
+
+if sys.platform == "linux":
+
+    def _watch(
+        pid: int, arriving: Path, seconds: float, growth_bytes_max: int
+    ) -> "subprocess.Popen[bytes]":
         jvm = os.pidfd_open(pid)
         try:
-            statm = Path(f"/proc/{pid}/statm")
+            statm = size_file(pid)
             pages = int(statm.read_text().split()[1])
             pages += growth_bytes_max // os.sysconf("SC_PAGE_SIZE")
             watched = (jvm, seconds, arriving, statm, pages)
@@ -76,4 +87,3 @@ def bound(
             )
         finally:
             os.close(jvm)
-    return None

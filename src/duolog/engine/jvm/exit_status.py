@@ -12,6 +12,9 @@ _KILLED_HINT: Final = (
     'or lower the setting "driver.memory.bytes".'
 )
 
+_KILLED: Final = -9
+"""The status of a process that SIGKILL has ended."""
+
 
 def how_ended(status: int) -> str:
     """Return a sentence about the exit status of a JVM.
@@ -30,7 +33,7 @@ def how_ended(status: int) -> str:
 
 def hint_for_killed(status: int | None) -> str:
     """Return what to do about a JVM that was killed; empty if it was not."""
-    return _KILLED_HINT if status == -signal.SIGKILL else ""
+    return _KILLED_HINT if status == _KILLED else ""
 
 
 def final_status(process: subprocess.Popen[bytes]) -> int | None:

@@ -14,6 +14,7 @@ Thread rule: one thread, that of the start.
 
 import contextlib
 import subprocess
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -38,6 +39,8 @@ class OrphanGuard:
         self._shell: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
+        if sys.platform == "win32":  # It has neither this shell nor /proc.
+            return self
         # A process group of its own: Ctrl-C must not reach it.
         self._shell = subprocess.Popen(  # noqa: S603 - our own script, with a path as its argument
             ["/bin/sh", "-c", _SCRIPT, "duolog-guard", str(self._scratch)],

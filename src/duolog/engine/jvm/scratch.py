@@ -8,7 +8,6 @@ it is locked.
 """
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
@@ -18,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from duolog.core.operating_system.files import CLOEXEC
+from duolog.core.operating_system.locks import try_lock
+from duolog.core.operating_system.processes import user_id
 from duolog.core.units import DAY_MS
 
 PREFIX: Final = "duolog-spark-"
@@ -40,9 +42,9 @@ def scratch_dir() -> Iterator[Scratch]:
     sweep(base)
     arriving = Path(tempfile.mkdtemp(prefix=f"{_ARRIVING}{PREFIX}", dir=base))
     directory = base / arriving.name.removeprefix(_ARRIVING)
-    lock_fd = os.open(arriving / _LOCK, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    lock_fd = os.open(arriving / _LOCK, os.O_CREAT | os.O_WRONLY | CLOEXEC, 0o600)
     try:
-        fcntl.flock(lock_fd, fcntl.LOCK_EX)
+        try_lock(lock_fd)
         arriving.rename(directory)
         yield Scratch(directory, lock_fd)
     finally:
@@ -54,18 +56,23 @@ def sweep(base: Path) -> None:
     """Remove the directories in `base` whose processes have ended."""
     for directory in base.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
-            if directory.stat().st_uid == os.getuid() and _is_left(directory):
+            if _is_ours(directory) and _is_left(directory):
                 shutil.rmtree(directory, ignore_errors=True)
+
+
+def _is_ours(directory: Path) -> bool:
+    user = user_id()
+    return user is None or directory.stat().st_uid == user
 
 
 def _is_left(directory: Path) -> bool:
     try:
-        lock_fd = os.open(directory / _LOCK, os.O_WRONLY | os.O_CLOEXEC)
+        lock_fd = os.open(directory / _LOCK, os.O_WRONLY | CLOEXEC)
     except FileNotFoundError:
         # Created by a version without locks: no process works in one for days.
         return time.time() - directory.stat().st_mtime > DAY_MS / 1000
     try:
-        fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try_lock(lock_fd)
     except BlockingIOError:
         return False
     finally:

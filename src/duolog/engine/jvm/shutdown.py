@@ -4,17 +4,19 @@ import contextlib
 import logging
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final
 
+from duolog.core.operating_system.free_memory import free_memory_bytes
+from duolog.core.operating_system.proc_files import thread_ids
+from duolog.core.operating_system.processes import load_average
 from duolog.core.units import MIB
 from duolog.engine.jvm import archive_watch
 from duolog.engine.jvm.class_archive import ClassArchive
-from duolog.engine.jvm.free_memory import free_memory_bytes
 
 logger: Final = logging.getLogger(__name__)
 
@@ -38,7 +40,7 @@ ARCHIVE_LIMITS: Final = ArchiveLimits()
 
 def is_busy(load: float | None = None) -> bool:
     """Return whether processors are so busy that writing an archive would take minutes."""
-    now = os.getloadavg()[0] if load is None else load
+    now = load_average() if load is None else load
     return now > ARCHIVE_LIMITS.load_max * (os.cpu_count() or 1)
 
 
@@ -57,7 +59,7 @@ class JvmShutdown:
     archive: ClassArchive | None
     """What it writes as it ends; None if it writes none."""
     ran_query: bool = False
-    load: Callable[[], float] = field(default=lambda: os.getloadavg()[0])
+    load: Callable[[], float] = load_average
     room: Callable[[], int | None] = free_memory_bytes
     _lacks: str | None = None
     """The resource that is too short to write an archive; empty if none is."""
@@ -145,6 +147,7 @@ def _close_input(process: subprocess.Popen[bytes]) -> None:
 
 def _yield_to_others(pid: int) -> None:
     """Give every thread of a process the lowest priority: Linux keeps one for each thread."""
-    for thread in Path(f"/proc/{pid}/task").glob("*"):
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, int(thread.name), _LAST_PRIORITY)
+    if sys.platform == "linux":
+        for thread in thread_ids(pid):
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, thread, _LAST_PRIORITY)

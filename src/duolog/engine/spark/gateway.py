@@ -3,6 +3,7 @@
 import contextlib
 import os
 import subprocess
+import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +34,9 @@ def launch_java(conf: SparkConf, log: IO[bytes] | None, scratch: Scratch) -> Jav
     """
     # The JVM's working directory is its scratch directory: stray files (derby.log, …) are removed
     # with it.
-    popen: dict[str, object] = {"cwd": str(scratch.directory), "pass_fds": [scratch.lock_fd]}
+    popen: dict[str, object] = {"cwd": str(scratch.directory)}
+    if sys.platform != "win32":  # There a process cannot choose what its child inherits.
+        popen["pass_fds"] = [scratch.lock_fd]
     popen |= {"stdout": log, "stderr": log} if log else {}
     said_before = log.tell() if log else 0
     try:

@@ -18,6 +18,7 @@ from typing import IO
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from duolog.core.operating_system.support import ensure_spark_supported
 from duolog.engine.errors import JvmNotStarted
 from duolog.engine.jvm.class_archive import ClassArchive
 from duolog.engine.jvm.exit_status import final_status, hint_for_killed, how_ended
@@ -51,8 +52,10 @@ def start_jvm(
     Raises:
         JvmNotStarted: the JVM ended before it was ready, or the start was aborted.
         JavaMissing, ConnectorMissing, KernelMissing, ExecutorsMissing: as `open_session`.
+        ConfigError: Spark does not run on this system as it is set up.
     """
     _ensure_wanted(given_up)
+    ensure_spark_supported()
     java = ensure_java()
     ensure_master_answers(config.master)
     jars = (*connector_jars(config.connector), kernel_jar())

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Final, TextIO
 
-from duolog.core.child_process import end_with
+from duolog.core.operating_system.processes import end_with, yield_to_others
 from duolog.log.compaction.compactor import Compactor
 from duolog.log.compaction.job import (
     NEXT,
@@ -92,9 +92,7 @@ def _say(answers: TextIO, answer: Answer) -> None:
 def main(parent: int) -> None:
     """Serve jobs of the process `parent` until standard input ends."""
     end_with(parent)
-    os.nice(_NICENESS)
-    with suppress(OSError, AttributeError):
-        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    yield_to_others(_NICENESS, batch=True)
     with suppress(KeyboardInterrupt, BrokenPipeError):
         while line := sys.stdin.readline():
             if line.startswith("{"):

@@ -11,19 +11,27 @@ Threads: a file may be appended by one thread while others read it or sync it.
 
 import contextlib
 import errno
-import fcntl
 import os
 import shutil
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from duolog.core.boot import boot_id
+from duolog.core.operating_system import files
+from duolog.core.operating_system.boot import boot_id
+from duolog.core.operating_system.files import (
+    CLOEXEC,
+    pread,
+    pwrite,
+    pwritev,
+    sync_data,
+    sync_directory,
+)
+from duolog.core.operating_system.locks import try_lock
 from duolog.log.files.open_files import OPEN_FILES_MAX, OpenFiles
 
-Buffer = bytes | bytearray | memoryview
-
-IOV_MAX: Final = 1024
-"""Buffers that one writev takes on Linux."""
+Buffer = files.Buffer
+IOV_MAX: Final = files.IOV_MAX
+"""Buffers that one writev takes."""
 
 
 class DiskFile(Protocol):
@@ -147,25 +155,25 @@ class RealFile:
 
     def _write_all(self, buffers: Sequence[Buffer], position: int) -> int:
         end = position + sum(map(len, buffers))
-        position += os.pwritev(self._descriptor, buffers, position)
+        position += pwritev(self._descriptor, buffers, position)
         while position < end:  # A short write: what is left goes as one piece.
             rest = b"".join(buffers)[position - end :]
-            position += os.pwrite(self._descriptor, rest, position)
+            position += pwrite(self._descriptor, rest, position)
         return end
 
     def pread(self, position: int, size_bytes: int) -> bytes:
-        return os.pread(self._descriptor, size_bytes, position)
+        return pread(self._descriptor, size_bytes, position)
 
     def pwrite(self, position: int, data: Buffer) -> None:
         rest = memoryview(data)
         while rest:
-            written = os.pwrite(self._descriptor, rest, position)
+            written = pwrite(self._descriptor, rest, position)
             rest = rest[written:]
             position += written
         self.size_bytes = max(self.size_bytes, position)
 
     def sync(self) -> None:
-        os.fdatasync(self._descriptor)
+        sync_data(self._descriptor)
 
     def truncate(self, size_bytes: int) -> None:
         os.ftruncate(self._descriptor, size_bytes)
@@ -196,19 +204,19 @@ class LockHeld(BlockingIOError):
 
 
 class RealLock:
-    """An flock on a file; the kernel drops it when the process ends, however it ends.
+    """A lock on a file; the kernel drops it when the process ends, however it ends.
 
     The file names the process that holds the lock, for the error of a process that fails to get it.
     """
 
     def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | CLOEXEC, 0o644)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try_lock(self._descriptor)
             os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
+            pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
         except BlockingIOError:
-            holder = os.pread(self._descriptor, _PID_BYTES_MAX, 0).strip()
+            holder = pread(self._descriptor, _PID_BYTES_MAX, 0).strip()
             os.close(self._descriptor)
             raise LockHeld(path, int(holder) if holder.isdigit() else None) from None
         except OSError:
@@ -228,7 +236,7 @@ class RealDisk:
         self._spare.refill()
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        flags = os.O_RDWR | CLOEXEC | (os.O_CREAT if create else 0)
         return self.make_file(self._spare.use(lambda: os.open(path, flags, 0o644)))
 
     def make_file(self, descriptor: int) -> RealFile:
@@ -259,12 +267,7 @@ class RealDisk:
         shutil.rmtree(path)
 
     def sync_dir(self, path: str) -> None:
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-        descriptor = self._spare.use(lambda: os.open(path, flags))
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_directory(path, self._spare.use)
 
     def boot_id(self) -> str | None:
         return boot_id()

@@ -13,6 +13,8 @@ import os
 from collections.abc import Callable
 from typing import Final
 
+from duolog.core.operating_system.files import CLOEXEC
+
 SPARE_DESCRIPTORS: Final = 16
 _NO_DESCRIPTORS: Final = {errno.EMFILE, errno.ENFILE}
 
@@ -28,7 +30,7 @@ class SpareDescriptors:
         """Reopen descriptors that were used; return whether all are held again."""
         while len(self._held) < self._count:
             try:
-                self._held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+                self._held.append(os.open(os.devnull, os.O_RDONLY | CLOEXEC))
             except OSError:
                 return False
         return True

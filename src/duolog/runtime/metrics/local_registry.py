@@ -16,11 +16,14 @@ import logging
 import os
 import socket
 import stat
+import sys
 import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from duolog.core.operating_system.processes import user_id
 
 if TYPE_CHECKING:
     from duolog.engine.query.metrics import Metrics
@@ -83,17 +86,17 @@ def list_applications() -> list[ApplicationJson]:
 def _directory() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR") or ""
     base = Path(runtime) if Path(runtime).is_absolute() and Path(runtime).is_dir() else None
-    path = base / "duolog" if base else Path(tempfile.gettempdir()) / f"duolog-{os.getuid()}"
+    path = base / "duolog" if base else Path(tempfile.gettempdir()) / f"duolog-{user_id()}"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = path.lstat()
     # In a directory that is writable for all, another user may have created it.
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != user_id() or found.st_mode & 0o077:
         raise PermissionError(f"{path} is accessible to other users")
     return path
 
 
 def _listen(path: Path) -> socket.socket:
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening = _socket_in_a_directory()
     try:
         listening.bind(str(path))
         listening.listen()
@@ -103,8 +106,14 @@ def _listen(path: Path) -> socket.socket:
     return listening
 
 
+def _socket_in_a_directory() -> socket.socket:
+    if sys.platform == "win32":
+        raise OSError("Python on Windows has no sockets in directories")
+    return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+
 def _ask(path: Path) -> list[ApplicationJson]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+    with _socket_in_a_directory() as asking:
         asking.settimeout(_LOOK_TIMEOUT_S)
         try:
             asking.connect(str(path))

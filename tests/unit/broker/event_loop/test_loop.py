@@ -1,9 +1,20 @@
 import os
+import signal
 import threading
 
-from duolog.broker.event_loop.loop import READ, Loop
+import pytest
+
+from duolog.broker.event_loop.loop import Loop
 from duolog.core.clock import SystemClock
+from duolog.core.operating_system import polling
+from duolog.core.operating_system.polling import READ
+from duolog.core.operating_system.portable import PORTABLE
 from duolog.testing.clock import FakeClock
+
+
+@pytest.fixture(params=[False, True], ids=["native", "portable"], autouse=True)
+def on_each_poller(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polling, "PORTABLE", request.param or PORTABLE)
 
 
 def test_timers_run_in_the_order_of_their_times() -> None:
@@ -110,4 +121,41 @@ def test_a_stop_that_comes_before_the_loop_runs_is_not_lost() -> None:
     runner.join(60)
 
     assert not runner.is_alive()
+    loop.close()
+
+
+def test_any_number_of_wakes_ends_a_wait_and_blocks_no_thread() -> None:
+    loop = Loop(SystemClock())
+
+    for _ in range(100_000):
+        loop.wake()
+    loop.run_once(60)
+    loop.wake()
+    loop.run_once(60)
+
+    loop.close()
+
+
+def test_a_signal_that_another_thread_receives_ends_the_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """macOS delivers a signal to any thread: the broker did not stop before the next request."""
+    monkeypatch.setattr(polling, "PORTABLE", True)
+    loop = Loop(SystemClock())
+    before = signal.signal(signal.SIGUSR2, lambda _number, _frame: loop.stop())
+    loop.wake_on_signals()
+    polling_now = threading.Event()
+    loop.after_round = polling_now.set
+
+    def receive() -> None:
+        polling_now.wait()
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR2)
+
+    receiver = threading.Thread(target=receive)
+    loop.timers.call_later(50, lambda: pytest.fail("the signal did not end the wait"))
+    receiver.start()
+    loop.run()
+
+    receiver.join()
+    signal.signal(signal.SIGUSR2, before)
     loop.close()

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from duolog.broker.expressions.expressions import (
     InvalidExpression,
 )
 from duolog.core.clock import SystemClock
+from duolog.core.operating_system.proc_files import processor_ns
 
 DEADLINE_S: Final = 60.0
 SLOW_TO_COMPILE: Final = "|".join(f"topic{number}.*[a-z]{{1,30}}" for number in range(1_000))
@@ -138,7 +138,7 @@ def test_a_process_that_was_killed_while_idle_is_replaced(matcher: Matcher) -> N
     assert matcher.expressions.pid != before
 
 
-@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not say it")
+@pytest.mark.skipif(processor_ns(os.getpid()) is None, reason="the system does not say it")
 def test_a_hung_process_is_killed(matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every member with a new expression waited as long as the broker lived."""
     matcher.match("a", ["a"])

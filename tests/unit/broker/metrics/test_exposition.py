@@ -1,12 +1,14 @@
 """A scrape shows metrics of requests under the names that the JMX exporter gives to Kafka's."""
 
 import re
+import sys
 from typing import Any
 
 import pytest
 
 from duolog.broker.metrics.exposition import exposition
 from duolog.broker.metrics.text import line
+from duolog.core.operating_system.portable import PORTABLE
 
 FETCH, PRODUCE, METADATA, HEARTBEAT = 1, 0, 3, 12
 _SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="[^"\\]*",?)*)\})? (\S+)')
@@ -153,7 +155,8 @@ def test_a_dashboard_for_kafka_finds_its_gauges(harness: Any, name: str, value: 
 def test_the_process_reports_its_memory_time_and_files(harness: Any) -> None:
     found = scrape(harness)
 
-    assert found["process_resident_memory_bytes"] > 10_000_000
     assert found["process_cpu_seconds_total"] > 0
     assert 3 < found["process_open_fds"] < found["process_max_fds"]
-    assert found["process_start_time_seconds"] > 1_600_000_000
+    if sys.platform == "linux" and not PORTABLE:
+        assert found["process_resident_memory_bytes"] > 10_000_000
+        assert found["process_start_time_seconds"] > 1_600_000_000

@@ -2,6 +2,7 @@
 
 import logging
 import socket
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from duolog.broker.network.endpoints import endpoints, open_endpoints
 from duolog.broker.network.listener import Listener
 from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
+from duolog.core.operating_system.portable import PORTABLE
 
 PRODUCE, METADATA, FETCH = 0, 3, 1
 
@@ -72,6 +74,7 @@ def test_sockets_get_no_delay_and_the_buffers_that_are_asked_for(open_harness: A
     client.close()
 
 
+@pytest.mark.skipif(sys.platform != "linux" or PORTABLE, reason="Linux paces connections")
 def test_a_client_on_this_machine_is_not_paced(harness: Any) -> None:
     listener, address = listen(harness)
     client = connect(harness, address)

@@ -58,7 +58,7 @@ def few_descriptors() -> Iterator[Callable[[int], None]]:
     fill: list[int] = []
 
     def leave(count: int) -> None:
-        highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
+        highest = max(int(path.name) for path in Path("/dev/fd").iterdir())
         while not fill or fill[-1] < highest:
             fill.append(os.open(os.devnull, os.O_RDONLY))
         resource.setrlimit(resource.RLIMIT_NOFILE, (fill[-1] + 1 + count, limits[1]))

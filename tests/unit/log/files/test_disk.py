@@ -1,11 +1,14 @@
 """Guarantees of every disk, and the data that the in-memory disk may lose in a crash."""
 
 import errno
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import final
 
 import pytest
 
+from duolog.log.files import disk as disk_module
 from duolog.log.files.disk import IOV_MAX, Disk, RealDisk, make_durable_dir, read_file, replace_file
 from duolog.testing.disk import PIECE_BYTES, CrashDisk, PowerLost
 
@@ -118,11 +121,10 @@ class TestRealDisk(DiskContract):
     def test_a_short_write_is_completed(
         self, disk: Disk, root: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        import os  # noqa: PLC0415
+        def write_two_bytes(fd: int, buffers: Sequence[bytes], at: int) -> int:
+            return os.pwrite(fd, buffers[0][:2], at)
 
-        monkeypatch.setattr(
-            os, "pwritev", lambda fd, buffers, at: os.pwrite(fd, bytes(buffers[0])[:2], at)
-        )
+        monkeypatch.setattr(disk_module, "pwritev", write_two_bytes)
         disk.make_dir(root)
         file = disk.open(f"{root}/a", create=True)
 

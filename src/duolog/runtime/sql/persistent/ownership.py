@@ -19,6 +19,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from duolog.core.errors import KafkaError
+from duolog.core.operating_system.processes import is_alive
 from duolog.runtime.sql.errors import ServiceInUse
 from duolog.runtime.topics import client_error
 
@@ -176,10 +177,4 @@ def _lives_here(owner: str) -> bool:
     number = rest.partition("/")[0]
     if host != socket.gethostname() or not number.isdigit():
         return False
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return is_alive(int(number))

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from duolog.core import boot
+from duolog.core.operating_system import boot
+from duolog.core.operating_system.portable import PORTABLE
 
 
 def test_the_boot_id_is_constant() -> None:
@@ -13,6 +14,7 @@ def test_the_boot_id_is_constant() -> None:
 
 
 @pytest.mark.skipif(sys.platform not in {"linux", "darwin"}, reason="known there only")
+@pytest.mark.skipif(PORTABLE, reason="/proc is hidden")
 def test_this_system_has_a_boot_id() -> None:
     assert boot.boot_id()
 

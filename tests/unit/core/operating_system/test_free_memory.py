@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from duolog.core.operating_system.free_memory import free_memory_bytes
 from duolog.core.units import MIB
-from duolog.engine.jvm.free_memory import free_memory_bytes
 
 
 def write(root: Path, files: dict[str, str]) -> None:

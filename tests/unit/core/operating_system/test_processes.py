@@ -1,0 +1,40 @@
+"""What a process knows of others."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from duolog.core.operating_system import processes
+from duolog.core.operating_system.processes import is_alive
+
+
+def test_a_process_is_alive_until_it_has_ended() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+
+    assert is_alive(child.pid)
+    assert is_alive(os.getpid())
+    child.communicate(b"\n")
+
+    assert not is_alive(child.pid)
+
+
+def test_a_process_of_another_user_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_pid: int, _number: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", refuse)
+
+    assert is_alive(1)
+
+
+def test_without_hang_ups_the_end_of_the_parent_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parents = iter([7, 7, 7, 1])
+    monkeypatch.setattr(processes, "PORTABLE", True)
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    monkeypatch.setattr(processes, "_PARENT_LOOK_S", 0.0)
+
+    processes.await_end_of(0)
+
+    assert list(parents) == []

@@ -1,0 +1,58 @@
+"""A file is sent by reads and sends where the system's own call is not used."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from duolog.core.operating_system.sockets import reuse_address, send_by_reading, send_file
+
+
+@pytest.mark.parametrize("send", [send_file, send_by_reading])
+def test_a_range_of_a_file_is_sent_and_its_end_is_reported(tmp_path: Path, send: object) -> None:
+    assert callable(send)
+    (tmp_path / "file").write_bytes(b"0123456789")
+    ours, peer = socket.socketpair()
+    with ours, peer, (tmp_path / "file").open("rb") as file:
+        assert send(ours.fileno(), file.fileno(), 2, 5) == 5
+        assert send(ours.fileno(), file.fileno(), 7, 100) == 3
+        assert send(ours.fileno(), file.fileno(), 10, 100) == 0
+
+        assert peer.recv(100) == b"23456789"
+
+
+def test_a_socket_that_is_full_takes_a_part_and_then_refuses(tmp_path: Path) -> None:
+    content = os.urandom(4 << 20)
+    (tmp_path / "file").write_bytes(content)
+    ours, peer = socket.socketpair()
+    with ours, peer, (tmp_path / "file").open("rb") as file:
+        ours.setblocking(False)  # noqa: FBT003
+        sent, full = 0, False
+        while not full:
+            try:
+                sent += send_by_reading(ours.fileno(), file.fileno(), sent, len(content) - sent)
+            except BlockingIOError:
+                full = True
+
+        assert 0 < sent < len(content)
+        received = b""
+        while len(received) < sent:
+            received += peer.recv(1 << 20)
+        assert received == content[:sent]
+
+
+def test_a_port_is_free_right_after_its_connections_have_closed() -> None:
+    with socket.socket() as listening:
+        reuse_address(listening)
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        address = listening.getsockname()
+        client = socket.create_connection(address)
+        accepted, _ = listening.accept()
+        accepted.close()  # The side that closes first keeps the port in TIME_WAIT.
+        client.close()
+
+    with socket.socket() as listening:
+        reuse_address(listening)
+        listening.bind(address)
