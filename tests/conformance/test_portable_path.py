@@ -48,7 +48,7 @@ PARTS: Final = {
         "unit/broker/metrics",
         "unit/broker/expressions",
         "unit/broker/cleaning",
-        "unit/log/files",
+        "unit/log/files/test_disk.py",
         "unit/log/test_group_commit.py",
     ),
     "logs": ("property/test_log_recovery.py", "unit/log/compaction"),
