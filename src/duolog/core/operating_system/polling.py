@@ -92,9 +92,13 @@ class PortablePoller:
         """Return what is ready, as pairs of descriptor and events; wait up to `timeout` seconds.
 
         All that is ready is returned: a list cut at `maxevents` would always have the same start.
+        A descriptor is in it once. kqueue reports one that can be read and written twice.
         """
         del maxevents
-        return [(key.fd, _from_selector(events)) for key, events in self._selector.select(timeout)]
+        ready: dict[int, int] = {}
+        for key, events in self._selector.select(timeout):
+            ready[key.fd] = ready.get(key.fd, 0) | _from_selector(events)
+        return list(ready.items())
 
     def close(self) -> None:
         self._selector.close()

@@ -2,6 +2,7 @@
 
 import os
 import select
+import selectors
 import socket
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from duolog.core.operating_system.portable import PORTABLE
 
 SECONDS = 60.0
 """How long a poll may take on a busy machine."""
+EVENTS_MAX = 512
 
 
 @pytest.fixture(params=[False, True], ids=["native", "portable"])
@@ -70,12 +72,12 @@ def test_a_socket_is_reported_as_long_as_it_is_ready(
     ours, peer = pair
     poller.register(ours.fileno(), READ)
 
-    assert poller.poll(0, 8) == []
+    assert poller.poll(0, EVENTS_MAX) == []
     peer.send(b"x")
-    assert poller.poll(SECONDS, 8) == [(ours.fileno(), READ)]
-    assert poller.poll(SECONDS, 8) == [(ours.fileno(), READ)], "it is level-triggered"
+    assert poller.poll(SECONDS, EVENTS_MAX) == [(ours.fileno(), READ)]
+    assert poller.poll(SECONDS, EVENTS_MAX) == [(ours.fileno(), READ)], "it is level-triggered"
     ours.recv(1)
-    assert poller.poll(0, 8) == []
+    assert poller.poll(0, EVENTS_MAX) == []
 
 
 def test_a_socket_without_events_is_not_reported_until_it_has_some(
@@ -85,17 +87,37 @@ def test_a_socket_without_events_is_not_reported_until_it_has_some(
     peer.send(b"x")
     poller.register(ours.fileno(), 0)
 
-    assert poller.poll(0, 8) == []
+    assert poller.poll(0, EVENTS_MAX) == []
     poller.modify(ours.fileno(), 0)
-    assert poller.poll(0, 8) == []
+    assert poller.poll(0, EVENTS_MAX) == []
     poller.modify(ours.fileno(), READ)
-    assert poller.poll(SECONDS, 8) == [(ours.fileno(), READ)]
+    assert poller.poll(SECONDS, EVENTS_MAX) == [(ours.fileno(), READ)]
     poller.modify(ours.fileno(), WRITE)
-    assert poller.poll(SECONDS, 8) == [(ours.fileno(), WRITE)]
+    assert poller.poll(SECONDS, EVENTS_MAX) == [(ours.fileno(), WRITE)]
     poller.modify(ours.fileno(), READ | WRITE)
-    assert poller.poll(SECONDS, 8) == [(ours.fileno(), READ | WRITE)]
+    assert poller.poll(SECONDS, EVENTS_MAX) == [(ours.fileno(), READ | WRITE)]
     poller.modify(ours.fileno(), 0)
-    assert poller.poll(0, 8) == []
+    assert poller.poll(0, EVENTS_MAX) == []
+
+
+def test_a_socket_that_kqueue_reports_twice_is_reported_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Kqueue(selectors.SelectSelector):
+        def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+            ready = super().select(timeout)
+            each = (selectors.EVENT_READ, selectors.EVENT_WRITE)
+            return [(key, events & one) for key, events in ready for one in each if events & one]
+
+    monkeypatch.setattr(polling, "_selector", Kqueue)
+    poller = PortablePoller()
+    ours, peer = socket.socketpair()
+    with ours, peer:
+        peer.send(b"x")
+        poller.register(ours.fileno(), READ | WRITE)
+
+        assert poller.poll(SECONDS, EVENTS_MAX) == [(ours.fileno(), READ | WRITE)]
+    poller.close()
 
 
 @pytest.mark.parametrize("events", [0, READ])
@@ -107,10 +129,10 @@ def test_a_descriptor_can_be_registered_again_after_it_was_removed(
     poller.register(ours.fileno(), events)
 
     poller.unregister(ours.fileno())
-    assert poller.poll(0, 8) == []
+    assert poller.poll(0, EVENTS_MAX) == []
     poller.register(ours.fileno(), READ)
 
-    assert poller.poll(SECONDS, 8) == [(ours.fileno(), READ)]
+    assert poller.poll(SECONDS, EVENTS_MAX) == [(ours.fileno(), READ)]
 
 
 @pytest.mark.parametrize("events", [READ, WRITE])
@@ -122,7 +144,7 @@ def test_a_peer_that_has_gone_is_reported_with_the_watched_events(
 
     peer.close()
 
-    ((descriptor, reported),) = poller.poll(SECONDS, 8)
+    ((descriptor, reported),) = poller.poll(SECONDS, EVENTS_MAX)
     assert descriptor == ours.fileno()
     assert reported & events
 
@@ -138,10 +160,10 @@ def test_wakes_end_a_wait_and_one_read_takes_them_all(
 
     for _ in range(3):
         os.write(waking, (1).to_bytes(8, "little"))
-    assert poller.poll(SECONDS, 8) == [(woken, READ)]
+    assert poller.poll(SECONDS, EVENTS_MAX) == [(woken, READ)]
     os.read(woken, 4096)
 
-    assert poller.poll(0, 8) == []
+    assert poller.poll(0, EVENTS_MAX) == []
     with pytest.raises(BlockingIOError):
         os.read(woken, 4096)
     poller.close()
