@@ -35,7 +35,8 @@ def try_lock(descriptor: int) -> None:
 def java_holds_lock(descriptor: int) -> bool:
     """Return whether a Java process holds a lock on a file that is open for reading.
 
-    Java locks the bytes of a file: on POSIX systems by `fcntl`, which ignores locks by `flock`.
+    Java locks the bytes of a file: on POSIX systems by `fcntl`. Use another file than `try_lock`:
+    Linux keeps the two kinds of locks apart, but on macOS a lock of one kind refuses the other.
 
     Raises:
         OSError: the file system has no locks.

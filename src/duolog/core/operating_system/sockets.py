@@ -45,7 +45,11 @@ def unpace(connected: socket.socket) -> None:
 
 
 def reuse_address(listening: socket.socket) -> None:
-    """Allow to listen on a port right after its last listener has ended, and never next to it."""
+    """Allow listening on a port right after its last listener has ended.
+
+    A second listener on the same address and port is refused. On macOS, one address can still be
+    used while another program listens on all addresses, and then gets that address's connections.
+    """
     if sys.platform == "win32":  # There SO_REUSEADDR lets two programs share a port.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
     else:
