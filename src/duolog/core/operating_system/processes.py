@@ -13,6 +13,7 @@ from duolog.core.operating_system.portable import PORTABLE
 
 _PR_SET_PDEATHSIG: Final = 1
 _PARENT_LOOK_S: Final = 0.5
+_ADOPTS_ORPHANS: Final = 1
 
 
 def kill_with_parent() -> None:
@@ -55,7 +56,8 @@ def await_end_of(pipe: int) -> None:
         ended.poll()
     else:
         parent, pause = os.getppid(), threading.Event()
-        while os.getppid() == parent:
+        # An orphan gets process 1 as its parent, perhaps before this function was called.
+        while os.getppid() == parent != _ADOPTS_ORPHANS:
             pause.wait(_PARENT_LOOK_S)
 
 

@@ -1,4 +1,4 @@
-"""What a process knows of others."""
+"""Processes learn whether others are alive, and when their parent ends."""
 
 import os
 import subprocess
@@ -38,3 +38,13 @@ def test_without_hang_ups_the_end_of_the_parent_is_noticed(monkeypatch: pytest.M
     processes.await_end_of(0)
 
     assert list(parents) == []
+
+
+def test_a_process_whose_parent_ended_before_it_looked_does_not_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = iter([1, 1])
+    monkeypatch.setattr(processes, "PORTABLE", True)
+    monkeypatch.setattr(os, "getppid", lambda: next(looks))
+
+    processes.await_end_of(0)
