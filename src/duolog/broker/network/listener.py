@@ -62,6 +62,9 @@ class Listener:
                     self._pause(error)
                     return
                 continue
+            if address is None:  # macOS accepts a connection that its client has reset already.
+                accepted.close()
+                continue
             if not self._broker.spare_descriptors.refill():
                 # Logs have had to use what is kept for them: they come first.
                 accepted.close()
