@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from duolog.core.operating_system.portable import PORTABLE
 from duolog.core.operating_system.proc_files import size_file
 from duolog.core.units import MIB
 
@@ -59,8 +60,9 @@ def bound(
 
     Returns that process; None on a system without pidfds, or if no process can be started.
     """
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):
+    if sys.platform == "linux" and not PORTABLE:
+        # A Python that was built for old kernels has no pidfds.
+        with contextlib.suppress(OSError, AttributeError):
             return _watch(pid, arriving, seconds, growth_bytes_max)
     return None
 

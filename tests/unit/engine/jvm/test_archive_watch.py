@@ -1,5 +1,6 @@
 """The process that bounds how long a JVM writes its archive; here other processes take the place of the JVM."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -78,3 +79,21 @@ def test_a_process_that_has_ended_is_not_watched(arriving: Path) -> None:
         gone.wait(WAIT_S)
 
     assert archive_watch.bound(gone.pid, arriving) is None
+
+
+@pytest.mark.parametrize("lacks", ["linux", "pidfds"])
+def test_a_system_without_pidfds_does_not_bound_the_jvm(
+    writer: subprocess.Popen[bytes],
+    arriving: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lacks: str,
+) -> None:
+    if lacks == "linux":
+        monkeypatch.setattr(archive_watch, "PORTABLE", True)
+    else:
+        monkeypatch.delattr(os, "pidfd_open")
+
+    assert archive_watch.bound(writer.pid, arriving, 0.0) is None
+
+    assert writer.poll() is None
+    assert arriving.exists()
