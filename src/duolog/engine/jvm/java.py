@@ -24,7 +24,7 @@ JAVA_VERSION_MIN: Final = 17
 INSTALL_HINT: Final = (
     "Install a Java runtime (JRE) of version 17 or later: `pip install 'duolog[jre]'`, "
     "Debian and Ubuntu `apt-get install openjdk-17-jre-headless`, "
-    "Fedora `dnf install java-17-openjdk-headless`, macOS `brew install openjdk@17`. "
+    "Fedora `dnf install java-17-openjdk-headless`, macOS `brew install --cask temurin@17`. "
     "If Java is installed elsewhere, set JAVA_HOME to its folder."
 )
 _HOME: Final = "JAVA_HOME"
@@ -54,12 +54,22 @@ def ensure_java() -> Path:
             raise _wrong_home(Path(home))
     else:
         java = _outside_of_java_home()
-    if (version := _version_of(java)) < JAVA_VERSION_MIN:
+    version = _version_of(java)
+    if not version:
+        raise JavaMissing(
+            f"the Java on this machine does not run: {java}",
+            name=_HOME,
+            value=str(java),
+            detail="It reports no version. "
+            "On macOS, /usr/bin/java is a placeholder until a Java is installed.",
+            hint=INSTALL_HINT,
+        )
+    if version < JAVA_VERSION_MIN:
         raise JavaMissing(
             f"the Java on this machine is too old: {java}",
             name=_HOME,
             value=str(java),
-            detail=f"It is version {version or 'unknown'}; Spark needs {JAVA_VERSION_MIN}.",
+            detail=f"It is version {version}; Spark needs {JAVA_VERSION_MIN}.",
             hint=INSTALL_HINT,
         )
     return java

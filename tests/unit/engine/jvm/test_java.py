@@ -57,6 +57,22 @@ def test_a_java_that_is_too_old_is_refused_with_its_version(
     assert str(java) in caught.value.message
 
 
+def test_a_java_that_reports_no_version_is_not_called_too_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """macOS without Java has such a /usr/bin/java."""
+    java = put_java(tmp_path, "")
+    java.write_text("#!/bin/sh\necho 'Unable to locate a Java Runtime.' >&2\nexit 1\n")
+    monkeypatch.setenv("PATH", str(java.parent))
+
+    with pytest.raises(JavaMissing) as caught:
+        ensure_java()
+
+    assert caught.value.message == f"the Java on this machine does not run: {java}"
+    assert "/usr/bin/java is a placeholder" in caught.value.detail
+    assert "brew install --cask temurin@17" in caught.value.hint
+
+
 def test_java_home_precedes_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = put_java(tmp_path / "home", "21.0.1")
     on_path = put_java(tmp_path / "other", "21.0.1")
