@@ -142,13 +142,13 @@ class Loop:
         try:  # noqa: SIM105 - `suppress` would cost a third of the call
             os.write(self._wake_fd, _WAKE)
         except BlockingIOError:
-            pass  # So many wakes are waiting that no further one is needed.
+            pass  # The buffer is full of unread wakes, so the loop will wake anyway.
 
     def wake_on_signals(self) -> None:
         """Let each signal end the current wait; call it on the main thread.
 
         Linux interrupts the wait of the main thread by itself. macOS may deliver a signal to
-        another thread, and Python runs its handler only when the main thread goes on.
+        another thread, and Python runs its handler only when the main thread runs again.
         """
         if self._wake_fd != self._woken_fd:  # An eventfd takes no single byte.
             signal.set_wakeup_fd(self._wake_fd, warn_on_full_buffer=False)

@@ -1,4 +1,4 @@
-"""What a system does not support is refused in one line, with the way out."""
+"""Refuse in one line, with a hint, if the operating system does not support an operation."""
 
 import sys
 from pathlib import Path
