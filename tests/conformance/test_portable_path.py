@@ -45,6 +45,7 @@ PARTS: Final = {
     "units": (
         "unit/core/operating_system",
         "unit/broker/event_loop",
+        "unit/broker/fetch",
         "unit/broker/network",
         "unit/broker/metrics",
         "unit/broker/expressions",
