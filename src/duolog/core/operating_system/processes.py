@@ -34,7 +34,10 @@ def _set_parent_death_signal(number: int) -> None:
 
 
 def end_with(parent: int) -> None:
-    """Make the kernel kill this process when the process `parent` exits; Linux only.
+    """End this process when the process `parent` exits.
+
+    On Linux, the kernel kills it at once. Elsewhere a thread ends it within a second, so that it
+    does not keep writing to the files of a broker that has been killed and started again.
 
     Raises:
         SystemExit: the parent has already exited.
@@ -42,6 +45,13 @@ def end_with(parent: int) -> None:
     kill_with_parent()
     if os.getppid() != parent:
         raise SystemExit(1)
+    if sys.platform != "linux" or PORTABLE:
+        threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+
+
+def _exit_with(parent: int) -> None:
+    _await_end_of_parent(parent)
+    os._exit(1)
 
 
 def await_end_of(pipe: int) -> None:
@@ -55,10 +65,14 @@ def await_end_of(pipe: int) -> None:
         ended.register(pipe, 0)  # Without events, poll reports only a hang-up.
         ended.poll()
     else:
-        parent, pause = os.getppid(), threading.Event()
-        # An orphan gets process 1 as its parent, perhaps before this function was called.
-        while os.getppid() == parent != _ADOPTS_ORPHANS:
-            pause.wait(_PARENT_LOOK_S)
+        _await_end_of_parent(os.getppid())
+
+
+def _await_end_of_parent(parent: int) -> None:
+    pause = threading.Event()
+    # An orphan gets process 1 as its parent, perhaps before the caller looked for it.
+    while os.getppid() == parent != _ADOPTS_ORPHANS:
+        pause.wait(_PARENT_LOOK_S)
 
 
 def is_alive(pid: int) -> bool:

@@ -7,7 +7,21 @@ import sys
 import pytest
 
 from duolog.core.operating_system import processes
+from duolog.core.operating_system.portable import VARIABLE
 from duolog.core.operating_system.processes import is_alive
+
+SECONDS = 60.0
+PARENT = """
+import subprocess, sys, os
+subprocess.run([sys.executable, "-c", sys.argv[1], str(os.getpid())])
+"""
+CHILD = """
+import sys, threading
+from duolog.core.operating_system.processes import end_with
+end_with(int(sys.argv[1]))
+print("runs", flush=True)
+threading.Event().wait(120)
+"""
 
 
 def test_a_process_is_alive_until_it_has_ended() -> None:
@@ -27,6 +41,23 @@ def test_a_process_of_another_user_is_alive(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(os, "kill", refuse)
 
     assert is_alive(1)
+
+
+@pytest.mark.parametrize("portable", ["0", "1"])
+def test_a_busy_child_of_a_killed_process_ends(portable: str) -> None:
+    """On macOS, a compaction kept writing to files of a broker that was running again."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, CHILD],
+        env={**os.environ, VARIABLE: portable},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"runs\n"
+
+        parent.kill()
+
+        assert parent.communicate(timeout=SECONDS)[0] == b"", "the child holds the other end"
 
 
 def test_without_hang_ups_the_end_of_the_parent_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
