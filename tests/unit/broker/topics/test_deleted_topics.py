@@ -1,11 +1,15 @@
 """A topic that was deleted is gone: from the disk, and from memory, which nothing else would clear of it."""
 
 import contextlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from duolog.broker.topics.topics import Partition
+from duolog.core.operating_system.portable import PORTABLE
 from duolog.log.partition.partition_log import PartitionLog
 from duolog.log.segments.segment import Segment
 
@@ -19,6 +23,12 @@ def delete(harness: Any, topic: str) -> None:
         harness.turn()
 
 
+on_linux = pytest.mark.skipif(
+    sys.platform != "linux" or PORTABLE, reason="only Linux lists the paths of open files"
+)
+
+
+@on_linux
 def test_the_files_of_a_deleted_topic_are_closed_and_their_space_is_free(harness: Any) -> None:
     harness.topic("orders", 3)
     client = harness.client()

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from duolog.core.operating_system.portable import PORTABLE
 from duolog.core.units import MIB
 from duolog.engine.jvm import archive_watch
 
 WAIT_S = 60
+
+
+on_linux = pytest.mark.skipif(sys.platform != "linux" or PORTABLE, reason="only Linux has pidfds")
 
 
 @pytest.fixture
@@ -31,6 +35,7 @@ def arriving(tmp_path: Path) -> Path:
     return path
 
 
+@on_linux
 def test_a_jvm_that_takes_too_long_is_killed_and_leaves_no_part_of_an_archive(
     writer: subprocess.Popen[bytes], arriving: Path
 ) -> None:
@@ -42,6 +47,7 @@ def test_a_jvm_that_takes_too_long_is_killed_and_leaves_no_part_of_an_archive(
     assert not arriving.exists()
 
 
+@on_linux
 def test_a_jvm_that_grows_too_large_is_killed_and_leaves_no_part_of_an_archive(
     arriving: Path,
 ) -> None:
@@ -60,6 +66,7 @@ def test_a_jvm_that_grows_too_large_is_killed_and_leaves_no_part_of_an_archive(
     assert not arriving.exists()
 
 
+@on_linux
 def test_a_jvm_that_ends_in_time_keeps_what_it_wrote(
     writer: subprocess.Popen[bytes], arriving: Path
 ) -> None:
@@ -91,7 +98,7 @@ def test_a_system_without_pidfds_does_not_bound_the_jvm(
     if lacks == "linux":
         monkeypatch.setattr(archive_watch, "PORTABLE", True)
     else:
-        monkeypatch.delattr(os, "pidfd_open")
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
 
     assert archive_watch.bound(writer.pid, arriving, 0.0) is None
 

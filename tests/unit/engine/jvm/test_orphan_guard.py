@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import waiting
+from duolog.core.operating_system.portable import PORTABLE
 from duolog.engine.jvm.orphan_guard import OrphanGuard
 
 _STARTER = """
@@ -22,6 +25,12 @@ with OrphanGuard(scratch):
 """
 
 
+on_linux = pytest.mark.skipif(
+    sys.platform != "linux" or PORTABLE,
+    reason="only Linux has /proc, by which the guard finds the JVM",
+)
+
+
 def is_there(pid: int) -> bool:
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
@@ -30,6 +39,7 @@ def is_there(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
+@on_linux
 def test_a_python_that_is_killed_while_its_jvm_starts_leaves_none(tmp_path: Path) -> None:
     """The JVM used to stay for up to 25 seconds on a busy machine, and sometimes forever."""
     with subprocess.Popen(
