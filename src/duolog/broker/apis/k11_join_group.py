@@ -82,4 +82,4 @@ def _fields(reply: JoinReply, version: int) -> Mapping[str, object]:
     }
 
 
-API = Api(key=11, name="JoinGroup", versions=range(10), handle=handle)
+API = Api(key=11, name="JoinGroup", versions=range(10), handle=handle, awaits_clients=True)

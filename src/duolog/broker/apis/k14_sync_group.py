@@ -48,4 +48,4 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         answer(SyncReply(error_code=error.code))
 
 
-API = Api(key=14, name="SyncGroup", versions=range(6), handle=handle)
+API = Api(key=14, name="SyncGroup", versions=range(6), handle=handle, awaits_clients=True)

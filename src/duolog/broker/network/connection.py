@@ -12,10 +12,14 @@ Invariants:
 - A client that does not read gets no more handled: while something waits to be sent, or too many
   requests are in flight, or answers hold too much memory, the connection is not read, so that it
   holds a bounded amount of memory.
-- A client that has closed its side of the connection still gets the answers that it waits for:
-  those of long polls at once, the others within a few seconds.
+- A client that has closed its side of the connection still gets the answers that it waits for,
+  however long the disk takes. Long polls are answered at once. The connection is closed if the
+  client reads nothing for some seconds, or if only other clients can complete what it waits for.
 
 A frame that cannot be read closes this connection with one log line, and no other.
+
+Source: Kafka's `Selector` handles what a client sent before it closed its side, but sends it no
+answers.
 """
 
 import logging
@@ -29,7 +33,7 @@ from duolog.broker.network.needs import B_co
 from duolog.broker.network.receive_buffer import USUAL_BYTES, ReceiveBuffer
 from duolog.broker.network.send_queue import SendQueue
 from duolog.broker.requests.api import Api, RequestContext, answer_failed_frame, handle_cold
-from duolog.broker.requests.in_flight import Data, InFlightRequest, held_bytes
+from duolog.broker.requests.in_flight import ClientsAwaited, Data, InFlightRequest, held_bytes
 from duolog.core.operating_system.polling import HANG_UP, READ, WRITE
 from duolog.core.units import MIB
 from duolog.protocol.errors import MalformedRequest
@@ -53,6 +57,7 @@ _IN_FLIGHT_MAX: Final = 256
 _HELD_BYTES_MAX: Final = 1 * MIB
 """Answers above this wait to be sent before further requests are handled."""
 _LAST_ANSWERS_S: Final = 5.0
+"""A client that has closed its side may go without any progress for so long."""
 _HEAD: Final = Struct(">iIih")
 """Size, api_key and api_version as one number, correlation_id, length of client_id."""
 _HEAD_BYTES: Final = _HEAD.size
@@ -105,6 +110,10 @@ class Connection(Generic[B_co]):
         self._in_flight_max = _IN_FLIGHT_MAX
         self._held_bytes = 0
         self._half_closed = False
+        self._progressed = False
+        """True if a client that closed its side has read or been sent something since the last
+        check.
+        """
         broker.loop.register(self._fd, READ, self._on_ready)
 
     @property
@@ -203,8 +212,9 @@ class Connection(Generic[B_co]):
                 self._held_bytes, self._in_flight_max = 0, _IN_FLIGHT_MAX
             if self._received.end > self._received.start:
                 self._handle_frames()
-            if self._half_closed:
-                self._maybe_end()
+        if self._half_closed:
+            self._progressed = True
+            self._maybe_end()
         self._watch()
 
     def close(self, reason: str = "", *, level: int = logging.DEBUG) -> None:
@@ -264,18 +274,40 @@ class Connection(Generic[B_co]):
     def _on_end(self) -> None:
         """The client sends nothing more; it may still read."""
         self._half_closed = True
-        for waiter in list(self.parked):
-            waiter.expire()
         self._maybe_end()
         if not self.closed:
             self._watch()
-            timer = self.broker.timers.call_later(_LAST_ANSWERS_S, self._close_by_client)
-            self.on_close.append(timer.cancel)
+            self._check_later()
 
     def _maybe_end(self) -> None:
-        """Close the connection if the client has all that it asked for."""
+        """Answer long polls; close the connection if the client has all that it asked for."""
+        for waiter in list(self.parked):
+            waiter.expire()
         if not (self.in_flight or self._queue.pieces or self._unfinished or self._out_of_turn):
             self._close_by_client()
+
+    def _check_later(self) -> None:
+        self._progressed = False
+        timer = self.broker.timers.call_later(_LAST_ANSWERS_S, self._check_last_answers)
+        self.on_close = [timer.cancel]
+
+    def _check_last_answers(self) -> None:
+        """Close the connection of a client that closed its side, unless something still happens."""
+        self._maybe_end()
+        if self.closed:
+            return
+        if self._progressed or self._flushing_due or self._owes_answers:
+            self._check_later()
+        else:
+            self._close_by_client()
+
+    @property
+    def _owes_answers(self) -> bool:
+        """True if the broker, for instance its disk, still works on something for this client."""
+        awaited = (
+            request.data is None and not request.waits_for_clients for request in self.in_flight
+        )
+        return self.appending > 0 or self._rests or any(awaited)
 
     def _close_by_client(self) -> None:
         cut_off = self._received.end > self._received.start
@@ -384,7 +416,7 @@ class Connection(Generic[B_co]):
 
     def _handle_cold(self, api: Api, frame: memoryview) -> None:
         header = read_request_header(frame)
-        request = InFlightRequest()
+        request = ClientsAwaited() if api.awaits_clients else InFlightRequest()
         self.begin(request)
         context = RequestContext(self.broker, self, request, api, header)
         handle_cold(self.broker, api, context, frame[header.body_position :])

@@ -60,6 +60,8 @@ class Api:
     """True if the request may start while earlier requests of this kind wait for the disk."""
     looks: bool = False
     """True if the request changes nothing: it is abandoned when its client disconnects."""
+    awaits_clients: bool = False
+    """True if the answer may have to wait for what other clients do."""
 
     @property
     def advertised(self) -> range:

@@ -40,6 +40,16 @@ class InFlightRequest:
     """True if the request only appends: another append need not wait for it."""
     changes_nothing = False
     """True if later requests need not wait for the response."""
+    waits_for_clients: ClassVar = False
+    """True if the response may have to wait for what other clients do."""
 
     def __init__(self) -> None:
         self.data: Data | None = None
+
+
+class ClientsAwaited(InFlightRequest):
+    """A request that the members of a group complete together, as JoinGroup."""
+
+    __slots__ = ()
+
+    waits_for_clients = True
