@@ -11,9 +11,9 @@ Threads: one that accepts, one for each request (a few at a time).
 
 import json
 import logging
+import selectors
 import socket
 from abc import ABC, abstractmethod
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore, Thread
 from time import sleep
@@ -36,6 +36,9 @@ class Endpoint(ABC):
         self.address = Address(*listening.getsockname()[:2])
         self._server = _Server(listening, self)
         self._listening = listening
+        self._listening.setblocking(False)  # noqa: FBT003 - the standard library's signature
+        # macOS does not wake a thread in `accept` when the socket is shut down.
+        self._waking, self._woken = socket.socketpair()
         self._open = True
         self._thread = Thread(target=self._accept, name="metrics-http", daemon=True)
         self._thread.start()
@@ -59,20 +62,28 @@ class Endpoint(ABC):
 
     def close(self) -> None:
         self._open = False
-        with suppress(OSError):
-            self._listening.shutdown(socket.SHUT_RDWR)  # Wakes the thread.
+        self._waking.close()
         self._thread.join()
+        self._woken.close()
         self._server.server_close()
 
     def _accept(self) -> None:
-        while self._open:
-            try:
-                accepted, address = self._listening.accept()
-            except OSError:
-                if self._open:  # No descriptors left, as a rule.
-                    sleep(_PAUSE_S)
-                continue
-            self._server.process_request(accepted, address)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._listening, selectors.EVENT_READ)
+            selector.register(self._woken, selectors.EVENT_READ)
+            while selector.select() and self._open:
+                self._accept_one()
+
+    def _accept_one(self) -> None:
+        try:
+            accepted, address = self._listening.accept()
+        except BlockingIOError:  # The client has gone already.
+            return
+        except OSError:
+            if self._open:  # No descriptors left, as a rule.
+                sleep(_PAUSE_S)
+            return
+        self._server.process_request(accepted, address)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,6 +1,8 @@
 """The HTTP endpoint, with a loop that a test turns."""
 
+import errno
 import json
+import socket
 import threading
 import urllib.error
 import urllib.request
@@ -42,6 +44,26 @@ def get(endpoint: MetricsEndpoint, path: str, harness: Any = None) -> tuple[int,
         else:
             thread.join()
     return found[0]
+
+
+def test_an_endpoint_closes_where_its_listening_socket_cannot_be_shut_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On macOS, a broker with `metrics.listen` did not end."""
+
+    def refuse(_socket: socket.socket, _how: int) -> None:
+        raise OSError(errno.ENOTCONN, "not connected")
+
+    endpoint = MetricsEndpoint(open_listener(Address("127.0.0.1", 0), insecure=False))
+    monkeypatch.setattr(socket.socket, "shutdown", refuse)
+
+    closing = threading.Thread(target=endpoint.close, daemon=True)
+    closing.start()
+    closing.join(60)
+
+    assert not closing.is_alive()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(endpoint.address, timeout=60)
 
 
 def test_during_recovery_the_process_is_alive_but_not_ready(endpoint: MetricsEndpoint) -> None:
