@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.broker.network.addresses import is_loopback
 from duolog.core.operating_system.polling import READ
-from duolog.core.operating_system.sockets import unpace
+from duolog.core.operating_system.sockets import set_buffer_size, unpace
 
 if TYPE_CHECKING:
     from duolog.broker.network.endpoints import OpenEndpoint
@@ -41,6 +41,8 @@ class Listener:
         self._socket = endpoint.listening
         self._fd = self._socket.fileno()
         self._open = True
+        self._accepted_bytes: dict[tuple[int, int], int] = {}
+        """The size that the system accepts, by option and wanted size of a buffer."""
         self._socket.settimeout(0)
         broker.loop.register(self._fd, READ, self._on_ready)
 
@@ -89,7 +91,7 @@ class Listener:
             for option, name in _BUFFERS:
                 size_bytes = self._broker.settings.integer(name)
                 if size_bytes > 0:
-                    accepted.setsockopt(socket.SOL_SOCKET, option, size_bytes)
+                    self._set_buffer_size(accepted, option, name, size_bytes)
             connection = self._broker.make_connection(
                 accepted, address, self._endpoint.advertised, self._endpoint.name
             )
@@ -99,6 +101,20 @@ class Listener:
             logger.warning("cannot serve a client", extra={"client": address, "error": str(error)})
             return
         connections.add(connection)
+
+    def _set_buffer_size(
+        self, accepted: socket.socket, option: int, name: str, wanted_bytes: int
+    ) -> None:
+        """Set the size of a buffer; log once if the system allows less."""
+        known = self._accepted_bytes.get((option, wanted_bytes))
+        size_bytes = set_buffer_size(accepted, option, known or wanted_bytes)
+        if known is None:
+            self._accepted_bytes[option, wanted_bytes] = size_bytes
+            if size_bytes < wanted_bytes:
+                logger.warning(
+                    "the system allows only a smaller socket buffer",
+                    extra={"setting": name, "wanted_bytes": wanted_bytes, "bytes": size_bytes},
+                )
 
     def _pause(self, error: OSError) -> None:
         logger.warning("cannot accept connections now", extra={"error": str(error)})

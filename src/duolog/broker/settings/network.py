@@ -122,7 +122,7 @@ CONNECTION_ROWS: Final = (
         default=-1,
         kind=Kind.INT,
         doc="The send buffer size of sockets. -1 means the default of the operating system, which "
-        "adapts to the connection.",
+        "adapts to the connection. A size that the system does not allow is lowered.",
         check=at_least(-1),
     ),
     Setting(
@@ -130,7 +130,7 @@ CONNECTION_ROWS: Final = (
         default=-1,
         kind=Kind.INT,
         doc="The receive buffer size of sockets. -1 means the default of the operating system, "
-        "which adapts to the connection.",
+        "which adapts to the connection. A size that the system does not allow is lowered.",
         check=at_least(-1),
     ),
     Setting(

@@ -3,9 +3,10 @@
 Linux sends from the page cache by sendfile. macOS has a call of that name; Duolog reads and sends
 there, because it has not been tested on that system, and a laptop sends fast enough so.
 
-Source: Linux `sendfile(2)`, `tcp(7)`, `send(2)`.
+Source: Linux `sendfile(2)`, `tcp(7)`, `send(2)`, `socket(7)`; macOS `setsockopt(2)`.
 """
 
+import errno
 import os
 import socket
 import sys
@@ -18,6 +19,7 @@ from duolog.core.operating_system.portable import PORTABLE
 _UNPACED: Final = b"reno"
 """Built into every Linux and allowed to every user."""
 _CHUNK_BYTES: Final = 256 * 1024
+_BUFFER_BYTES_MIN: Final = 4096
 
 
 def send_by_reading(out_fd: int, in_fd: int, offset: int, count: int, /) -> int:
@@ -42,6 +44,26 @@ def unpace(connected: socket.socket) -> None:
     """Let a connection over loopback send without pacing; Linux only, see `Listener`."""
     if sys.platform == "linux" and not PORTABLE:
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _UNPACED)
+
+
+def set_buffer_size(connected: socket.socket, option: int, size_bytes: int) -> int:
+    """Set the size of a socket's buffer; return the size that the system has accepted.
+
+    Linux silently lowers a size above its maximum. macOS refuses it with ENOBUFS
+    (`sysctl kern.ipc.maxsockbuf`): then the size is halved until it is accepted.
+
+    Raises:
+        OSError: the connection is broken.
+    """
+    while True:
+        try:
+            connected.setsockopt(socket.SOL_SOCKET, option, size_bytes)
+        except OSError as error:
+            if error.errno != errno.ENOBUFS or size_bytes <= _BUFFER_BYTES_MIN:
+                raise
+            size_bytes //= 2
+        else:
+            return size_bytes
 
 
 def reuse_address(listening: socket.socket) -> None:

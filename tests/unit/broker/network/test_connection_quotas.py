@@ -1,13 +1,14 @@
-"""Limits of connections, idle ones, clients that close one side or do not read."""
+"""Limits of connections, idle ones, and clients that do not read."""
 
+import errno
 import logging
+import os
 import socket
 import sys
 from typing import Any
 
 import pytest
 
-from duolog.broker.network import connection
 from duolog.broker.network.connection_quotas import per_ip_overrides
 from duolog.broker.network.endpoints import endpoints, open_endpoints
 from duolog.broker.network.listener import Listener
@@ -15,8 +16,7 @@ from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
 from duolog.core.operating_system.portable import PORTABLE
 
-PRODUCE, METADATA, FETCH = 0, 3, 1
-DISK_S = 60.0
+METADATA, FETCH = 3, 1
 
 
 def listen(harness: Any) -> tuple[Listener, tuple[str, int]]:
@@ -99,6 +99,35 @@ def test_sockets_get_no_delay_and_the_buffers_that_are_asked_for(open_harness: A
     client.close()
 
 
+def test_a_buffer_above_the_maximum_of_macos_is_lowered_with_one_log_line(
+    open_harness: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    harness = open_harness(socket_send_buffer_bytes="65536")
+    setsockopt = socket.socket.setsockopt
+    refused = []
+
+    def on_macos(taken: socket.socket, level: int, option: int, value: Any) -> None:
+        if option == socket.SO_SNDBUF and level == socket.SOL_SOCKET and value > 20_000:
+            refused.append(value)
+            raise OSError(errno.ENOBUFS, os.strerror(errno.ENOBUFS))
+        setsockopt(taken, level, option, value)
+
+    monkeypatch.setattr(socket.socket, "setsockopt", on_macos)
+    listener, address = listen(harness)
+    with caplog.at_level(logging.WARNING):
+        clients = [connect(harness, address) for _ in range(2)]
+
+    assert len(harness.broker.connections) == 2
+    assert refused == [65536, 32768]
+    (lowered,) = caplog.records
+    assert lowered.message == "the system allows only a smaller socket buffer"
+    assert lowered.__dict__["setting"] == "socket.send.buffer.bytes"
+    assert (lowered.__dict__["wanted_bytes"], lowered.__dict__["bytes"]) == (65536, 16384)
+    listener.close()
+    for client in clients:
+        client.close()
+
+
 @pytest.mark.skipif(sys.platform != "linux" or PORTABLE, reason="Linux paces connections")
 def test_a_client_on_this_machine_is_not_paced(harness: Any) -> None:
     listener, address = listen(harness)
@@ -141,41 +170,6 @@ def test_a_connection_that_nothing_moves_on_is_closed_and_one_that_waits_for_us_
     assert not busy.connection.closed
     closed = [record for record in caplog.records if record.message == "closed connection"]
     assert [record.__dict__["reason"] for record in closed] == ["idle"]
-
-
-def test_a_half_closed_client_still_gets_an_answer_that_waits_for_the_disk(
-    open_harness: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A sync on a busy disk takes longer than the broker lets a half-closed client wait.
-    monkeypatch.setattr(connection, "_LAST_ANSWERS_S", DISK_S)
-    harness = open_harness(durability="fsync")
-    harness.topic("orders")
-    client = harness.client()
-    rows = [{"index": 0, "records": harness.batch(b"v")}]
-    for _ in range(3):
-        client.send(
-            PRODUCE, 9, acks=-1, timeout=9, topic_data=[{"name": "orders", "partition_data": rows}]
-        )
-    client.socket.shutdown(socket.SHUT_WR)
-
-    offsets = [client.receive().responses[0].partition_responses[0].base_offset for _ in range(3)]
-
-    assert offsets == [0, 1, 2]
-    assert client.closed_by_broker
-
-
-def test_a_long_poll_of_a_client_that_closed_its_side_is_answered_at_once(harness: Any) -> None:
-    harness.topic("orders")
-    client = harness.client()
-    client.send(FETCH, 11, max_wait=60_000, min_bytes=1, max_bytes=9, session_epoch=-1,
-                topics=[{"topic": "orders", "partitions": [{"partition": 0}]}])  # fmt: skip
-    client.receive_nothing()
-
-    client.socket.shutdown(socket.SHUT_WR)
-
-    assert client.receive().responses[0].partitions[0].error_code == 0
-    assert client.closed_by_broker
-    assert harness.broker.timers.seconds_to_next() is None
 
 
 def test_a_client_that_does_not_read_gets_no_more_answers_made_than_two_megabytes(

@@ -1,12 +1,29 @@
-"""A file is sent by reads and sends where the system's own call is not used."""
+"""A file is sent by reads and sends where the system's own call is not used; sizes of buffers."""
 
+import errno
 import os
 import socket
 from pathlib import Path
 
 import pytest
 
-from duolog.core.operating_system.sockets import reuse_address, send_by_reading, send_file
+from duolog.core.operating_system.sockets import (
+    reuse_address,
+    send_by_reading,
+    send_file,
+    set_buffer_size,
+)
+
+
+class SmallBuffers(socket.socket):
+    """A socket of a system that refuses large buffers, as macOS does."""
+
+    allowed_bytes = 100_000
+
+    def setsockopt(self, *option: int) -> None:  # type: ignore[override]
+        if option[2] > self.allowed_bytes:
+            raise OSError(errno.ENOBUFS, os.strerror(errno.ENOBUFS))
+        super().setsockopt(*option)
 
 
 @pytest.mark.parametrize("send", [send_file, send_by_reading])
@@ -56,3 +73,23 @@ def test_a_port_is_free_right_after_its_connections_have_closed() -> None:
     with socket.socket() as listening:
         reuse_address(listening)
         listening.bind(address)
+
+
+def test_a_buffer_that_the_system_refuses_is_halved_until_it_fits() -> None:
+    with SmallBuffers() as small:
+        before = small.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+
+        assert set_buffer_size(small, socket.SO_SNDBUF, 300_000) == 75_000
+        assert set_buffer_size(small, socket.SO_SNDBUF, 90_000) == 90_000
+
+        set_bytes = small.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+        assert set_bytes in {90_000, 180_000}  # Linux doubles what it is asked for.
+        assert small.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == before
+
+
+def test_a_system_that_has_no_room_for_any_buffer_is_reported() -> None:
+    with SmallBuffers() as small:
+        small.allowed_bytes = 0
+
+        with pytest.raises(OSError, match="buffer space"):
+            set_buffer_size(small, socket.SO_SNDBUF, 300_000)
