@@ -1,6 +1,5 @@
-"""Child processes and their parents, priorities, and whether a process is alive."""
+"""Child processes and their parents, priorities, users, and whether a process is alive."""
 
-import ctypes
 import os
 import select
 import signal
@@ -29,7 +28,9 @@ def outlive_parent() -> None:
 
 
 def _set_parent_death_signal(number: int) -> None:
-    with suppress(OSError, AttributeError):
+    with suppress(ImportError, OSError, AttributeError):
+        import ctypes  # noqa: PLC0415 - not each Python has it
+
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
@@ -112,7 +113,14 @@ def user_id() -> int | None:
     return os.getuid()
 
 
+def is_own(status: os.stat_result) -> bool:
+    """Return whether a file belongs to the user of this process; always true on Windows."""
+    return sys.platform == "win32" or status.st_uid == os.geteuid()
+
+
 if sys.platform == "win32":
+    import ctypes
+
     _QUERY: Final = 0x1000  # PROCESS_QUERY_LIMITED_INFORMATION
     _STILL_ACTIVE: Final = 259
     _ACCESS_DENIED: Final = 5

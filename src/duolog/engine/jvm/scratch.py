@@ -19,7 +19,7 @@ from typing import Final
 
 from duolog.core.operating_system.files import CLOEXEC
 from duolog.core.operating_system.locks import try_lock
-from duolog.core.operating_system.processes import user_id
+from duolog.core.operating_system.processes import is_own
 from duolog.core.units import DAY_MS
 
 PREFIX: Final = "duolog-spark-"
@@ -56,13 +56,8 @@ def sweep(base: Path) -> None:
     """Remove the directories in `base` whose processes have ended."""
     for directory in base.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
-            if _is_ours(directory) and _is_left(directory):
+            if is_own(directory.stat()) and _is_left(directory):
                 shutil.rmtree(directory, ignore_errors=True)
-
-
-def _is_ours(directory: Path) -> bool:
-    user = user_id()
-    return user is None or directory.stat().st_uid == user
 
 
 def _is_left(directory: Path) -> bool:

@@ -5,7 +5,6 @@ lock when that process ends. The next process that makes a scratch directory del
 process owns any more.
 """
 
-import os
 import shutil
 import stat
 import tempfile
@@ -13,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from duolog.core.operating_system.processes import is_own
 from duolog.log.files.disk import RealLock
 
 PREFIX: Final = "duolog-testing-"
@@ -52,7 +52,7 @@ def _abandoned(path: Path) -> bool:
     try:
         status = path.lstat()
         # What others own may contain a link in place of the lock file, which would be overwritten.
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        if not stat.S_ISDIR(status.st_mode) or not is_own(status):
             return False
         lock_file = path / LOCK_FILE
         if lock_file.is_symlink():

@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from duolog.core.operating_system import processes
 from duolog.core.operating_system.portable import VARIABLE
-from duolog.core.operating_system.processes import is_alive
+from duolog.core.operating_system.processes import is_alive, is_own
 
 SECONDS = 60.0
 PARENT = """
@@ -79,3 +80,29 @@ def test_a_process_whose_parent_ended_before_it_looked_does_not_wait(
     monkeypatch.setattr(os, "getppid", lambda: next(looks))
 
     processes.await_end_of(0)
+
+
+def test_a_file_of_another_user_is_not_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = tmp_path.stat()
+
+    assert is_own(status)
+    monkeypatch.setattr(os, "geteuid", lambda: status.st_uid + 1)
+
+    assert not is_own(status)
+
+
+def test_a_python_without_ctypes_can_call_functions() -> None:
+    program = """
+import sys
+sys.modules["ctypes"] = None
+from duolog.core.operating_system import processes
+import duolog.functions.worker
+processes.kill_with_parent()
+processes.outlive_parent()
+"""
+
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert (result.returncode, result.stderr) == (0, "")
