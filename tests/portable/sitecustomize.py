@@ -2,7 +2,8 @@
 
 Python imports this module at its start if its directory is in PYTHONPATH. Code that uses a call of
 Linux then fails as it would on a Mac: with an AttributeError, or because /proc does not exist. It
-also hides calls that macOS has in another form, and that Duolog must not use there.
+also hides calls that macOS has in another form, and that Duolog must not use there. A listening
+socket cannot be shut down, as on macOS.
 """
 
 import errno
@@ -11,6 +12,7 @@ import resource
 import select
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
@@ -36,10 +38,21 @@ _PREFIXES: Final = {
         "O_DIRECT",
         "O_TMPFILE",
         "O_PATH",
+        "O_NOATIME",
+        "O_LARGEFILE",
+        "O_RSYNC",
+        "getrandom",
+        "getres",
+        "setres",
+        "setns",
+        "timerfd",
+        "unshare",
+        "waitid",
     ),
-    select: ("epoll", "EPOLL"),
-    signal: ("pidfd_send_signal",),
+    select: ("epoll", "EPOLL", "POLLRDHUP"),
+    signal: ("pidfd_send_signal", "sigwaitinfo", "sigtimedwait", "SIGRTM", "SIGPWR", "SIGPOLL"),
     resource: ("prlimit",),
+    time: ("CLOCK_BOOTTIME", "CLOCK_TAI"),
 }
 _OF_SOCKET: Final = (
     "MSG_MORE",
@@ -49,7 +62,15 @@ _OF_SOCKET: Final = (
     "TCP_CORK",
     "TCP_DEFER_ACCEPT",
     "TCP_INFO",
+    "SOCK_CLOEXEC",
+    "SOCK_NONBLOCK",
     "SO_BINDTODEVICE",
+    "SO_DOMAIN",
+    "SO_MARK",
+    "SO_PASSCRED",
+    "SO_PEERCRED",
+    "SO_PRIORITY",
+    "SO_PROTOCOL",
     "SO_INCOMING_CPU",
     "AF_NETLINK",
     "AF_PACKET",
@@ -80,4 +101,12 @@ if os.environ.get("DUOLOG_PORTABLE") == "1":
     import socket
 
     _hide(socket, _OF_SOCKET)
+    _shutdown = socket.socket.shutdown
+
+    def _refuse_listening(self: socket.socket, how: int) -> None:
+        if self.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+        _shutdown(self, how)
+
+    socket.socket.shutdown = _refuse_listening  # type: ignore[assignment,method-assign]
     sys.addaudithook(_refuse_proc)
