@@ -24,7 +24,8 @@ need_python() {
     fi
   done
   die "Duolog needs Python 3.11 or later, with venv and pip; tried ${candidates[*]}" \
-    "hint: install the packages python3.11 and python3.11-venv (Debian, Ubuntu) or python3.11 (Fedora)," \
+    "hint: install the packages python3.11 and python3.11-venv (Debian, Ubuntu), python3.11 (Fedora)" \
+    "      or python@3.11 (macOS, Homebrew)," \
     "      or set PYTHON to the path of such a Python."
 }
 
@@ -37,7 +38,8 @@ need_jdk() {
   version=${version%%.*}
   if [[ $version =~ ^[0-9]+$ ]] && [ "$version" -ge 17 ]; then return; fi
   die "Duolog needs a JDK 17 or later (Spark runs on it, and javac compiles the kernel); found $found" \
-    "hint: install the package openjdk-17-jdk-headless (Debian, Ubuntu) or java-17-openjdk-devel (Fedora)," \
+    "hint: install the package openjdk-17-jdk-headless (Debian, Ubuntu), java-17-openjdk-devel (Fedora)" \
+    "      or the cask temurin@17 (macOS, Homebrew)," \
     "      or set JAVA_HOME to the folder of a JDK."
 }
 
