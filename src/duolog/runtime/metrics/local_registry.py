@@ -2,6 +2,8 @@
 
     $XDG_RUNTIME_DIR/duolog/<pid>.sock     or <temporary directory>/duolog-<user id>/<pid>.sock
 
+If that is longer than the system allows, the temporary directory is /tmp.
+
 A client that connects receives the metrics once, as JSON. Nothing is collected in advance, so an
 unused socket costs nothing. Only the user can access the directory. A client removes the socket of
 a process that has exited.
@@ -35,6 +37,10 @@ logger = logging.getLogger(__name__)
 
 _LOOK_TIMEOUT_S: Final = 10.0
 _CHUNK_BYTES: Final = 1 << 16
+_PATH_BYTES_MAX: Final = 103
+"""The longest path of a socket on macOS; Linux allows 107 bytes."""
+_NAME_BYTES: Final = len("/4194304.sock")
+_SHORT: Final = Path("/tmp")  # noqa: S108 - the directory in it must belong to this user
 _lock: Final = threading.Lock()
 _sockets: list[Path] = []
 
@@ -87,6 +93,8 @@ def _directory() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR") or ""
     base = Path(runtime) if Path(runtime).is_absolute() and Path(runtime).is_dir() else None
     path = base / "duolog" if base else Path(tempfile.gettempdir()) / f"duolog-{user_id()}"
+    if len(os.fsencode(path)) + _NAME_BYTES > _PATH_BYTES_MAX:
+        path = _SHORT / f"duolog-{user_id()}"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = path.lstat()
     # In a directory that is writable for all, another user may have created it.

@@ -50,12 +50,29 @@ def test_a_directory_writable_by_others_is_not_trusted(runtime: Path) -> None:
     assert list(runtime.iterdir()) == []
 
 
-def test_an_application_runs_without_a_socket(
-    runtime: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def too_long(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory whose path is too long for a socket; its parent takes the place of /tmp."""
     long = runtime.parent / ("x" * 120)
     long.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
+    monkeypatch.setattr(local_registry, "_SHORT", runtime.parent)
+    return long
+
+
+@pytest.mark.usefixtures("too_long")
+def test_applications_are_visible_if_the_temporary_directory_has_a_long_path() -> None:
+    local_registry.register_process()
+
+    (reported,) = local_registry.list_applications()
+
+    assert reported["pid"] == os.getpid()
+
+
+def test_an_application_runs_without_a_socket(
+    too_long: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_registry, "_SHORT", too_long)
 
     local_registry.register_process()
 
