@@ -1,12 +1,17 @@
 """A source with records of every kind and groups at several offsets, and its copy on a target."""
 
+import io
+import signal
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Final, NamedTuple, cast
 
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
-from duolog.testing import Client
+from duolog.cli.main import main
+from duolog.testing import Client, EmbeddedCluster
 
 TIMEOUT_S: Final = 60
 TOPIC: Final = "orders"
@@ -25,12 +30,12 @@ KILLING: Final = """
 import os, signal, sys
 from confluent_kafka import Producer
 from duolog.cli.main import main
-from duolog.cli.mirror import committed_records, copier, group_offsets, session
+from duolog.cli.mirror import committed_records, copier, group_offsets, session, target_topics
 
 copier.RECORDS_MAX = committed_records.READ_SIZE = 50
 owner, name, number, when = sys.argv[1:5]
 where = {"Copier": copier.Copier, "groups": group_offsets, "session": session,
-         "Mirror": session.Mirror}.get(owner)
+         "topics": target_topics, "Topics": target_topics.TargetTopics}.get(owner)
 calls = 0
 
 def counted(call):
@@ -52,17 +57,53 @@ sys.exit(main(sys.argv[5:]))
 """Runs `duolog` in small transactions, and kills it before or after the Nth call of a function."""
 
 KILLS: Final = {
-    "before the first transaction": ("Mirror", "_create", "2", "before"),
-    "after a topic is created": ("Mirror", "_create", "2", "after"),
+    "before the first transaction": ("Topics", "_create", "2", "before"),
+    "after a topic is created": ("Topics", "_create", "2", "after"),
     "with records in an open transaction": ("Copier", "_commit_with", "3", "before"),
     "with progress in an open transaction": ("Copier", "_flush", "7", "before"),
     "after a committed transaction": ("Copier", "_commit_with", "4", "after"),
     "before the verification": ("session", "verify", "1", "before"),
     "before the commit of a group": ("groups", "_commit", "2", "before"),
     "after the commit of a group": ("groups", "_commit", "2", "after"),
-    "before the settings": ("session", "set_settings", "1", "before"),
-    "after the settings": ("session", "set_settings", "1", "after"),
+    "before the settings": ("topics", "set_settings", "1", "before"),
+    "after the settings": ("topics", "set_settings", "1", "after"),
 }
+
+
+class Ended(NamedTuple):
+    """The result of a command."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run_here(*words: str) -> Ended:
+    """Run `duolog` in this process, as its command line does."""
+    out, err = io.StringIO(), io.StringIO()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            status = main(words)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    return Ended(status, out.getvalue(), err.getvalue())
+
+
+def empty(cluster: EmbeddedCluster) -> EmbeddedCluster:
+    """Delete the topics and groups of earlier tests."""
+    if not cluster.broker.running:  # The test before has failed in between.
+        cluster.restart()
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    groups = client.list_consumer_groups().result(TIMEOUT_S)
+    if names := [group.group_id for group in groups.valid]:
+        for deleted in client.delete_consumer_groups(names).values():
+            deleted.result(TIMEOUT_S)
+    topics = client.list_topics(timeout=TIMEOUT_S).topics
+    if names := [topic for topic in topics if not topic.startswith("__")]:
+        Client(cluster.bootstrap_servers).delete_topics(*names)
+    return cluster
 
 
 class Found(NamedTuple):

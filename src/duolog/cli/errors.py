@@ -88,6 +88,10 @@ class MirrorConflict(DuologError):
     """The target of a mirror contains something that the mirror must not mix with its copy."""
 
 
+class MirrorIncomplete(DuologError):
+    """Records of the source are not in the copy."""
+
+
 class MirrorMismatch(DuologError):
     """The copy does not contain exactly the records of its source."""
 
@@ -121,6 +125,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     LogTruncated: CONFLICT,
     MalformedRequest: FAILED,
     MirrorConflict: CONFLICT,
+    MirrorIncomplete: FAILED,
     MirrorMismatch: FAILED,
     NotRepartitionable: CONFLICT,
     QueryError: FAILED,

@@ -6,9 +6,10 @@ and topics of users, may start like those of "totals".
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 from duolog.engine.changelog.changelogs import commit_topic
-from duolog.engine.changelog.commit_topic import CommitTopic, records_in
+from duolog.engine.changelog.commit_topic import CommitTopic, is_commit, records_in
 from duolog.engine.changelog.marker_topic import is_marker
 from duolog.engine.client_options import client_options
 from duolog.engine.errors import CheckpointInUse
@@ -16,6 +17,8 @@ from duolog.engine.exactly_once.epochs import marker_topic
 from duolog.engine.settings import EngineConfig
 from duolog.runtime.metrics.local_registry import list_applications
 from duolog.runtime.states import Fixed, internal_topics
+
+_FIRST_RECORDS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,18 @@ def find_orphaned_topics(
         names = dict.fromkeys([marker_topic(application_id)])
     sources = fixed[-1].get("topics", {}) if fixed else {}
     return OrphanedTopics([name for name in names if name in there], sorted(sources))
+
+
+def is_internal(config: EngineConfig, topic: str) -> bool:
+    """Return whether a topic with one partition starts like a commit or marker topic.
+
+    Reads only its first records: users' topics may have such names and be large.
+
+    Raises:
+        BrokerUnreachable: no broker answers in time.
+    """
+    records = records_in(topic, client_options(config), topic, records_max=_FIRST_RECORDS)
+    return bool(records) and all(is_commit(key) or is_marker(key, value) for key, value in records)
 
 
 def ensure_not_running(application_id: str) -> None:

@@ -71,3 +71,4 @@ def test_a_broker_that_the_mirror_starts_deletes_nothing(
     week_ms = 7 * 24 * 3600 * 1000
     assert int(found["log.retention.check.interval.ms"]) > week_ms
     assert int(found["offsets.retention.check.interval.ms"]) > week_ms
+    assert found["transaction.abort.timed.out.transaction.cleanup.interval.ms"] == "1000"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.core import ParameterSource
 
-from duolog.cli.errors import MirrorConflict
+from duolog.cli.errors import MirrorConflict, MirrorIncomplete
 from duolog.cli.kafka import clients
 from duolog.cli.kafka.cluster import Cluster
 from duolog.cli.kafka.server_option import read_servers
@@ -40,10 +40,12 @@ COLUMNS: Final = (
 )
 
 _NEVER_MS: Final = str(2**31 - 1)
-_DELETE_NOTHING: Final = {
+_SETTINGS: Final = {
     "log.retention.check.interval.ms": _NEVER_MS,
     "offsets.retention.check.interval.ms": _NEVER_MS,
     "log.cleaner.enable": "false",
+    # The mirror waits for the transactions that a stopped broker has left open.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 
 
@@ -153,10 +155,18 @@ def mirror(
     with ExitStack() as running:
         if data_dir is not None:
             source_servers = _broker(running, data_dir)
+            _say(
+                "settings of the source broker's own properties, such as log.retention.hours, are "
+                "not in its data directory: set them on the target"
+            )
         assert source_servers is not None
         found = Mirror(
-            Cluster(whole_servers(properties.pop("bootstrap.servers", source_servers)), properties),
-            Cluster(target_servers, target_properties),
+            Cluster(
+                whole_servers(properties.pop("bootstrap.servers", source_servers)),
+                properties,
+                "source",
+            ),
+            Cluster(target_servers, target_properties, "target", "--to"),
             Options(topics, groups, replication_factor),
             _say,
         )
@@ -185,7 +195,7 @@ def _broker(running: ExitStack, directory: Path) -> str:
             f'"{directory}" does not contain the data of a broker', param_hint="'--data'"
         )
     try:
-        broker = BrokerProcess(kept, settings=_DELETE_NOTHING)
+        broker = BrokerProcess(kept, settings=_SETTINGS)
         return running.enter_context(broker).bootstrap_servers
     except BrokerUnavailable as error:
         error.hint += " If a broker is running on this directory, name it with -b instead."
@@ -197,11 +207,17 @@ def _print_plan(mirror: "Mirror", form: str) -> None:
     output.write_rows(_plan_rows(plan), PLAN_COLUMNS, form)
     for name, owner in sorted(plan.left_out.items()):
         _say(f'would leave out internal topic "{name}" of {owner}')
-    for topic in plan.topics:
-        for name, reason in topic.refused.items():
-            _say(f'topic "{topic.topic}": the target does not accept setting {name}: {reason}')
-    for group in mirror.groups():
-        _say(f'would move group "{group}"')
+    for note in plan.notes():
+        _say(note)
+    for (name, number), count in sorted(mirror.open_offsets(plan).items()):
+        _say(
+            f'partition {number} of topic "{name}": {count} offset(s) are in or after an open '
+            "transaction"
+        )
+    names = {topic.topic for topic in plan.topics}
+    for group, offsets in mirror.groups().items():
+        if any(name in names for name, _ in offsets):
+            _say(f'would move group "{group}"')
 
 
 def _plan_rows(plan: "Plan") -> list[Row]:
@@ -228,11 +244,31 @@ def _print_result(mirror: "Mirror", result: "Result", form: str) -> None:
     for group in result.groups.started:
         _say(f'group "{group}" has started on the target; its offsets there are unchanged')
     _say(f"copied {result.records} record(s)")
+    _ensure_complete(mirror, result)
     if blocked := result.groups.with_members:
         raise MirrorConflict(
             f"{len(blocked)} group(s) have members on the target, so their offsets were not set",
             detail=", ".join(blocked),
             hint="Stop the members and run the same command again.",
+        )
+
+
+def _ensure_complete(mirror: "Mirror", result: "Result") -> None:
+    """Report what the source deleted before it was copied, in this run or an earlier one."""
+    lost = mirror.lost(result)
+    if lost or result.gone:
+        parts = [
+            f"{topic}-{number} from {first} to {end - 1}"
+            for (topic, number), ranges in lost.items()
+            for first, end in ranges
+        ]
+        parts += [f'all of topic "{topic}" after the last run' for topic in result.gone]
+        raise MirrorIncomplete(
+            "the source deleted offsets before they were copied; all others were copied and "
+            "verified",
+            detail=f"Deleted: {', '.join(parts)}.",
+            hint="To start over with what the source has now, delete the topic on the target and "
+            "run the same command again. Otherwise, leave it out with --topics.",
         )
 
 

@@ -34,6 +34,10 @@ class Cluster:
 
     bootstrap_servers: str
     properties: dict[str, str]
+    role: str = ""
+    """A name for error messages, if a command uses two clusters."""
+    option: str = "-b"
+    """The option that names the addresses."""
 
     def admin(self) -> AdminClient:
         """Return a client for topics, configs and groups.
@@ -42,28 +46,31 @@ class Cluster:
             KafkaError: no broker can be reached.
             ConfigError: a property is unknown, or its value is not allowed.
         """
-        ensure_reachable(self.bootstrap_servers)
+        ensure_reachable(self.bootstrap_servers, self.option)
         return clients.admin(self.bootstrap_servers, self.properties)
 
     def producer(self, connection: Connection, **defaults: Any) -> Producer:
         """Return a producer that reports its errors to `connection`; raises as `admin`."""
-        ensure_reachable(self.bootstrap_servers)
+        ensure_reachable(self.bootstrap_servers, self.option)
         defaults |= {"error_cb": connection.suspect}
         return clients.producer(self.bootstrap_servers, self.properties, **defaults)
 
     def consumer(self, connection: Connection, **defaults: Any) -> Consumer:
         """Return a consumer that reports its errors to `connection`; raises as `admin`."""
-        ensure_reachable(self.bootstrap_servers)
+        ensure_reachable(self.bootstrap_servers, self.option)
         defaults |= {"error_cb": connection.suspect}
         return clients.consumer(self.bootstrap_servers, self.properties, **defaults)
 
     def connection(self) -> Connection:
         protocol = self.properties.get("security.protocol", "").lower()
-        return Connection(self.bootstrap_servers, speaks=not protocol.endswith("ssl"))
+        return Connection(
+            self.bootstrap_servers, speaks=not protocol.endswith("ssl"), option=self.option
+        )
 
     def errors(self, doing: str) -> AbstractContextManager[None]:
         """Convert the client's errors to `KafkaError`; `doing` names the failed action."""
-        return clients.kafka_errors(doing, self.bootstrap_servers)
+        where = f"{doing} ({self.role})" if self.role else doing
+        return clients.kafka_errors(where, self.bootstrap_servers)
 
     def ask(self, call: Callable[[float], T]) -> T:
         """Return the result of `call(timeout_s)`, retrying while no answer arrives.
@@ -82,7 +89,7 @@ class Cluster:
                     raise
             except TimeoutError:
                 pass
-            ensure_reachable(self.bootstrap_servers)
+            ensure_reachable(self.bootstrap_servers, self.option)
             if time.monotonic() >= deadline:
                 raise self._no_answer()
             if not told:

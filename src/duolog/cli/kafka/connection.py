@@ -18,24 +18,28 @@ _ALL_BROKERS_DOWN: Final = -187
 _TIMED_OUT: Final = -185
 
 
-def ensure_reachable(bootstrap_servers: str) -> None:
+def ensure_reachable(bootstrap_servers: str, option: str = "-b") -> None:
     """Ensure that at least one of the servers accepts connections.
+
+    Args:
+        bootstrap_servers: the addresses given by the user.
+        option: the option that names them, for the hint.
 
     Raises:
         KafkaError: none does; the detail lists the reason for each.
         ConfigError: an address is invalid.
     """
     if problems := probe(bootstrap_servers):
-        raise _unreachable(bootstrap_servers, problems)
+        raise _unreachable(bootstrap_servers, problems, option)
 
 
-def _unreachable(bootstrap_servers: str, problems: str) -> KafkaError:
+def _unreachable(bootstrap_servers: str, problems: str, option: str) -> KafkaError:
     return KafkaError(
         f"no broker answers at {bootstrap_servers}",
         code=_TRANSPORT,
         retriable=True,
         detail=problems,
-        hint="Start one with `duolog broker --data DIR`, or name another with -b.",
+        hint=f"Start one with `duolog broker --data DIR`, or name another with {option}.",
     )
 
 
@@ -49,6 +53,7 @@ class Connection:
         bootstrap_servers: the addresses given by the user.
         speaks: whether to send a request and wait for the answer, instead of only connecting. A
             broker with TLS closes the connection on an unencrypted request.
+        option: as for `ensure_reachable`.
     """
 
     def __init__(
@@ -58,14 +63,21 @@ class Connection:
         answer_s: float = ANSWER_S,
         *,
         speaks: bool = True,
+        option: str = "-b",
     ) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._clock = clock
         self._answer_s = answer_s
         self._speaks = speaks
+        self._option = option
         self._suspected = False
         self._lost_at: float | None = None
         self._next_look_at = 0.0
+
+    @property
+    def is_suspected(self) -> bool:
+        """True if an error suggests that no broker answers; `look` checks it."""
+        return self._suspected
 
     def suspect(self, error: object) -> None:
         """Handle an error of the client; connection errors make `look` check the broker."""
@@ -83,7 +95,7 @@ class Connection:
             return
         self._next_look_at = now + _LOOK_S
         if problems := self._problems():
-            self._still_lost(now, _unreachable(self._bootstrap_servers, problems))
+            self._still_lost(now, _unreachable(self._bootstrap_servers, problems, self._option))
         else:
             self._suspected = False
             if self._lost_at is not None:

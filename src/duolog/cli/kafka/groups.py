@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, ConsumerGroupListing
 
 from duolog.cli.kafka.cluster import Cluster
@@ -22,7 +22,8 @@ def read_groups(client: AdminClient, cluster: Cluster) -> dict[str, ConsumerGrou
     with cluster.errors("read the list of groups"):
         listed = cluster.ask(client.list_consumer_groups().result)
         for error in listed.errors or ():
-            raise error
+            # One broker of several did not answer: the client returns errors of two kinds.
+            raise error if isinstance(error, KafkaException) else KafkaException(error)
     return {group.group_id: group for group in listed.valid or ()}
 
 

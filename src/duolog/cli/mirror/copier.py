@@ -8,23 +8,27 @@ that still runs: its next request is refused.
 """
 
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Final, cast
+from typing import Final
 
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient
 
 from duolog.cli.errors import MirrorConflict
 from duolog.cli.kafka.clients import as_kafka_error
 from duolog.cli.kafka.cluster import Cluster
 from duolog.cli.kafka.topics import Offsets, Place
 from duolog.cli.mirror.checksum import Headers, add_record, writable_timestamp
-from duolog.cli.mirror.committed_records import read_committed
+from duolog.cli.mirror.committed_records import Range, read_committed
+from duolog.cli.mirror.foreign_records import MARKER, ensure_no_records, written_by_others
+from duolog.cli.mirror.headers import read_headers
 from duolog.cli.mirror.offset_map import extend_runs
-from duolog.cli.mirror.progress import Entry, Progress, copied_entry
+from duolog.cli.mirror.plan import truncated
+from duolog.cli.mirror.progress import RUNS_MAX, Entry, Progress, copied_entry, read_entry
 from duolog.core.errors import KafkaError
 
 RECORDS_MAX: Final = 50_000
@@ -48,6 +52,10 @@ _FENCED: Final = frozenset({47, 90, -144})
 """INVALID_PRODUCER_EPOCH, PRODUCER_FENCED, and librdkafka's own code."""
 
 
+Fields = tuple[bytes | None, bytes | None, int, Headers]
+"""Key, value, timestamp and headers of a record, as it is written."""
+
+
 @dataclass(slots=True)
 class _Copied:
     """The records of one partition in the current transaction."""
@@ -55,11 +63,18 @@ class _Copied:
     records: int
     checksum: int
     runs: list[int] = field(default_factory=list)
+    last: Fields = (None, None, 0, ())
+    """The last record."""
     first: int = -1
     """The target offset of the first record; -1 if it is not yet known."""
     acknowledged: int = 0
     is_alone: bool = True
     """False if a record of another program is between the copied ones."""
+
+    @property
+    def source_next(self) -> int:
+        """The source offset after the last record."""
+        return self.runs[-2] + self.runs[-1]
 
     def acknowledge(self, offset: int) -> None:
         """Note the offset of the next record; negative if the broker had the record already.
@@ -86,21 +101,25 @@ class Copier:
     """
 
     def __init__(
-        self, source: Cluster, target: Cluster, progress: Progress, progress_topic: str
+        self,
+        source: Cluster,
+        target: tuple[AdminClient, Cluster],
+        progress: Progress,
+        progress_topic: str,
     ) -> None:
         self.raised_timestamps = 0
         """The number of records copied with a timestamp of 1 ms instead of 0."""
-        self._source, self._target, self._progress = source, target, progress
-        self._topic = progress_topic
-        self._connection = target.connection()
-        self._producer: Producer = target.producer(
+        self._source, self._progress, self._topic = source, progress, progress_topic
+        self._client, self._target = target
+        self._connection = self._target.connection()
+        self._producer: Producer = self._target.producer(
             self._connection, **_OPTIONS, **{"transactional.id": progress_topic}
         )
-        with target.errors("start a transactional producer"):
+        with self._target.errors("start a transactional producer"):
             self._producer.init_transactions(_ANSWER_S)
         self._copied: dict[Place, _Copied] = {}
         self._began_at: float | None = None
-        self._size = self._bytes = 0
+        self._size = self._bytes = self._runs = 0
         self._refused: ClientError | None = None
 
     def close(self) -> None:
@@ -110,29 +129,46 @@ class Copier:
             with suppress(KafkaException):  # The next run or the transaction's timeout aborts it.
                 self._producer.abort_transaction(_WAIT_S)
 
-    def copy(self, starts: Offsets, ends: Offsets, stopping: Event) -> int:
+    def copy(self, starts: Offsets, ends: Offsets, last_copied: Offsets, stopping: Event) -> int:
         """Copy the records of each partition up to its end; return their number.
 
-        If `stopping` is set, stop after the records that were read.
+        The records at `last_copied` are read again, to ensure that the source was not truncated.
+
+        If `stopping` is set, stop after the records that were read. Otherwise, the progress then
+        has the ends, even if markers or aborted records are before them.
 
         Raises:
             KafkaError: a cluster refuses, or its connection stays lost.
-            MirrorConflict: another program writes to the target topics, or a second mirror runs.
+            MirrorConflict: another program writes to the target topics, a second mirror runs, or
+                the source was truncated.
         """
-        ranges = {place: (starts[place], end) for place, end in ends.items()}
-        count = 0
-        with self._source.errors("read records of the source"):
-            for found in read_committed(self._source, ranges):
+        ranges = {
+            place: (last_copied.get(place, starts[place]), end) for place, end in ends.items()
+        }
+        count, is_complete = 0, True
+        with closing(self._read(ranges)) as batches:
+            for found in batches:
                 for place, message in found:
-                    self._add(place, message)
-                count += len(found)
+                    if (message.offset() or 0) < starts[place]:
+                        self._ensure_copied(place, message)
+                    else:
+                        self._add(place, message)
+                        count += 1
                 self._poll()
                 if self._is_full():
-                    self._commit()
+                    self._commit({})
                 if stopping.is_set():
+                    is_complete = False
                     break
-        self._commit()
+        self._commit(ends if is_complete else {})
         return count
+
+    def _read(
+        self, ranges: Mapping[Place, Range]
+    ) -> Generator[list[tuple[Place, Message]], None, None]:
+        # Only errors of the source: the caller's own do not pass through a generator.
+        with self._source.errors("read records"):
+            yield from read_committed(self._source, ranges)
 
     def store(self, entries: Iterable[Entry]) -> None:
         """Write entries to the progress topic in a transaction of their own, and apply them."""
@@ -142,19 +178,26 @@ class Copier:
         self._begin()
         self._commit_with(written)
 
+    def _ensure_copied(self, place: Place, message: Message) -> None:
+        """Ensure that a record before the start is the one that was copied last."""
+        at, offset = self._progress.partition(place), message.offset() or 0
+        if offset + 1 != at.source_next or add_record(0, *_fields(message)) != at.last:
+            raise truncated(place, f"Offset {offset} has a record that was not copied.")
+
     def _add(self, place: Place, message: Message) -> None:
         self._begin()
-        key, value, timestamp_ms = message.key(), message.value(), message.timestamp()[1]
-        headers = cast("Headers", message.headers() or [])
-        if (written_ms := writable_timestamp(timestamp_ms)) != timestamp_ms:
+        key, value, written_ms, headers = fields = _fields(message)
+        if written_ms != message.timestamp()[1]:
             self.raised_timestamps += 1
         copied = self._copied.get(place)
         if copied is None:
             at = self._progress.partition(place)
             copied = self._copied[place] = _Copied(at.records, at.checksum)
         copied.records += 1
-        copied.checksum = add_record(copied.checksum, key, value, written_ms, headers)
+        copied.checksum = add_record(copied.checksum, *fields)
+        copied.last = fields
         extend_runs(copied.runs, message.offset() or 0)
+        self._runs = max(self._runs, len(copied.runs) // 2)
         self._size += 1
         self._bytes += len(key or b"") + len(value or b"")
         self._produce(place, key, value, written_ms, headers)
@@ -197,22 +240,54 @@ class Copier:
 
     def _begin(self) -> None:
         if self._began_at is None:
-            self._producer.begin_transaction()
+            with self._target.errors("begin a transaction"):
+                self._producer.begin_transaction()
             self._began_at = time.monotonic()
 
     def _is_full(self) -> bool:
         return self._began_at is not None and (
             self._size >= RECORDS_MAX
             or self._bytes >= BYTES_MAX
+            or self._runs >= RUNS_MAX
             or time.monotonic() - self._began_at >= TRANSACTION_S_MAX
         )
 
-    def _commit(self) -> None:
+    def _commit(self, read: Offsets) -> None:
+        """Commit the copied records; `read` are the ends of partitions that were read to them."""
         if self._copied:
             self._flush()
-            self._commit_with(
-                [self._entry(place, copied) for place, copied in self._copied.items()]
-            )
+            entries = [self._entry(place, copied) for place, copied in self._copied.items()]
+            self._ensure_alone()
+        else:
+            entries = []
+        for place, end in read.items():
+            copied = self._copied.get(place)
+            at = self._progress.partition(place).read_to if copied is None else copied.source_next
+            if at < end:
+                entries.append(read_entry(place, end))
+        if entries:
+            self._begin()
+            self._commit_with(entries)
+
+    def _ensure_alone(self) -> None:
+        """Ensure that no other program has written between this transaction and the last one."""
+        between: dict[Place, Range] = {}
+        for place, copied in self._copied.items():
+            last = self._progress.partition(place).target_next
+            if copied.first < last + MARKER and last >= 0:
+                raise MirrorConflict(
+                    f'topic "{place[0]}" of the target was deleted or truncated while it was '
+                    "being copied",
+                    detail=f"Offset {copied.first} of partition {place[1]} was written after "
+                    f"offset {last - 1}.",
+                    hint="Run the same command again: it copies a topic that was deleted from the "
+                    "beginning. If this error comes again, delete the topic on the target.",
+                )
+            after = last + MARKER if last >= 0 else 0
+            if copied.first > after:
+                between[place] = (after, copied.first)
+        if between:
+            ensure_no_records(self._client, self._target, between)
 
     def _entry(self, place: Place, copied: _Copied) -> Entry:
         count = sum(copied.runs[1::2])
@@ -229,7 +304,12 @@ class Copier:
                 hint="Run the same command again: it continues.",
             )
         return copied_entry(
-            place, copied.first, copied.runs, records=copied.records, checksum=copied.checksum
+            place,
+            copied.first,
+            copied.runs,
+            records=copied.records,
+            checksum=copied.checksum,
+            last=add_record(0, *copied.last),
         )
 
     def _commit_with(self, entries: Sequence[Entry]) -> None:
@@ -241,7 +321,8 @@ class Copier:
         except KafkaException as error:
             raise self._refusal(error.args[0]) from error
         self._progress.replay_all(entries)
-        self._copied, self._began_at, self._size, self._bytes = {}, None, 0, 0
+        self._copied, self._began_at = {}, None
+        self._size = self._bytes = self._runs = 0
 
     def _flush(self) -> None:
         while self._producer.flush(_WAIT_S):
@@ -269,9 +350,6 @@ class Copier:
         return found
 
 
-def written_by_others(what: str, when: str) -> MirrorConflict:
-    return MirrorConflict(
-        f"{what} of the target was written to by another program {when}",
-        hint="Mirror into topics that no other program writes to. To start over, delete the topic "
-        "on the target, or leave it out with --topics.",
-    )
+def _fields(message: Message) -> Fields:
+    written_ms = writable_timestamp(message.timestamp()[1])
+    return message.key(), message.value(), written_ms, read_headers(message)

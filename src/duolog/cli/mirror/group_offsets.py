@@ -9,7 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from confluent_kafka import ConsumerGroupTopicPartitions, ConsumerGroupType, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    ConsumerGroupType,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 
 from duolog.cli.kafka.cluster import Cluster
@@ -21,7 +26,11 @@ from duolog.core.errors import KafkaError
 _NO_OFFSET: Final = -1
 _WITH_MEMBERS: Final = frozenset({25, 27, 68})
 """UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS and NON_EMPTY_GROUP."""
-_TYPES: Final = frozenset({ConsumerGroupType.CLASSIC, ConsumerGroupType.CONSUMER})
+_GROUP_ID_NOT_FOUND: Final = 69
+_TYPES: Final = frozenset(
+    {ConsumerGroupType.CLASSIC, ConsumerGroupType.CONSUMER, ConsumerGroupType.UNKNOWN}
+)
+"""Apache Kafka before 3.8 does not report a type. Unknown groups without offsets do not matter."""
 
 Groups = dict[str, dict[Place, TopicPartition]]
 """The committed offsets of each group, with their metadata."""
@@ -56,18 +65,30 @@ def read_committed_groups(
 
 
 def translated(
-    progress: Progress, committed: Mapping[Place, TopicPartition], ends: Offsets
+    progress: Progress,
+    committed: Mapping[Place, TopicPartition],
+    ends: Offsets,
+    *,
+    is_complete: bool,
 ) -> dict[Place, TopicPartition]:
     """Return the offsets of the target, for the partitions in `ends`.
 
-    `ends` are the target offsets at which a group continues that has read every record.
+    Args:
+        progress: the map of each partition's offsets.
+        committed: source offsets of a group.
+        ends: target offsets at which a group continues that has read every record.
+        is_complete: whether every record is copied. Otherwise, a partition is left out if its
+            record at the committed offset may come later.
     """
     found = {}
     for place, at in committed.items():
         if place in ends:
-            offset = progress.partition(place).offsets.translate(at.offset)
-            offset = ends[place] if offset is None else offset
-            found[place] = TopicPartition(*place, offset, at.metadata or "")
+            partition = progress.partition(place)
+            offset = partition.offsets.translate(at.offset)
+            if offset is None and (at.offset <= partition.read_to or is_complete):
+                offset = ends[place]
+            if offset is not None:
+                found[place] = TopicPartition(*place, offset, at.metadata or "")
     return found
 
 
@@ -129,10 +150,25 @@ def _offset(there: Mapping[Place, TopicPartition], place: Place) -> int:
 
 
 def _committed(client: AdminClient, cluster: Cluster, group: str) -> dict[Place, TopicPartition]:
+    """Return the committed offsets; none if the group was deleted, or is not one with offsets."""
     with cluster.errors(f'read the offsets of group "{group}"'):
         asked = [ConsumerGroupTopicPartitions(group)]
-        found = cluster.first_result(client.list_consumer_group_offsets(asked).values())
-    return {(at.topic, at.partition): at for at in found.topic_partitions or () if at.offset >= 0}
+        try:
+            found = cluster.first_result(client.list_consumer_group_offsets(asked).values())
+        except KafkaException as error:
+            if error.args[0].code() != _GROUP_ID_NOT_FOUND:
+                raise
+            return {}
+    places = found.topic_partitions or ()
+    for at in places:
+        if at.error is not None:
+            raise KafkaError(
+                f'could not read the offset of group "{group}" for "{at.topic}-{at.partition}"',
+                code=at.error.code(),
+                retriable=bool(at.error.retriable()),
+                detail=f"{at.error.name()}: {at.error.str()}",
+            )
+    return {(at.topic, at.partition): at for at in places if at.offset >= 0}
 
 
 def _commit(

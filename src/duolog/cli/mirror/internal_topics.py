@@ -10,7 +10,7 @@ Changelogs and repartition topics of Kafka Streams are copied: Kafka Streams res
 them, and continues at the offsets of its group.
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -35,27 +35,28 @@ def is_of_the_cluster(topic: str) -> bool:
     return topic in _OF_KAFKA or is_progress_topic(topic)
 
 
-def topics_of_applications(cluster: Cluster, there: Collection[str]) -> dict[str, str]:
-    """Return the internal topics of Duolog's applications and SQL engines, with their owner."""
+def topics_of_applications(cluster: Cluster, there: Mapping[str, int]) -> dict[str, str]:
+    """Return the internal topics of Duolog's applications and SQL engines, with their owner.
+
+    `there` has the number of partitions of each topic.
+    """
     found = {topic: "SQL" for topic in there if topic.startswith(_SQL)}
-    applications = sorted(
-        {
-            topic.removesuffix(suffix)
-            for topic in there
-            for suffix in _OF_APPLICATIONS
-            if topic.endswith(suffix) and topic not in found
-        }
-    )
-    if not applications:
+    named = [
+        topic
+        for topic, partitions in there.items()
+        if topic.endswith(_OF_APPLICATIONS) and topic not in found and partitions == 1
+    ]
+    if not named:
         return found
     # Imported here: most sources have no such topics.
     from duolog.engine.settings import EngineConfig  # noqa: PLC0415
-    from duolog.runtime.orphaned_topics import find_orphaned_topics  # noqa: PLC0415
+    from duolog.runtime.orphaned_topics import find_orphaned_topics, is_internal  # noqa: PLC0415
 
     config = EngineConfig(
         cluster.bootstrap_servers, Path(), client_options=dict(cluster.properties)
     )
-    for application in applications:
-        for topic in find_orphaned_topics(config, application, there).internal_topics:
+    applications = {topic.rpartition("-")[0] for topic in named if is_internal(config, topic)}
+    for application in sorted(applications):
+        for topic in find_orphaned_topics(config, application, there.keys()).internal_topics:
             found[topic] = application
     return found

@@ -3,10 +3,12 @@
 The topic `duolog-mirror-<cluster id of the source>` has one partition and is compacted. A record's
 key is a JSON array, its value a JSON object:
 
-    ["topic", TOPIC]                     source topic id, number of partitions, moved, settled, ends
+    ["topic", TOPIC]                     ids on both sides, partitions, moved, settled, ends
     ["copied", TOPIC, PARTITION, FIRST]  records of one transaction, from source offset FIRST on
+    ["read", TOPIC, PARTITION]           source offset to continue at, if it is not in "copied"
+    ["lost", TOPIC, PARTITION]           source offsets that were deleted before they were copied
     ["checked", TOPIC, PARTITION]        last verification, and where the next one starts
-    ["reset", TOPIC]                     all earlier records about the topic are void
+    ["reset", TOPIC]                     the target has another topic: the copy starts again
     ["group", GROUP, TOPIC, PARTITION]   offsets that the mirror has committed or is committing
 
 A "copied" record is in the same transaction as the records that it describes. After a kill at any
@@ -24,9 +26,13 @@ from duolog.cli.mirror.offset_map import OffsetMap
 CONFIGS: Final = {
     "cleanup.policy": "compact",
     "retention.ms": "-1",
-    "max.message.bytes": "104857600",
 }
 _PREFIX: Final = "duolog-mirror-"
+RUNS_MAX: Final = 15_000
+"""Limit of the runs of a partition in one transaction.
+
+A record with them has less than 1 MB, the default limit of a topic.
+"""
 
 Entry = tuple[str, str]
 """Key and value of a record of the progress topic."""
@@ -48,6 +54,15 @@ class PartitionProgress:
 
     source_next: int = -1
     """The source offset after the last copied record; -1 before the first one."""
+    last: int = 0
+    """The checksum of the last copied record alone."""
+    read_to: int = -1
+    """The source offset to continue at; -1 before the mirror has taken over the topic.
+
+    It is after markers and aborted records, which `source_next` may not be.
+    """
+    lost: list[tuple[int, int]] = field(default_factory=list)
+    """Source offsets that were deleted before they were copied, each until before the second."""
     target_next: int = -1
     """The target offset after the last copied record; -1 before the first one."""
     records: int = 0
@@ -70,7 +85,8 @@ class PartitionProgress:
 class TopicProgress:
     """A topic that the mirror has taken over."""
 
-    source_id: str | None
+    source_id: str
+    target_id: str
     partitions: int
     moved: bool = False
     """Whether it was copied and verified."""
@@ -103,6 +119,7 @@ class Progress:
             case ["topic", str(topic)]:
                 self.topics[topic] = TopicProgress(
                     value["source_id"],
+                    value["target_id"],
                     value["partitions"],
                     value["moved"],
                     value["settled"],
@@ -112,6 +129,13 @@ class Progress:
                 self._forget(topic)
             case ["copied", str(topic), int(number), int()]:
                 self._replay_copied(self.partition((topic, number)), value)
+            case ["read", str(topic), int(number)]:
+                at = self.partition((topic, number))
+                at.read_to = max(at.read_to, value["to"])
+            case ["lost", str(topic), int(number)]:
+                at = self.partition((topic, number))
+                at.lost = [(first, end) for first, end in value["offsets"]]
+                at.read_to = max(at.read_to, at.lost[-1][1])
             case ["checked", str(topic), int(number)]:
                 at = self.partition((topic, number))
                 at.checked = value["records"], value["checksum"]
@@ -122,19 +146,21 @@ class Progress:
     def _forget(self, topic: str) -> None:
         self.topics.pop(topic, None)
         self.partitions = {at: of for at, of in self.partitions.items() if at[0] != topic}
-        self.groups = {at: of for at, of in self.groups.items() if at[1] != topic}
+        # Committed offsets of groups may outlive the topic: they are still the mirror's.
 
     def _replay_copied(self, at: PartitionProgress, value: Json) -> None:
         runs = value["runs"]
         at.offsets.add(value["target"], runs)
         at.source_next = runs[-2] + runs[-1]
+        at.read_to = max(at.read_to, at.source_next)
         at.target_next = value["target"] + sum(runs[1::2])
-        at.records, at.checksum = value["records"], value["checksum"]
+        at.records, at.checksum, at.last = value["records"], value["checksum"], value["last"]
 
 
 def topic_entry(topic: str, of: TopicProgress) -> Entry:
     value = {
         "source_id": of.source_id,
+        "target_id": of.target_id,
         "partitions": of.partitions,
         "moved": of.moved,
         "settled": of.settled,
@@ -144,10 +170,24 @@ def topic_entry(topic: str, of: TopicProgress) -> Entry:
 
 
 def copied_entry(
-    place: Place, target: int, runs: list[int], *, records: int, checksum: int
+    place: Place, target: int, runs: list[int], *, records: int, checksum: int, last: int
 ) -> Entry:
-    value = {"target": target, "runs": runs, "records": records, "checksum": checksum}
+    value = {
+        "target": target,
+        "runs": runs,
+        "records": records,
+        "checksum": checksum,
+        "last": last,
+    }
     return _entry(["copied", *place, runs[0]], value)
+
+
+def read_entry(place: Place, to: int) -> Entry:
+    return _entry(["read", *place], {"to": to})
+
+
+def lost_entry(place: Place, offsets: Iterable[tuple[int, int]]) -> Entry:
+    return _entry(["lost", *place], {"offsets": [list(pair) for pair in offsets]})
 
 
 def checked_entry(place: Place, to: int, of: PartitionProgress) -> Entry:

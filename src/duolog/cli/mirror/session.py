@@ -1,6 +1,7 @@
 """Run a mirror: read the progress, plan, copy, verify, move groups, then apply topic settings.
 
     open     create the progress topic, register the producer (which ends an earlier mirror)
+    wait     for open transactions of the source; not with --follow
     round    plan ─► copy ─► commit offsets of groups        repeated by --follow
     finish   verify ─► commit offsets of groups ─► settings  of the last round
 
@@ -9,12 +10,10 @@ Every step can be repeated: after a kill, the next run starts again from the pro
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Final
-
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from typing import TYPE_CHECKING, Final
 
 from duolog.cli.errors import UNAVAILABLE, MirrorConflict, exit_status
 from duolog.cli.kafka.cluster import Cluster
@@ -22,6 +21,7 @@ from duolog.cli.kafka.connection import LOST_S
 from duolog.cli.kafka.topics import EARLIEST, Offsets, Place, read_metadata
 from duolog.cli.mirror.committed_records import read_committed, read_ends
 from duolog.cli.mirror.copier import Copier
+from duolog.cli.mirror.foreign_records import ensure_unmixed
 from duolog.cli.mirror.group_offsets import (
     Groups,
     MovedGroups,
@@ -29,23 +29,30 @@ from duolog.cli.mirror.group_offsets import (
     read_committed_groups,
     translated,
 )
-from duolog.cli.mirror.plan import Plan, Planner, TopicPlan
-from duolog.cli.mirror.progress import (
-    CONFIGS,
-    Progress,
-    TopicProgress,
-    checked_entry,
-    progress_topic,
-    reset_entry,
-    topic_entry,
+from duolog.cli.mirror.open_transactions import (
+    ensure_stable,
+    open_ranges,
+    read_high_watermarks,
+    wait_until_stable,
 )
-from duolog.cli.mirror.topic_settings import set_settings
-from duolog.cli.mirror.verification import ensure_unmixed, verify
+from duolog.cli.mirror.plan import Plan, Planner, recreated
+from duolog.cli.mirror.progress import Progress, checked_entry, progress_topic, topic_entry
+from duolog.cli.mirror.target_topics import TargetTopics, moved
+from duolog.cli.mirror.topic_ids import read_ids
+from duolog.cli.mirror.verification import verify
 from duolog.core.errors import KafkaError
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
 
 ROUND_S: Final = 1.0
 """The pause between two rounds of `follow`."""
-_ALREADY_EXISTS: Final = 36
+_IDLE_S_MAX: Final = 10.0
+"""Limit of the pause after a round without records, which is as long as the round took."""
+GROUPS_S: Final = 10.0
+"""The time between two commits of groups by `follow`: it takes a request for each group."""
+_AGAIN: Final = frozenset({1, 3})
+"""OFFSET_OUT_OF_RANGE and UNKNOWN_TOPIC_OR_PARTITION: the source changed after the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,11 @@ class Result:
     """The number of records copied by this run."""
     raised_timestamps: int = 0
     groups: MovedGroups = field(default_factory=MovedGroups)
+
+    @property
+    def gone(self) -> list[str]:
+        """Topics that were deleted on the source before their copy was verified."""
+        return [topic for topic, was_verified in self.plan.gone.items() if not was_verified]
 
 
 class Mirror:
@@ -109,6 +121,10 @@ class Mirror:
             (self._source_client, self._source),
             (self._target_client, self._target),
             self._options.topics,
+            self._options.replication_factor,
+        )
+        self._topics = TargetTopics(
+            self._target_client, self._target, self._options.replication_factor
         )
         self._is_connected = True
 
@@ -117,6 +133,12 @@ class Mirror:
         if self._is_known:
             self.progress = self._read_progress()
         return self._checked_plan()
+
+    def open_offsets(self, plan: Plan) -> dict[Place, int]:
+        """Return the number of offsets of each partition that open transactions hold back."""
+        ends = {place: end for topic in plan.topics for place, end in topic.ends.items()}
+        wanted = read_high_watermarks(self._source_client, self._source, list(ends))
+        return {place: end - ends[place] for place, end in open_ranges(ends, wanted).items()}
 
     def groups(self) -> Groups:
         """Return the groups that a run would move."""
@@ -127,15 +149,22 @@ class Mirror:
 
         Raises:
             MirrorConflict: records of the target would be mixed with others.
+            MirrorIncomplete: records could not be copied; `Result` has those lost before.
             MirrorMismatch: the verification failed.
             KafkaError: a cluster refuses or cannot be reached.
         """
         self._open()
         try:
+            client, source = self._source_client, self._source
+            wanted = read_high_watermarks(client, source, self._planner.places())
+            wait_until_stable(client, source, wanted, stopping, self._say)
             groups = self.groups()
             result = self._copy(stopping)
             if not stopping.is_set():
+                ends = {at: end for topic in result.plan.topics for at, end in topic.ends.items()}
+                ensure_stable(ends, {at: end for at, end in wanted.items() if at in ends})
                 self._finish(result, groups)
+                self._report_new(ends)
         finally:
             self._close()
         return result
@@ -149,7 +178,8 @@ class Mirror:
             try:
                 self._follow(stopping)
             except KafkaError as error:
-                if exit_status(error) != UNAVAILABLE or self._is_lost_too_long():
+                is_passing = exit_status(error) == UNAVAILABLE or error.code in _AGAIN
+                if not is_passing or self._is_lost_too_long():
                     raise
                 self._say_once(f"{error.message}; retrying for {LOST_S:.0f} s")
                 stopping.wait(ROUND_S)
@@ -159,15 +189,21 @@ class Mirror:
         if not self._is_connected:
             self._connect()
         self._open()
+        groups_at = time.monotonic()
         try:
             while not stopping.is_set():
-                groups = self.groups()
-                result = self._copy(stopping)
-                self._move_groups(result, groups, {})
+                began_at = time.monotonic()
+                is_due = began_at >= groups_at
+                groups = self.groups() if is_due else {}
+                result = self._copy(stopping, reads_settings=False)
                 self._lost_at = None
                 if result.records:
                     self._say(f"copied {result.records} record(s)")
-                stopping.wait(ROUND_S)
+                if is_due and not stopping.is_set():
+                    self._move_groups(result, groups, {}, is_complete=False)
+                    groups_at = time.monotonic() + GROUPS_S
+                took_s = 0.0 if result.records else time.monotonic() - began_at
+                stopping.wait(min(max(ROUND_S, took_s), _IDLE_S_MAX))
         finally:
             self._close()
 
@@ -176,6 +212,15 @@ class Mirror:
         if self._lost_at is None:
             self._lost_at = now
         return now - self._lost_at >= LOST_S
+
+    def lost(self, result: Result) -> dict[Place, list[tuple[int, int]]]:
+        """Return the offsets that the source deleted before they were copied, in any run."""
+        return {
+            place: found
+            for topic in result.plan.topics
+            for place in topic.places
+            if (found := self.progress.partition(place).lost)
+        }
 
     def rows(self, result: Result) -> Iterator[dict[str, object]]:
         """Yield the state of each partition after a run."""
@@ -194,12 +239,14 @@ class Mirror:
     def _open(self) -> None:
         if not self._is_known:
             self._checked_plan()  # Refuse before anything is created.
-            self._create(self._topic, 1, CONFIGS)
+            self._topics.create_progress(self._topic)
             self._is_known = True
         self.progress = Progress()
-        copier = Copier(self._source, self._target, self.progress, self._topic)
+        target = self._target_client, self._target
+        copier = Copier(self._source, target, self.progress, self._topic)
         # Only now: a mirror that was still running could have committed until here.
         self.progress.replay_all(self._entries())
+        self._topics.ensure_keeps_progress(self._topic)
         self._copier = copier
 
     def _close(self) -> None:
@@ -207,84 +254,53 @@ class Mirror:
             self._copier.close()
             self._copier = None
 
-    def _checked_plan(self) -> Plan:
-        plan = self._planner.plan(self.progress)
-        places = {
-            place
+    def _checked_plan(self, *, reads_settings: bool = True) -> Plan:
+        plan = self._planner.plan(self.progress, reads_settings=reads_settings)
+        nexts = {
+            place: at
             for topic in plan.topics
-            for place in topic.places
-            if topic.action == "copy" and not topic.partitions_missing
+            for place, at in topic.target_nexts.items()
+            if topic.action == "copy" and (topic.is_new_copy or place not in self._unmixed)
         }
-        ensure_unmixed(
-            self._target_client, self._target, self.progress, sorted(places - self._unmixed)
-        )
-        self._unmixed |= places
+        ensure_unmixed(self._target_client, self._target, nexts)
+        # From now on, the copier checks that they stay unmixed.
+        self._unmixed |= set(nexts)
         return plan
 
-    def _copy(self, stopping: Event) -> Result:
+    def _copy(self, stopping: Event, *, reads_settings: bool = True) -> Result:
         """Copy one round."""
         assert self._copier is not None
-        plan = self._checked_plan()
+        plan = self._checked_plan(reads_settings=reads_settings)
         result = Result(plan)
         self._report(plan)
         for topic in plan.to_copy:
-            self._prepare(topic)
+            self._topics.prepare(topic, self.progress, self._copier.store)
         starts = {place: at for topic in plan.to_copy for place, at in topic.starts.items()}
         ends = {place: at for topic in plan.to_copy for place, at in topic.ends.items()}
-        result.records = self._copier.copy(starts, ends, stopping)
+        last_copied = {at: of for topic in plan.to_copy for at, of in topic.last_copied.items()}
+        result.records = self._copier.copy(starts, ends, last_copied, stopping)
         result.raised_timestamps = self._copier.raised_timestamps
         return result
 
     def _report(self, plan: Plan) -> None:
-        for (topic, number), (copied, low) in sorted(plan.deleted.items()):
-            self._say_once(
-                f'partition {number} of topic "{topic}": the source deleted offsets {copied} to '
-                f"{low - 1} before they were copied"
-            )
         for name, owner in sorted(plan.left_out.items()):
             self._say_once(f'left out internal topic "{name}" of {owner}')
-        for of in plan.topics:
-            for name, reason in of.refused.items():
-                self._say_once(
-                    f'topic "{of.topic}": the target does not accept setting {name}: {reason}'
-                )
+        for note in plan.notes():
+            self._say_once(note)
+
+    def _report_new(self, ends: Offsets) -> None:
+        """Report what the source received during the run."""
+        now = read_high_watermarks(self._source_client, self._source, list(ends))
+        if count := sum(now[place] - end for place, end in ends.items()):
+            self._say(
+                f"the source has {count} new offset(s) since the run started; run the same command "
+                "again to copy them"
+            )
 
     def _say_once(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
             self._say(text)
-
-    def _prepare(self, plan: TopicPlan) -> None:
-        """Give a topic its partitions and the settings while records are copied; then claim it.
-
-        In this order, a kill in between leaves at most an empty topic, which the next run claims.
-        """
-        assert self._copier is not None
-        claim = TopicProgress(plan.source_id, len(plan.ends))
-        if plan.is_new_copy:
-            self._copier.store([reset_entry(plan.topic)])
-        elif self.progress.topics.get(plan.topic) == claim and not plan.partitions_missing:
-            return  # An earlier round or run has prepared it.
-        if plan.action == "create":
-            self._create(plan.topic, len(plan.ends), plan.while_copying)
-        else:
-            if plan.partitions_missing:
-                with self._target.errors(f'add partitions to topic "{plan.topic}"'):
-                    new = [NewPartitions(plan.topic, len(plan.ends))]
-                    self._target.first_result(self._target_client.create_partitions(new).values())
-            set_settings(self._target_client, self._target, plan.topic, plan.while_copying)
-        self._copier.store([topic_entry(plan.topic, claim)])
-
-    def _create(self, topic: str, partitions: int, settings: Mapping[str, str]) -> None:
-        new = NewTopic(topic, partitions, self._options.replication_factor, config=dict(settings))
-        try:
-            with self._target.errors(f'create topic "{topic}"'):
-                futures = self._target_client.create_topics([new])
-                self._target.first_result(futures.values())
-        except KafkaError as error:
-            # A request without an answer is repeated, and may have succeeded.
-            if error.code != _ALREADY_EXISTS:
-                raise
 
     def _finish(self, result: Result, groups: Groups) -> None:
         assert self._copier is not None
@@ -292,32 +308,49 @@ class Mirror:
         places = [place for topic in copied for place in topic.places]
         if places:
             self._say(f"verifying {len(places)} partition(s) of {len(copied)} topic(s)")
+        self._ensure_same_topics(result.plan)
         ends = verify(self._target_client, self._target, self.progress, places)
-        self._move_groups(result, groups, ends)
+        self._ensure_same_topics(result.plan)
+        self._move_groups(result, groups, ends, is_complete=True)
         for topic in copied:
             # From now on, this topic may be compacted: it is not verified again.
             entries = [
                 checked_entry(place, ends[place], self.progress.partition(place))
                 for place in topic.places
             ]
-            self._copier.store([*entries, topic_entry(topic.topic, _moved(topic, settled=False))])
+            entry = topic_entry(topic.topic, moved(topic, self.progress, settled=False))
+            self._copier.store([*entries, entry])
         for topic in result.plan.topics:
             if not self.progress.topics[topic.topic].settled:
-                self._settle(topic)
+                self._topics.settle(topic, self.progress, self._copier.store)
 
-    def _settle(self, topic: TopicPlan) -> None:
-        """Give a topic the settings that it has on the source."""
-        assert self._copier is not None
-        set_settings(
-            self._target_client,
-            self._target,
-            topic.topic,
-            topic.settings,
-            unset=topic.while_copying,
-        )
-        self._copier.store([topic_entry(topic.topic, _moved(topic, settled=True))])
+    def _ensure_same_topics(self, plan: Plan) -> None:
+        """Ensure that no topic was deleted and created again since it was planned.
 
-    def _move_groups(self, result: Result, groups: Groups, verified: Offsets) -> None:
+        Raises:
+            MirrorConflict: one was.
+            KafkaError: one was deleted.
+        """
+        names = [topic.topic for topic in plan.topics]
+        here = read_ids(self._source_client, self._source, names)
+        there = read_ids(self._target_client, self._target, names)
+        for topic in plan.topics:
+            known = self.progress.topics[topic.topic]
+            if here[topic.topic] != topic.source_id:
+                raise recreated(
+                    topic.topic, f"Its id was {topic.source_id} and is {here[topic.topic]}."
+                )
+            if there[topic.topic] != known.target_id:
+                raise MirrorConflict(
+                    f'topic "{topic.topic}" of the target was deleted and created again while it '
+                    "was being copied",
+                    detail=f"Its id was {known.target_id} and is {there[topic.topic]}.",
+                    hint="Run the same command again: it copies the topic from the beginning.",
+                )
+
+    def _move_groups(
+        self, result: Result, groups: Groups, verified: Offsets, *, is_complete: bool
+    ) -> None:
         assert self._copier is not None
         ends: dict[Place, int] = {
             place: verified.get(place, self.progress.partition(place).target_end)
@@ -327,7 +360,7 @@ class Mirror:
         wanted = {
             group: offsets
             for group, committed in groups.items()
-            if (offsets := translated(self.progress, committed, ends))
+            if (offsets := translated(self.progress, committed, ends, is_complete=is_complete))
         }
         result.groups = move_groups(
             self._target_client, self._target, self.progress, wanted, self._copier.store
@@ -348,16 +381,6 @@ class Mirror:
                 for records in read_committed(self._target, {place: (start, end)})
                 for _, message in records
             ]
-
-
-def _moved(topic: TopicPlan, *, settled: bool) -> TopicProgress:
-    return TopicProgress(
-        topic.source_id,
-        len(topic.ends),
-        moved=True,
-        settled=settled,
-        ends=tuple(topic.ends[place] for place in topic.places),
-    )
 
 
 def _text(content: bytes | str | None) -> str:

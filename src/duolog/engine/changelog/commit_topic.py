@@ -177,6 +177,11 @@ class CommitTopic:
             raise _unreachable(self.name, self._application_id, why)
 
 
+def is_commit(key: str) -> bool:
+    """Return whether a record has one of the keys of a commit topic."""
+    return key.partition(" ")[0] == _APPLICATION or key in {_EPOCH, _GENERATIONS}
+
+
 def _generations_before(generation: int, epoch: Json, listed: Json) -> Generations:
     """Return the generations before that of an epoch record, from the record or from `listed`.
 
