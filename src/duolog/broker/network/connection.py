@@ -272,7 +272,7 @@ class Connection(Generic[B_co]):
         self._watch()
 
     def _on_end(self) -> None:
-        """The client sends nothing more; it may still read."""
+        """The client sends nothing more; it may still read. All that it has sent was handled."""
         self._half_closed = True
         self._maybe_end()
         if not self.closed:
@@ -296,18 +296,13 @@ class Connection(Generic[B_co]):
         self._maybe_end()
         if self.closed:
             return
-        if self._progressed or self._flushing_due or self._owes_answers:
+        works_on_it = any(
+            request.data is None and not request.waits_for_clients for request in self.in_flight
+        )
+        if works_on_it or self._progressed or self._flushing_due:
             self._check_later()
         else:
             self._close_by_client()
-
-    @property
-    def _owes_answers(self) -> bool:
-        """True if the broker, for instance its disk, still works on something for this client."""
-        awaited = (
-            request.data is None and not request.waits_for_clients for request in self.in_flight
-        )
-        return self.appending > 0 or self._rests or any(awaited)
 
     def _close_by_client(self) -> None:
         cut_off = self._received.end > self._received.start

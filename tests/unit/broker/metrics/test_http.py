@@ -21,7 +21,15 @@ from duolog.log.errors import LogDirOffline
 def endpoint() -> Iterator[MetricsEndpoint]:
     endpoint = MetricsEndpoint(open_listener(Address("127.0.0.1", 0), insecure=False))
     yield endpoint
-    endpoint.close()
+    assert closes(endpoint)
+
+
+def closes(endpoint: MetricsEndpoint) -> bool:
+    """Close an endpoint; return whether that ends."""
+    closing = threading.Thread(target=endpoint.close, daemon=True)
+    closing.start()
+    closing.join(60)
+    return not closing.is_alive()
 
 
 def get(endpoint: MetricsEndpoint, path: str, harness: Any = None) -> tuple[int, bytes]:
@@ -57,11 +65,7 @@ def test_an_endpoint_closes_where_its_listening_socket_cannot_be_shut_down(
     endpoint = MetricsEndpoint(open_listener(Address("127.0.0.1", 0), insecure=False))
     monkeypatch.setattr(socket.socket, "shutdown", refuse)
 
-    closing = threading.Thread(target=endpoint.close, daemon=True)
-    closing.start()
-    closing.join(60)
-
-    assert not closing.is_alive()
+    assert closes(endpoint)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(endpoint.address, timeout=60)
 
