@@ -330,7 +330,7 @@ def test_the_command_line_runs_without_spark_and_refuses_a_topology_before_it_st
     assert refused.stderr.startswith(
         "error: the engine of Duolog is not installed (missing: duckdb, py4j, pyspark)"
     )
-    assert "pip install duolog" in refused.stderr
+    assert "pip install 'duckdb" in refused.stderr
     assert not (tmp_path / "data").exists()
 
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from duolog.core.errors import EngineMissing
+from duolog.core.optional_packages import pip_install
 
 SPARK_PACKAGES: Final = ("py4j", "pyspark")
 ENGINE_PACKAGES: Final = ("duckdb", *SPARK_PACKAGES)
@@ -44,5 +45,6 @@ def _missing(names: str) -> EngineMissing:
     return EngineMissing(
         f"the engine of Duolog is not installed (missing: {names})",
         detail="Of Duolog, only duolog-broker is installed: broker, command line and test driver.",
-        hint="Run `pip install duolog` to run topologies and SQL.",
+        hint=f"To run topologies and SQL, run `{pip_install('duckdb', 'pyspark')}`, or install the "
+        "wheel duolog of the same version, which contains Spark's Kafka connector as well.",
     )

