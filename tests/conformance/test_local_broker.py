@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import waiting
 from duolog import testing
+from duolog.runtime.broker_process import BrokerProcess
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.testing import Client, LocalBroker
 from duolog.testing.local_broker.errors import FaultRefused
@@ -200,6 +201,68 @@ def test_a_killed_broker_is_healed_with_its_records(broker: LocalBroker) -> None
     assert [record.value_text for record in Client(address).read("killed")] == ["1"]
 
 
+def test_a_broker_that_was_stopped_is_healed_on_its_address_without_its_topics() -> None:
+    with LocalBroker() as broker:
+        broker.create_topic("stopped")
+        address = broker.bootstrap_servers
+        broker.stop()
+
+        broker.heal()
+
+        assert broker.bootstrap_servers == address
+        admin = AdminClient({"bootstrap.servers": address})
+        assert "stopped" not in admin.list_topics(timeout=60).topics
+
+
+def test_a_paused_broker_whose_process_is_killed_is_healed(broker: LocalBroker) -> None:
+    broker.pause()
+    os.kill(broker.pid, signal.SIGKILL)
+    waiting.wait_until(lambda: not broker.running, "the broker is still running")
+
+    broker.heal()
+
+    assert broker.running
+    with broker.paused():
+        assert broker.running
+
+
+def test_a_broker_that_does_not_respond_to_commands_is_killed_and_restarted(
+    monkeypatch: pytest.MonkeyPatch, broker: LocalBroker
+) -> None:
+    broker.create_topic("hung")
+    broker.client.produce("hung", None, "1")
+    broker.delay_answers(3600)
+    pid = broker.pid
+    os.kill(pid, signal.SIGSTOP)
+    ask = BrokerProcess.ask
+    monkeypatch.setattr(BrokerProcess, "ask", lambda self, line: ask(self, line, timeout_s=0.1))
+
+    with pytest.raises(FaultRefused, match="did not answer the command pause"):
+        broker.pause()
+    broker.heal()
+    monkeypatch.undo()
+
+    assert broker.pid != pid
+    assert [record.value_text for record in broker.read("hung")] == ["1"]
+
+
+def test_a_block_with_delays_in_which_the_broker_is_killed_ends_without_an_error(
+    broker: LocalBroker,
+) -> None:
+    with broker.answers_delayed(3600):
+        broker.kill()
+    broker.restart()
+
+    broker.create_topic("after-delays")
+
+
+def test_the_pid_of_a_killed_broker_is_refused(broker: LocalBroker) -> None:
+    broker.kill()
+
+    with pytest.raises(FaultRefused, match="the broker is not running"):
+        _ = broker.pid
+
+
 def test_a_replication_factor_of_production_is_accepted(broker: LocalBroker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
 
@@ -241,6 +304,7 @@ def test_an_unknown_setting_is_reported_by_its_name() -> None:
         pass
 
     assert '"durability"' in caught.value.detail
+    assert ".log" not in caught.value.hint
 
 
 def test_a_stopped_broker_leaves_nothing_behind() -> None:

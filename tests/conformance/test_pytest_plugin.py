@@ -197,6 +197,63 @@ def test_a_fault_ends_with_its_test_even_if_the_test_fails(suite: Suite) -> None
     assert suite.left() == []
 
 
+def test_fixtures_are_torn_down_even_if_the_broker_cannot_be_healed(suite: Suite) -> None:
+    suite.write("""
+    import pytest
+
+    torn_down = []
+
+    @pytest.fixture
+    def resource():
+        yield
+        torn_down.append(True)
+
+    def test_breaks_the_broker(duolog_broker, resource, monkeypatch):
+        def fail():
+            raise RuntimeError("cannot heal")
+        monkeypatch.setattr(duolog_broker, "heal", fail)
+
+    def test_next(topic, producer, consumer):
+        assert torn_down == [True]
+        producer.produce(topic, b"1")
+        producer.flush()
+        assert consumer.poll(60).value() == b"1"
+    """)
+
+    printed = suite.run("-p", "no:randomly")
+
+    assert counts(printed) == {"passed": 2, "error": 1}, printed
+    assert "RuntimeError: cannot heal" in printed
+    assert "previous item was not torn down properly" not in printed
+    assert suite.left() == []
+
+
+def test_a_broker_that_a_test_stops_or_kills_has_the_same_address_in_the_next_one(
+    suite: Suite,
+) -> None:
+    suite.write("""
+    import os
+    import signal
+
+    def test_stops(duolog_broker, topic):
+        duolog_broker.stop()
+
+    def test_pauses_and_loses_the_process(duolog_broker, topic):
+        duolog_broker.pause()
+        os.kill(duolog_broker.pid, signal.SIGKILL)
+
+    def test_next(topic, producer, consumer):
+        producer.produce(topic, b"1")
+        producer.flush()
+        assert consumer.poll(60).value() == b"1"
+    """)
+
+    printed = suite.run("-p", "no:randomly")
+
+    assert counts(printed) == {"passed": 3}, printed
+    assert suite.left() == []
+
+
 def test_processes_of_xdist_have_brokers_of_their_own(suite: Suite) -> None:
     suite.write("""
     import os

@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final, Self
+from typing import Final, Self
 
 from duolog.core.operating_system.support import ensure_broker_supported
 from duolog.runtime.errors import BrokerUnavailable
@@ -62,6 +62,10 @@ class BrokerProcess:
         self._program = tuple(program)
         self._process: subprocess.Popen[bytes] | None = None
         self._address = ""
+        self._line = bytearray()
+        """The part that has been read of the line that the program writes now."""
+        self._owed = 0
+        """Answers that the program has not given."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -101,6 +105,8 @@ class BrokerProcess:
         ensure_broker_supported()
         assert not self.running, "the broker runs already"
         self.data_dir.mkdir(parents=True, exist_ok=True)
+        self._line.clear()
+        self._owed = 0
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own command, no shell
                 self._command(),
@@ -146,24 +152,35 @@ class BrokerProcess:
     def ask(self, line: bytes, timeout_s: float = START_TIMEOUT_S) -> bytes:
         """Write a line to the program's standard input and return the line that it answers.
 
-        Only for programs that read it, which `duolog broker` does not.
+        Only for programs that read it, which `duolog broker` does not. After a call that was not
+        answered in time, the next one waits for that answer, too, and drops it.
 
         Raises:
-            BrokerUnavailable: the program has ended, or did not answer in time.
+            BrokerUnavailable: the program has ended, or did not answer in time; the detail has the
+                end of its log.
         """
         answer = b""
         if self._process is not None and self.running:
             assert self._process.stdin is not None
-            assert self._process.stdout is not None
+            deadline = time.monotonic() + timeout_s
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.write(line + b"\n")
                 self._process.stdin.flush()
-                answer = _read_line(self._process.stdout, time.monotonic() + timeout_s)
+                self._owed += 1
+                while self._owed and (answer := self._next_line(deadline)):
+                    self._owed -= 1
         if not answer:
             raise BrokerUnavailable(
-                "the broker does not answer", hint=f"See its log, {self.log_path}."
+                "the broker does not answer",
+                detail=self.log_tail(),
+                hint=f"See its log, {self.log_path}.",
             )
         return answer
+
+    def log_tail(self) -> str:
+        """Return the end of the program's log."""
+        tail = self.log_path.read_bytes()[-_LOG_TAIL_BYTES:]
+        return tail.decode(errors="replace").strip()
 
     def _command(self) -> list[str]:
         command = [*self._program, "--data", str(self.data_dir), "--listen", self._listen]
@@ -172,21 +189,33 @@ class BrokerProcess:
         return command
 
     def _wait_until_ready(self, deadline: float) -> str:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        line = _read_line(self._process.stdout, deadline)
+        line = self._next_line(deadline)
         if match := _READY_LINE.match(line):
             return match[1].decode()
         ended = time.monotonic() < deadline
         raise BrokerUnavailable(
             "the broker did not start" if ended else "the broker was not ready in time",
-            detail=self._log_tail(),
+            detail=self.log_tail(),
             hint=f"See its log, {self.log_path}.",
         )
 
-    def _log_tail(self) -> str:
-        tail = self.log_path.read_bytes()[-_LOG_TAIL_BYTES:]
-        return tail.decode(errors="replace").strip()
+    def _next_line(self, deadline: float) -> bytes:
+        """Return the next line without its newline; empty if the pipe closes or the time is up."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        pipe = self._process.stdout.fileno()
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_READ)
+            while not self._line.endswith(b"\n"):
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    return b""
+                byte = os.read(pipe, 1)
+                if not byte:
+                    return b""
+                self._line += byte
+        line = bytes(self._line[:-1])
+        self._line.clear()
+        return line
 
     def _reap(self) -> int:
         assert self._process is not None
@@ -196,18 +225,3 @@ class BrokerProcess:
                 pipe.close()
         self._process = None
         return status
-
-
-def _read_line(pipe: IO[bytes], deadline: float) -> bytes:
-    """Return the first line without its newline; less if the pipe closes or the time is up."""
-    line = bytearray()
-    with selectors.DefaultSelector() as selector:
-        selector.register(pipe, selectors.EVENT_READ)
-        while not line.endswith(b"\n"):
-            if not selector.select(max(0.0, deadline - time.monotonic())):
-                break
-            byte = os.read(pipe.fileno(), 1)
-            if not byte:
-                break
-            line += byte
-    return bytes(line.rstrip(b"\n"))

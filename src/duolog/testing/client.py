@@ -4,16 +4,12 @@ It waits for every response, which a production producer or consumer should not 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, cast
+from typing import NamedTuple, cast
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-TIMEOUT_S: Final = 15.0
-_CONSUMED_MAX: Final = 1000
-
-# A fetch at the end of a partition waits for more records, which delays the next read.
-_READ: Final = {"group.id": "duolog-testing", "enable.auto.commit": False, "fetch.wait.max.ms": 10}
+from duolog.testing.topic_reader import TIMEOUT_S, TopicReader
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -78,16 +74,12 @@ class Client:
         Raises:
             KafkaException: there is no such topic, or no broker.
         """
-        consumer = Consumer(self._config | _READ | {"group.id": group})
-        try:
-            numbers = consumer.list_topics(topic, TIMEOUT_S).topics[topic].partitions
-            partitions = [TopicPartition(topic, number) for number in numbers]
-            return sum(
-                _end(consumer, committed) - max(committed.offset, 0)
-                for committed in consumer.committed(partitions, TIMEOUT_S)
-            )
-        finally:
-            consumer.close()
+        with self.reader(group) as reader:
+            return reader.lag(topic)
+
+    def reader(self, group: str = "duolog-testing") -> TopicReader:
+        """Return a reader of topics, for a `with` block."""
+        return TopicReader(self._config, group)
 
     def _admin_client(self) -> AdminClient:
         """Return a client that lives as long as this one: its destruction drops responses."""
@@ -125,41 +117,24 @@ class Client:
         """Return all records that a topic contains now, in order within each partition.
 
         Raises:
-            KafkaException: there is no such topic, or no broker.
+            KafkaException: there is no such topic, or no broker, or it does not send the next
+                record in time.
         """
-        consumer = Consumer(self._config | _READ)
-        try:
-            numbers = sorted(consumer.list_topics(topic, TIMEOUT_S).topics[topic].partitions)
-            return [r for number in numbers for r in _read(consumer, TopicPartition(topic, number))]
-        finally:
-            consumer.close()
+        with self.reader() as reader:
+            return [
+                _record(message)
+                for partition in reader.partitions(topic)
+                for message in reader.messages(partition)
+            ]
 
 
-def _end(consumer: Consumer, partition: TopicPartition) -> int:
-    _, end = consumer.get_watermark_offsets(partition, timeout=TIMEOUT_S)
-    return int(end)
-
-
-def _read(consumer: Consumer, partition: TopicPartition) -> list[Record]:
-    start, end = consumer.get_watermark_offsets(partition, timeout=TIMEOUT_S)
-    consumer.assign([TopicPartition(partition.topic, partition.partition, start)])
-    records: list[Record] = []
-    at = start
-    while at < end:
-        for message in consumer.consume(min(end - at, _CONSUMED_MAX), 0.2):
-            if (error := message.error()) is not None:
-                raise KafkaException(error)
-            records.append(
-                Record(
-                    message.key(),
-                    message.value(),
-                    message.timestamp()[1],
-                    # Headers are read as pairs; the dictionary form is for writing.
-                    cast("Headers", message.headers() or []),
-                    message.partition() or 0,
-                    message.offset() or 0,
-                )
-            )
-        # The position also passes offsets removed by compaction or aborted transactions.
-        at = max(at, consumer.position([partition])[0].offset)
-    return [record for record in records if record.offset < end]
+def _record(message: Message) -> Record:
+    return Record(
+        message.key(),
+        message.value(),
+        message.timestamp()[1],
+        # Headers are read as pairs; the dictionary form is for writing.
+        cast("Headers", message.headers() or []),
+        message.partition() or 0,
+        message.offset() or 0,
+    )

@@ -8,15 +8,21 @@
 A suite changes this import and nothing else. The broker is a `LocalBroker`, so `kafka.broker` has
 its faults as well.
 
-- The image, the cluster mode and the ports inside a container have no effect.
-- `with_env("KAFKA_NUM_PARTITIONS", "3")` sets the setting `num.partitions`, as the images do.
-  Settings that a single broker does not have are passed over, as Kafka does.
-- What needs a real container is refused: networks, volumes, commands inside it.
+- The image, the cluster mode and the ports inside a container have no effect. Neither has the
+  command, which testcontainers' class replaces by its own.
+- `with_env("KAFKA_NUM_PARTITIONS", "3")` sets the setting `num.partitions`, as the images do; so do
+  `env=` and `with_env_file`. Settings that a single broker does not have are passed over, as Kafka
+  does.
+- What needs a real container is refused: networks, volumes, files and programs inside it.
 
 Source: testcontainers-python 4, `testcontainers.kafka`, `testcontainers.core.container`.
 """
 
 import logging
+import re
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Final, NoReturn, Self
 
@@ -27,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 _ENVIRONMENT: Final = "KAFKA_"
 _HOST: Final = "127.0.0.1"
+_QUOTED: Final = re.compile(r"""(["'])(.*?)\1(?:\s+#.*)?""")
+_COMMENT: Final = re.compile(r"(^|\s+)#.*")
 _STARTED: Final = b"[KafkaServer id=1] started (kafka.server.KafkaServer)\nKafka Server started\n"
 
 # The address of the container and its place in a cluster, which a test's broker chooses itself.
@@ -57,11 +65,28 @@ class KafkaContainer:
         wait_strategy_check_string: str = "",
         listener_name: str = "PLAINTEXT",
         security_protocol: str = "PLAINTEXT",
+        *,
+        env: Mapping[str, str] | None = None,
+        volumes: Sequence[tuple[str, ...]] | None = None,
+        network: object = None,
+        network_aliases: Sequence[str] | None = None,
+        transferables: Sequence[tuple[object, ...]] | None = None,
         **kwargs: object,
     ) -> None:
-        """Make a container that is not started; `kwargs` are options of Docker, without effect."""
+        """Make a container that is not started.
+
+        `env` contains environment variables, see `with_env`. `port` is the port for which
+        `get_exposed_port` returns the broker's. Volumes, networks and transferables are refused.
+        All other options have no effect, such as `image`, `name`, `ports` and `command`.
+        """
         if security_protocol != "PLAINTEXT":
             _refuse(f"security protocol {security_protocol}", "Use PLAINTEXT.")
+        if network is not None or network_aliases:
+            self.with_network(network)
+        if volumes:
+            self.with_volume_mapping()
+        if transferables:
+            self.with_copy_into_container()
         self.image = image
         self.port = port
         self.listener_name = listener_name
@@ -72,6 +97,7 @@ class KafkaContainer:
         self.env: dict[str, str] = {}
         self._bound_port = 0
         self._broker: LocalBroker | None = None
+        self.with_envs(**(env or {}))
 
     def __enter__(self) -> Self:
         return self.start()
@@ -104,10 +130,14 @@ class KafkaContainer:
             self.with_env(key, value)
         return self
 
+    def with_env_file(self, env_file: str | PathLike[str]) -> Self:
+        """Set the environment variables of a file with lines like `KAFKA_NUM_PARTITIONS=3`."""
+        return self.with_envs(**variables_of(Path(env_file).read_text()))
+
     def with_bind_ports(self, container: int | str, host: int | str | None = None) -> Self:
         """Listen on the port `host` of this machine, instead of a free one."""
-        if int(container) == self.port and host is not None:
-            self._bound_port = int(host)
+        if _port_number(container) == self.port and host is not None:
+            self._bound_port = _port_number(host)
         return self
 
     def with_exposed_ports(self, *_ports: int | str) -> Self:
@@ -134,8 +164,14 @@ class KafkaContainer:
     def with_network_aliases(self, *_aliases: str) -> NoReturn:
         _refuse("a Docker network", "Run the other program on this machine, without a container.")
 
+    def with_tmpfs_mount(self, _container_path: str, _size: str | None = None) -> Self:
+        return self
+
     def with_volume_mapping(self, *_mapping: object, **_options: object) -> NoReturn:
         _refuse("a volume", "Set the broker's settings with with_env.")
+
+    def with_copy_into_container(self, *_file: object, **_options: object) -> NoReturn:
+        _refuse("a file in the container", "Set the broker's settings with with_env.")
 
     # Started.
 
@@ -172,7 +208,7 @@ class KafkaContainer:
 
     def get_exposed_port(self, port: int | str) -> int:
         """Return the port on this machine for the container's port."""
-        if int(port) != self.port:
+        if _port_number(port) != self.port:
             _refuse(f"the port {port}", f"Use the port {self.port}.")
         return int(self.get_bootstrap_server().rpartition(":")[2])
 
@@ -194,6 +230,15 @@ class KafkaContainer:
 
     def get_docker_client(self) -> NoReturn:
         _refuse("Docker's client", "Use the attribute broker.")
+
+    def get_container_info(self) -> NoReturn:
+        _refuse("Docker's description of the container", "Use the attribute broker.")
+
+    def copy_into_container(self, *_file: object, **_options: object) -> NoReturn:
+        _refuse("a file in the container", "Set the broker's settings with with_env.")
+
+    def copy_from_container(self, *_file: object, **_options: object) -> NoReturn:
+        _refuse("a file in the container", "Read the topics with broker.read.")
 
     def exec(self, command: str | list[str]) -> NoReturn:
         _refuse(f"the command {command}", "Run it on this machine, with get_bootstrap_server().")
@@ -223,6 +268,28 @@ def settings_of(environment: dict[str, str]) -> dict[str, str]:
         for name, value in found.items()
         if name in SETTINGS and name not in _OF_THE_CONTAINER
     }
+
+
+def variables_of(text: str) -> dict[str, str]:
+    r"""Return the variables of a file for environment variables.
+
+    Example:
+        >>> variables_of("# Kafka\nexport KAFKA_NUM_PARTITIONS = '3'\nTZ=UTC # local\n")
+        {'KAFKA_NUM_PARTITIONS': '3', 'TZ': 'UTC'}
+    """
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        name, assigned, value = line.strip().removeprefix("export ").partition("=")
+        if not assigned or name.startswith("#"):
+            continue
+        quoted = _QUOTED.fullmatch(value.strip())
+        found[name.strip()] = quoted[2] if quoted else _COMMENT.sub("", value).strip()
+    return found
+
+
+def _port_number(port: int | str) -> int:
+    """Return the number of a port that may have a protocol, such as `9093/tcp`."""
+    return int(str(port).partition("/")[0])
 
 
 def _refuse(what: str, hint: str) -> NoReturn:

@@ -22,7 +22,7 @@ This module imports nothing but pytest, and registers nothing that is called for
 
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -69,9 +69,14 @@ class _Healing:
     def __init__(self, broker: "LocalBroker") -> None:
         self._broker = broker
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_teardown(self) -> None:
-        self._broker.heal()
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self) -> Generator[None, object, object]:
+        """Heal the broker, then tear down the fixtures, even if the broker cannot be healed."""
+        try:
+            self._broker.heal()
+        finally:
+            result = yield
+        return result
 
 
 @pytest.fixture(scope="session")

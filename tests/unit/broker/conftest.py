@@ -11,10 +11,11 @@ import pytest
 from kio.serial import entity_reader
 
 from duolog.broker.broker import Broker
+from duolog.broker.network import needs
 from duolog.broker.network.addresses import Address
 from duolog.broker.network.connection import Connection
 from duolog.broker.settings import BrokerSettings
-from duolog.core.clock import SystemClock
+from duolog.core.clock import Clock, SystemClock
 from duolog.log.files.disk import RealDisk
 from duolog.log.log_manager import LogManager
 from duolog.protocol.encoder import encoder
@@ -33,7 +34,7 @@ class Client:
     """The other end of a connection; speaks by the schemas."""
 
     def __init__(
-        self, harness: "Harness", near: socket.socket, connection: Connection[Broker]
+        self, harness: "Harness", near: socket.socket, connection: Connection[needs.Broker]
     ) -> None:
         self._harness = harness
         self.socket = near
@@ -186,9 +187,11 @@ def fetch_fields(
 class Harness:
     """A broker and what a test does with it."""
 
-    def __init__(self, data_dir: Path, settings: dict[str, str]) -> None:
+    def __init__(
+        self, data_dir: Path, settings: dict[str, str], clock: Clock | None = None
+    ) -> None:
         values = BrokerSettings(settings)
-        clock = SystemClock()
+        clock = clock or SystemClock()
         manager = LogManager(RealDisk(), str(data_dir), clock, values.values)
         self.broker = Broker(log_manager=manager, clock=clock, settings=values)
         self.broker.advertised = ("127.0.0.1", 9092)
@@ -204,12 +207,17 @@ class Harness:
             assert monotonic() < until, "it does not happen"
             self.turn()
 
-    def client(self, advertised: Address | None = None) -> Client:
+    def client(
+        self,
+        advertised: Address | None = None,
+        connection_type: Callable[..., Connection[needs.Broker]] = Connection,
+    ) -> Client:
         near, far = socket.socketpair()
         near.settimeout(0)
         far.settimeout(0)
         self._sockets.append(near)
-        connection = Connection(self.broker, far, f"127.0.0.1:{len(self._sockets)}", advertised)
+        address = f"127.0.0.1:{len(self._sockets)}"
+        connection = connection_type(self.broker, far, address, advertised, "")
         self.broker.connections.add(connection)
         return Client(self, near, connection)
 

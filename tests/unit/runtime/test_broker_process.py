@@ -149,3 +149,37 @@ def test_the_broker_dies_with_a_parent_that_is_killed(tmp_path: Path) -> None:
         waiting.wait_until(
             lambda: gone(broker_pid), lambda: f"broker {broker_pid} outlived its parent"
         )
+
+
+LATE_ANSWERS = """
+import sys
+print("duolog broker ready on 127.0.0.1:4567", flush=True)
+print("cannot read the clock", file=sys.stderr, flush=True)
+late = False
+for line in sys.stdin:
+    if late:
+        print("late", flush=True)
+    late = line == "late\\n"
+    print("answer to ", end="" if late else line, flush=True)
+"""
+
+
+def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path / "data", program=fake_broker(tmp_path, LATE_ANSWERS)) as broker:
+        with pytest.raises(BrokerUnavailable, match="does not answer") as caught:
+            broker.ask(b"late", timeout_s=0.1)
+        answers = [broker.ask(b"one"), broker.ask(b"two")]
+
+        assert answers == [b"answer to one", b"answer to two"]
+        assert caught.value.detail == "cannot read the clock"
+
+
+def test_a_restarted_program_owes_no_answer(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path / "data", program=fake_broker(tmp_path, LATE_ANSWERS)) as broker:
+        with pytest.raises(BrokerUnavailable, match="does not answer"):
+            broker.ask(b"late", timeout_s=0.1)
+
+        broker.kill()
+        broker.restart()
+
+        assert broker.ask(b"one") == b"answer to one"

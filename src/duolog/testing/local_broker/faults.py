@@ -10,6 +10,7 @@ import errno
 import os
 import socket
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from duolog.broker.network.addresses import Address
@@ -21,6 +22,7 @@ from duolog.log.files.disk import Buffer, RealDisk, RealFile
 
 if TYPE_CHECKING:
     from duolog.broker.event_loop.loop import Timer
+    from duolog.broker.requests.in_flight import Data, InFlightRequest
 
 
 class ShiftedClock(SystemClock):
@@ -94,18 +96,22 @@ class _FillableFile(RealFile):
 
 
 class Delay:
-    """The delay of all responses, and the responses that wait for it."""
+    """The delay of all responses, and the connections with responses that wait for it."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.waiting: dict[DelayedConnection, Timer] = {}
+        self.connections: set[DelayedConnection] = set()
 
     def change(self, seconds: float) -> None:
         """Use another delay from now on; send at once what waits for the former one."""
         self.seconds = seconds
-        for connection, timer in list(self.waiting.items()):
-            timer.cancel()
-            connection.flush_now()
+        for connection in list(self.connections):
+            connection.end_delays()
+
+    @property
+    def waiting(self) -> int:
+        """The number of responses that wait."""
+        return sum(connection.waiting for connection in self.connections)
 
 
 class DelayedConnection(Connection[Broker]):
@@ -126,15 +132,55 @@ class DelayedConnection(Connection[Broker]):
     ) -> None:
         super().__init__(broker, connection_socket, address, advertised, listener)
         self._delay = delay
+        self._late: dict[InFlightRequest, Timer] = {}
+        self.on_close.append(self.end_delays)
+
+    @property
+    def waiting(self) -> int:
+        """The number of responses that wait for the end of their delay."""
+        return len(self._late)
+
+    def complete(self, request: "InFlightRequest", data: "Data") -> None:
+        super().complete(request, data)
+        if self._delay.seconds and not self.closed:
+            timers = self.broker.timers
+            self._late[request] = timers.call_later(
+                self._delay.seconds, partial(self._on_time, request)
+            )
+            self._delay.connections.add(self)
 
     def flush(self) -> None:
-        # A delayed flush is due meanwhile, so that the responses that follow leave with it.
-        if self._delay.seconds and not self.closed:
-            timer = self.broker.timers.call_later(self._delay.seconds, self.flush_now)
-            self._delay.waiting[self] = timer
-        else:
+        """Send the responses whose delay has passed, up to the first one that must wait."""
+        late = self._first_late()
+        if late is None:
             super().flush()
+            return
+        # For the queue of responses, it has no answer yet.
+        data, late.data = late.data, None
+        try:
+            super().flush()
+        finally:
+            late.data = data
 
-    def flush_now(self) -> None:
-        self._delay.waiting.pop(self, None)
-        super().flush()
+    def end_delays(self) -> None:
+        """Let all responses leave now."""
+        for timer in self._late.values():
+            timer.cancel()
+        self._late.clear()
+        self._delay.connections.discard(self)
+        self.flush_soon()
+
+    def _on_time(self, request: "InFlightRequest") -> None:
+        del self._late[request]
+        if not self._late:
+            self._delay.connections.discard(self)
+        self.flush_soon()
+
+    def _first_late(self) -> "InFlightRequest | None":
+        """Return the first response that must wait, if all before it can leave."""
+        for request in self.in_flight:
+            if request.data is None:
+                return None
+            if request in self._late:
+                return request
+        return None

@@ -12,6 +12,7 @@ Threads: use a `LocalBroker` from one thread at a time.
 
 import asyncio
 import json
+import logging
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,8 @@ from duolog.testing.local_broker.scratch import Scratch
 
 if TYPE_CHECKING:
     from duolog.testing.client import Client, Record
+
+logger = logging.getLogger(__name__)
 
 SETTINGS: Final = {
     "durability": "os",
@@ -97,6 +100,8 @@ class LocalBroker:
     def start(self) -> None:
         """Start the broker and return when it accepts connections.
 
+        After `stop`, it has the same address, and no data.
+
         Raises:
             BrokerUnavailable: it did not start; the detail has the end of its log.
         """
@@ -111,6 +116,12 @@ class LocalBroker:
         )
         try:
             cluster.__enter__()
+        except BrokerUnavailable as error:
+            self._scratch.remove()
+            # Its hint names the log, which has just been deleted.
+            raise BrokerUnavailable(
+                error.message, detail=error.detail, hint="Read the end of its log in the detail."
+            ) from None
         except BaseException:
             self._scratch.remove()
             raise
@@ -123,16 +134,17 @@ class LocalBroker:
             return
         assert self._scratch is not None
         self._client = None
+        self._listen = cluster.bootstrap_servers
         # Nothing of it is read any more, so there is nothing to stop in order.
         cluster.broker.kill()
         cluster.__exit__(None, None, None)
-        self._paused, self._delay_ms, self._full, self._shift_ms = False, 0, False, 0
+        self._forget_faults()
         self._scratch.remove()
 
     def kill(self) -> None:
         """Kill the broker with SIGKILL, as a crash does; its port stays reserved."""
         self._started.kill()
-        self._paused = False
+        self._paused, self._delay_ms = False, 0
 
     def restart(self) -> None:
         """Stop the broker if it is running, and start it with the same address and data.
@@ -155,6 +167,9 @@ class LocalBroker:
 
     @property
     def pid(self) -> int:
+        """The process id of a running broker."""
+        if not self._started.broker.running:
+            raise FaultRefused("the broker is not running", hint="Call restart() before.")
         return self._started.pid
 
     @property
@@ -216,14 +231,16 @@ class LocalBroker:
     def wait_until_consumed(self, topic: str, group: str, *, timeout_s: float = WAIT_S) -> None:
         """Wait until a consumer group has committed the offsets of all records of a topic.
 
+        Records of aborted and open transactions do not count.
+
         Raises:
             BrokerUnavailable: the group does not commit them in time.
         """
-        lag = self.client.lag(topic, group)
-        for _ in _polls(timeout_s):
-            if not lag:
-                return
-            lag = self.client.lag(topic, group)
+        with self.client.reader(group) as reader:
+            for _ in _polls(timeout_s):
+                if reader.consumed(topic):
+                    return
+            lag = reader.lag(topic)
         raise BrokerUnavailable(
             f'group "{group}" has not consumed {lag} records of topic "{topic}"',
             detail=f"Waited {timeout_s:g} s.",
@@ -243,7 +260,8 @@ class LocalBroker:
     def resume(self) -> None:
         """End a pause; without a pause, do nothing."""
         if self._paused:
-            self._ask({"command": "resume"})
+            if self.running:  # Its process may have been killed by another program.
+                self._ask({"command": "resume"})
             self._paused = False
 
     @contextmanager
@@ -271,7 +289,8 @@ class LocalBroker:
         try:
             yield
         finally:
-            self.delay_answers(0)
+            if self.running:  # A broker that the block has killed delays nothing.
+                self.delay_answers(0)
 
     def fill_disk(self) -> None:
         """Let all writes fail as on a full disk, until `free_disk`.
@@ -317,15 +336,38 @@ class LocalBroker:
     # All of it.
 
     def heal(self) -> None:
-        """End all faults and return to the present time; topics and records stay."""
+        """End all faults and return to the present time; topics and records stay.
+
+        A broker that was killed or stopped starts again, and one that does not respond to commands
+        is killed and starts again. After `stop`, it has the same address, and no topics.
+
+        Raises:
+            BrokerUnavailable: it did not start.
+        """
+        if self._cluster is None:
+            self.start()
+            return
+        try:
+            if self.running:
+                self._end_faults()
+                return
+        except BrokerUnavailable as error:
+            logger.warning("the broker is killed", extra={"reason": error.message})
+        self.kill()
+        self._forget_faults()
+        self.restart()
+
+    def _end_faults(self) -> None:
         self.resume()
-        if not self.running:
-            self.restart()
         self.free_disk()
         if self._delay_ms:
             self.delay_answers(0)
         if self._shift_ms:
             self.advance(timedelta(milliseconds=-self._shift_ms))
+
+    def _forget_faults(self) -> None:
+        """Take note that the broker's process has ended, and its faults and clock with it."""
+        self._paused, self._delay_ms, self._full, self._shift_ms = False, 0, False, 0
 
     @property
     def _started(self) -> EmbeddedCluster:
@@ -348,7 +390,14 @@ class LocalBroker:
                 f"cannot {command['command']} a broker that is paused",
                 hint="Call resume() before.",
             )
-        answer = json.loads(broker.ask(json.dumps(command).encode()))
+        try:
+            answer = json.loads(broker.ask(json.dumps(command).encode()))
+        except BrokerUnavailable as error:
+            raise FaultRefused(
+                f"the broker did not answer the command {command['command']}",
+                detail=error.detail,
+                hint="Call kill() and restart(). Topics and records stay.",
+            ) from None
         if "error" in answer:
             raise FaultRefused(
                 f"the broker could not {command['command']}", detail=str(answer["error"])
