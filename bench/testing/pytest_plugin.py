@@ -1,16 +1,18 @@
 """Cost of the pytest plugin: start, isolation, imports, memory; compared with pytest-kafka-broker.
 
     import       pytest over a suite without Kafka, with the plugin and with `-p no:duolog`
+    broker       `LocalBroker.start`, until it accepts connections
     start        a suite of one test that writes and reads a record, less the same without a broker
     isolation    a suite of 1,000 tests, each with a topic of its own that is deleted after it
     round trips  a suite of 1,000 tests that write and read a record in a group of their own;
-                 librdkafka waits for some 100 ms in each
-    memory       resident set of the broker after those tests
+                 a tenth of a second in each is librdkafka's
+    memory       resident set of the broker when it has loaded all schemas, and after those tests
     peer         one test, and 20, with pytest-kafka-broker, which starts a broker for each test;
-                 install it first. It needs Java and downloads Kafka
+                 install it first. It needs Java, and downloads Kafka when it is first used
 
 A suite runs in a pytest of its own; the time is that of the whole process. Containers are not
-measured here: PUBLISHED contains figures that others have published.
+measured here: PUBLISHED contains figures that others have published. Nor is the peer, unless
+`--peer` is given: machines without a way to Kafka's download site cannot run it.
 
 Run: scripts/bench pytest_plugin [--tests 1000] [--rounds 5] [--peer]
 """
@@ -28,6 +30,8 @@ from typing import Final
 
 from bench.common.results_file import write_result
 
+from duolog.testing import LocalBroker
+
 PEER: Final = "pytest-kafka-broker"
 PEER_TESTS: Final = 20
 PUBLISHED: Final = (
@@ -36,6 +40,11 @@ PUBLISHED: Final = (
         "what": "start of Apache Kafka's broker alone, without a container",
         "jvm": {"seconds": "1.15 to 1.2", "memory": "1 GB"},
         "native": {"seconds": "0.11 to 0.14", "memory": "230 to 540 MB"},
+    },
+    {
+        "source": "testcontainers-java, pull request 2078 (2019)",
+        "what": "testcontainers' own test of one record, with the start of the container",
+        "seconds": "9, before 12",
     },
 )
 """Figures of others, on their machines."""
@@ -98,11 +107,7 @@ class Runs:
         """Return median and extremes of the seconds that pytest takes for a suite."""
         (self.folder / "test_suite.py").write_text(dedent(suite))
         taken = [self._run(options) for _ in range(rounds or self._rounds)]
-        return {
-            "median": round(statistics.median(taken), 3),
-            "min": round(min(taken), 3),
-            "max": round(max(taken), 3),
-        }
+        return spread(taken)
 
     def _run(self, options: tuple[str, ...]) -> float:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -120,6 +125,21 @@ class Runs:
         if done.returncode:
             raise SystemExit(f"error: {' '.join(done.args)} failed\n{done.stdout}{done.stderr}")
         return took
+
+
+def spread(seconds: list[float]) -> dict[str, float]:
+    """Return median and extremes."""
+    return {
+        "median": round(statistics.median(seconds), 3),
+        "min": round(min(seconds), 3),
+        "max": round(max(seconds), 3),
+    }
+
+
+def resident_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    fields = dict(line.split(":", 1) for line in status.splitlines())
+    return round(int(fields["VmRSS"].split()[0]) / 1000, 1)
 
 
 def plugin_figures(runs: Runs, tests: int) -> dict[str, object]:
@@ -144,6 +164,21 @@ def plugin_figures(runs: Runs, tests: int) -> dict[str, object]:
     }
 
 
+def broker_figures(rounds: int) -> dict[str, object]:
+    """Measure the start of a broker and its memory before it is used."""
+    started, resident = [], []
+    for _ in range(rounds):
+        broker = LocalBroker({"logging.level": "debug"})
+        began = time.perf_counter()
+        broker.start()
+        started.append(time.perf_counter() - began)
+        while "loaded schemas" not in broker.log:
+            time.sleep(0.01)
+        resident.append(resident_mb(broker.pid))
+        broker.stop()
+    return {"broker_start_s": spread(started), "idle_broker_resident_mb": max(resident)}
+
+
 def peer_figures(runs: Runs) -> dict[str, object]:
     """Measure pytest-kafka-broker; it downloads Kafka in its first run."""
     runs.seconds(PEER_ROUND_TRIPS.format(tests=1), "--kafka", rounds=1)
@@ -165,9 +200,9 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         runs = Runs(Path(directory), given.rounds)
-        figures: dict[str, object] = {"duolog": plugin_figures(runs, given.tests)}
-        if given.peer:
-            figures[PEER] = peer_figures(runs)
+        ours = broker_figures(given.rounds) | plugin_figures(runs, given.tests)
+        figures: dict[str, object] = {"duolog": ours}
+        figures[PEER] = peer_figures(runs) if given.peer else "not measured, see --peer"
     figures["published"] = PUBLISHED
     if given.dry:
         print(figures)

@@ -31,6 +31,7 @@ from duolog.broker.network.connection_quotas import ConnectionQuotas
 from duolog.broker.network.listener import Listener
 from duolog.broker.network.request_memory import RequestMemory
 from duolog.broker.produce.rounds import Callback, Rounds
+from duolog.broker.requests.preloading import Preloading
 from duolog.broker.router import Router, find_apis
 from duolog.broker.settings import BrokerSettings, without_effect
 from duolog.broker.topics.topic_config import TopicConfigs
@@ -166,6 +167,7 @@ class Broker:
 
     def run(self) -> None:
         """Serve until `loop.stop` is called."""
+        Preloading(self).start()
         try:
             self.loop.run()
         except BaseException:  # Also an interrupt: the stop after it does not count as clean.

@@ -1,9 +1,8 @@
 """Bridge to kio for the APIs that are not hot: decode requests to entities, encode responses.
 
 kio has one module for each message and version, about a thousand in total. A schema is loaded at
-the first request of its API and version, so a broker that only produces and fetches loads none.
-Loading takes 3 to 22 ms: a caller that must not block checks `loaded` and calls `load` in another
-thread.
+the first request of its API and version, or before (`broker.requests.preloading`). Loading takes 3
+to 22 ms: a caller that must not block checks `loaded` and calls `load` in another thread.
 
 A response is a kio entity, or a mapping from the schema's field names to plain values:
 

@@ -247,7 +247,7 @@ def handle_cold(
         context.request = request
         _run_handler(broker, api, context)
 
-    context.large = True
+    context.large = large
     decode_beside(context.connection, body, decode, decoded)
 
 

@@ -12,11 +12,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from duolog.broker.apis.k02_list_offsets import API as LIST_OFFSETS
 from duolog.broker.broker import Broker
 from duolog.broker.process import BrokerOptions, Edges, run
+from duolog.broker.requests.preloading import LIST_OFFSETS, headers
 from duolog.core.errors import DuologError
-from duolog.protocol.headers import RequestHeader
 from duolog.protocol.messages import Messages
 from duolog.testing.local_broker.controls import Controls
 
@@ -44,14 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def load_list_offsets(messages: Messages) -> None:
-    """Load the schemas of ListOffsets requests.
+    """Load the schemas of ListOffsets requests before the broker is ready, see `preloading`.
 
-    A broker loads a schema with the first request of its version. A thread does this, and later
-    requests are served meanwhile. The first consumer that starts at the latest offset would then
-    miss a record that its test produces at once.
+    A test may produce a record as soon as its first consumer has asked for the latest offset.
     """
-    for version in LIST_OFFSETS.versions:
-        messages.load(RequestHeader(LIST_OFFSETS.key, version, 0, None, 0))
+    for header in headers(LIST_OFFSETS):
+        messages.load(header)
 
 
 def _parser() -> argparse.ArgumentParser:
