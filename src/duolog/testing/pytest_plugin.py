@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, Producer
+    from confluent_kafka import Consumer, Producer, TopicPartition
 
     from duolog.testing.local_broker.local_broker import LocalBroker
 
@@ -36,6 +36,8 @@ MARKER: Final = "duolog_topic"
 _NAME_MAX: Final = 200
 """Kafka allows 249 characters; the rest is for suffixes such as ".dlq"."""
 _FLUSH_S: Final = 10.0
+_COMMITTED_S: Final = 1.0
+_EARLIEST: Final = ("earliest", "beginning", "smallest")
 
 _RECONNECT: Final = {"reconnect.backoff.ms": 1, "reconnect.backoff.max.ms": 100}
 """librdkafka waits half of the time before it opens its second connection, too."""
@@ -175,9 +177,37 @@ def consumer(consumer_config: Config, topic: str) -> "Iterator[Consumer]":
     from confluent_kafka import Consumer  # noqa: PLC0415
 
     made = Consumer(consumer_config)
-    made.subscribe([topic])
+    if consumer_config.get("auto.offset.reset") in _EARLIEST:
+        made.subscribe([topic], on_assign=_from_the_start(consumer_config))
+    else:
+        made.subscribe([topic])
     yield made
     made.close()
+
+
+def _from_the_start(config: Config) -> "Callable[[Consumer, list[TopicPartition]], None]":
+    """Return a callback that starts partitions without a committed offset at offset 0.
+
+    librdkafka itself waits for 100 ms before it asks for the first offset of a partition. If the
+    record at offset 0 has been deleted, it asks for the first offset after all.
+    """
+    cooperative = config.get("group.protocol") == "consumer" or "cooperative" in str(
+        config.get("partition.assignment.strategy", "")
+    )
+
+    def on_assign(consumer: "Consumer", partitions: "list[TopicPartition]") -> None:
+        from confluent_kafka import KafkaException  # noqa: PLC0415
+
+        try:
+            partitions = consumer.committed(partitions, _COMMITTED_S)
+        except KafkaException:  # The test has paused the broker, for example.
+            return
+        for partition in partitions:
+            partition.offset = max(partition.offset, 0)
+        assign = consumer.incremental_assign if cooperative else consumer.assign
+        assign(partitions)
+
+    return on_assign
 
 
 def _topic_name(test: str) -> str:
