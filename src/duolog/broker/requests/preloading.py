@@ -1,6 +1,6 @@
 """Load the schemas of the requests that common clients send, before they send them.
 
-    ready ─▶ load ─▶ load ─▶ …      on the thread of `beside`, one schema at a time
+    ready ─▶ load ─▶ load ─▶ …      on the thread of `BesideTheLoop`, one at a time
 
 A schema takes 3 to 22 ms. Without preloading, the first request of its version waits for it, and
 requests of other connections overtake it: a consumer that starts at the latest offset could miss a
