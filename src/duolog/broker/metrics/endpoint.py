@@ -71,7 +71,10 @@ class Endpoint(ABC):
         with selectors.DefaultSelector() as selector:
             selector.register(self._listening, selectors.EVENT_READ)
             selector.register(self._woken, selectors.EVENT_READ)
-            while selector.select() and self._open:
+            while True:
+                selector.select()
+                if not self._open:
+                    return
                 self._accept_one()
 
     def _accept_one(self) -> None:
