@@ -10,6 +10,7 @@ from threading import Event
 
 import pytest
 from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from conformance.kafka.wire_client import WireClient
 from conformance.mirror_runs import TOPIC, admin, mirror, values, with_actions, write
@@ -305,3 +306,28 @@ def test_more_than_a_thousand_partitions_are_copied(here: str, there: str) -> No
     assert len(rows) == 1100
     assert sum(row["records"] for row in rows) == 24
     assert [rows[number]["records"] >= 1 for number in (0, 999, 1000, 1099)] == [True] * 4
+
+
+def test_settings_of_the_sources_broker_are_moved_to_the_topics(here: str, there: str) -> None:
+    client, kept_ms = admin(here), "4000000000000"
+    (number,) = map(str, client.list_topics(timeout=TIMEOUT_S).brokers)
+
+    def set_default(operation: AlterConfigOpType) -> None:
+        entry = ConfigEntry("log.retention.ms", kept_ms, incremental_operation=operation)
+        broker = ConfigResource(ResourceType.BROKER, number, incremental_configs=[entry])
+        for changed in client.incremental_alter_configs([broker]).values():
+            changed.result(TIMEOUT_S)
+
+    Client(here).create_topic(TOPIC, configs={"cleanup.policy": "compact"})
+    set_default(AlterConfigOpType.SET)
+    try:
+        done = mirror(here, there)
+    finally:
+        set_default(AlterConfigOpType.DELETE)
+
+    assert done.returncode == 0, done.stderr
+    described = run_here("topics", "describe", TOPIC, "-o", "json", "-b", there)
+    assert json.loads(described.stdout)[0]["configs"] == {
+        "cleanup.policy": "compact",
+        "retention.ms": kept_ms,
+    }

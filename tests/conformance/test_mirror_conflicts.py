@@ -107,17 +107,19 @@ def test_a_target_that_is_created_again_while_following_is_copied_again(
 
 def test_a_foreign_record_between_two_rounds_is_a_conflict(here: str, there: str) -> None:
     Client(here).create_topic(TOPIC)
-    write(here, "a")
+    write(here, "a", "b")
 
     def both() -> None:
         write(there, "foreign")
-        write(here, "b")
+        write(here, "d")
 
-    running = with_actions(here, there, copied=both)
+    # The plan of the second round checks the topic for the last time.
+    actions = {"copied 2": lambda: write(here, "c"), "copied 1": both}
+    running = with_actions(here, there, **actions)
 
     with pytest.raises(MirrorConflict, match="written to by another program"):
         running.follow(Event())
-    assert values(there) == ["a", "foreign"]
+    assert values(there) == ["a", "b", "c", "foreign"]
 
 
 def test_foreign_records_are_found_although_partitions_are_missing(here: str, there: str) -> None:

@@ -158,6 +158,7 @@ def test_a_partition_that_starts_again_is_an_error(offset: int) -> None:
         read(Connected(consumer), 3, 8)
 
     assert caught.value.code == 1
+    assert f"Offset {offset} was read again after 4." in caught.value.detail
     assert consumer.closed
 
 
