@@ -108,17 +108,21 @@ def test_a_target_that_is_created_again_while_following_is_copied_again(
 def test_a_foreign_record_between_two_rounds_is_a_conflict(here: str, there: str) -> None:
     Client(here).create_topic(TOPIC)
     write(here, "a", "b")
+    stopping = Event()
 
     def both() -> None:
         write(there, "foreign")
-        write(here, "d")
+        write(here, "d", "e", "f")
 
     # The plan of the second round checks the topic for the last time.
-    actions = {"copied 2": lambda: write(here, "c"), "copied 1": both}
-    running = with_actions(here, there, **actions)
+    running = with_actions(
+        here,
+        there,
+        **{"copied 2": lambda: write(here, "c"), "copied 1": both, "copied 3": stopping.set},
+    )
 
     with pytest.raises(MirrorConflict, match="written to by another program"):
-        running.follow(Event())
+        running.follow(stopping)
     assert values(there) == ["a", "b", "c", "foreign"]
 
 
