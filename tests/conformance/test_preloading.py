@@ -49,11 +49,11 @@ def connect(cluster: EmbeddedCluster) -> socket.socket:
     return client
 
 
-def send(client: socket.socket, key: int, version: int, **fields: Any) -> None:
+def frame(key: int, version: int, **fields: Any) -> bytes:
     assert is_flexible(key, version)
     header = key.to_bytes(2) + version.to_bytes(2) + bytes(4) + b"\xff\xff" + b"\0"
     body = header + encoder(entity_type(key, version, "request"))(fields)
-    client.sendall(len(body).to_bytes(4) + body)
+    return len(body).to_bytes(4) + body
 
 
 def receive(client: socket.socket, key: int, version: int) -> Any:
@@ -70,12 +70,15 @@ def test_the_first_list_offsets_is_not_overtaken_by_a_later_produce_request(
     wait_until_loaded(cluster)
     batch = bytes(encode_batch([Record(0, 0, b"k", b"1")]))
 
+    partition = {"partition_index": 0, "timestamp": LATEST, "current_leader_epoch": -1}
+    topics = [{"name": "orders", "partitions": [partition]}]
+    listing = frame(LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics)
+    data = [{"name": "orders", "partition_data": [{"index": 0, "records": batch}]}]
+    producing = frame(PRODUCE, 9, acks=-1, timeout=60_000, topic_data=data)
+
     with closing(connect(cluster)) as reader, closing(connect(cluster)) as writer:
-        partition = {"partition_index": 0, "timestamp": LATEST, "current_leader_epoch": -1}
-        topics = [{"name": "orders", "partitions": [partition]}]
-        send(reader, LIST_OFFSETS, 7, replica_id=-1, isolation_level=0, topics=topics)
-        data = [{"name": "orders", "partition_data": [{"index": 0, "records": batch}]}]
-        send(writer, PRODUCE, 9, acks=-1, timeout=60_000, topic_data=data)
+        reader.sendall(listing)
+        writer.sendall(producing)
         (produced,) = receive(writer, PRODUCE, 9).responses[0].partition_responses
         (listed,) = receive(reader, LIST_OFFSETS, 7).topics[0].partitions
 

@@ -1,5 +1,6 @@
 import datetime as dt
 import math
+import sys
 from decimal import Decimal
 
 import pytest
@@ -196,7 +197,8 @@ def test_json_that_is_nested_deeply_is_an_error_if_the_stack_is_nearly_full(
 
     assert outcomes[0] == "read"
     assert set(outcomes[1:]) <= {"read", *TOO_DEEP}
-    assert set(outcomes) & TOO_DEEP
+    # From Python 3.12 on, the scanner in C does not use up frames of Python's stack.
+    assert set(outcomes) & TOO_DEEP or sys.version_info >= (3, 12)
 
 
 TOO_DEEP = {
