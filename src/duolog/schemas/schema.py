@@ -1,0 +1,97 @@
+"""What the schema languages have in common: a parsed schema, its references, and what is wrong with it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, Self
+
+from duolog.core.errors import DuologError
+
+
+class Language(StrEnum):
+    """The language of a schema, named as in the registry's field `schemaType`."""
+
+    AVRO = "AVRO"
+    JSON = "JSON"
+    PROTOBUF = "PROTOBUF"
+
+
+class InvalidSchemaError(DuologError):
+    """A text that is not a schema of its language, or refers to what is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A schema in the registry that another schema refers to.
+
+    Attributes:
+        name: what the referring schema calls it: the full name of an Avro type, a `$ref` of JSON
+            Schema, the path of a Protobuf import.
+        subject: the subject of the schema referred to.
+        version: its version in this subject.
+    """
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Incompatibility:
+    """One reason why a reader cannot read what a writer wrote.
+
+    Attributes:
+        kind: the registry's name of the rule, for example `READER_FIELD_MISSING_DEFAULT_VALUE`.
+        description: one sentence with the path of the place in the schema.
+        info: what the rule says in addition; empty if it says nothing.
+    """
+
+    kind: str
+    description: str
+    info: str = ""
+
+
+class Schema(Protocol):
+    """A parsed schema. Two schemas are equal if their canonical texts are."""
+
+    @property
+    def language(self) -> Language:
+        """The language that the schema is written in."""
+
+    @property
+    def canonical(self) -> str:
+        """The text as a registry stores and returns it: without a meaning lost, with its layout fixed."""
+
+    @property
+    def name(self) -> str | None:
+        """The full name of the record, message or title; None if it has none."""
+
+    def normalized(self) -> str:
+        """Return the text in which two schemas of the same meaning are equal (`normalize=true`)."""
+
+    def formatted(self, form: str) -> str:
+        """Return the text in a form of the registry's parameter `format`; an unknown form is ignored.
+
+        Forms: "" (canonical); Avro: "resolved" (references written out); Protobuf: "serialized"
+        (base64 of a FileDescriptorProto), "ignore_extensions", "no_alias".
+        """
+
+    def incompatibilities(self, writer: Self) -> tuple[Incompatibility, ...]:
+        """Return why this schema cannot read what `writer` wrote; empty if it can."""
+
+
+class Parse(Protocol):
+    """The function `parse` of a language's package."""
+
+    def __call__(self, text: str, references: Mapping[str, str]) -> Schema:
+        """Parse a schema.
+
+        Args:
+            text: the schema as a client sent it.
+            references: the texts of all schemas that it refers to, directly or through others, by
+                the name of the reference, each after those that it needs itself.
+
+        Raises:
+            InvalidSchemaError: the text is not a schema of the language, is nested too deep, or
+                refers to a name that is neither built in nor in `references`.
+        """
