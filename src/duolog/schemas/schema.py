@@ -1,4 +1,4 @@
-"""What the schema languages have in common: a parsed schema, its references, and what is wrong with it."""
+"""The interface that the schema languages share: a parsed schema, its references, its errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +14,18 @@ class Language(StrEnum):
     AVRO = "AVRO"
     JSON = "JSON"
     PROTOBUF = "PROTOBUF"
+
+
+class Policy(StrEnum):
+    """How strict a compatibility check is, named as in the registry's field `compatibilityPolicy`.
+
+    Only JSON Schema differs between the three: LENIENT accepts a property that is added to or
+    removed from a content model which could contain other values under its name.
+    """
+
+    STRICT = "STRICT"
+    LENIENT = "LENIENT"
+    LOGICAL = "LOGICAL"
 
 
 class InvalidSchemaError(DuologError):
@@ -42,13 +54,35 @@ class Incompatibility:
 
     Attributes:
         kind: the registry's name of the rule, for example `READER_FIELD_MISSING_DEFAULT_VALUE`.
-        description: one sentence with the path of the place in the schema.
+        description: one sentence with the path of the place in the schema. It names the two
+            schemas by the marks `{reader}` and `{writer}`, because the caller knows which of them
+            is the old one.
         info: what the rule says in addition; empty if it says nothing.
     """
 
     kind: str
     description: str
     info: str = ""
+
+    def message(self, language: Language, *, reader: str, writer: str) -> str:
+        """Return the text that a registry sends to its clients.
+
+        Args:
+            language: the language of the two schemas.
+            reader: "new" if the new schema reads what the old one wrote, otherwise "old".
+            writer: the other of the two words.
+        """
+        sentence = self.description.replace("{reader}", reader).replace("{writer}", writer)
+        return _MESSAGES[language].format(kind=self.kind, sentence=sentence, info=self.info)
+
+
+# Clients print these texts and some parse them: each language has its own quotes. The last quote
+# of JSON is the registry's.
+_MESSAGES = {
+    Language.AVRO: ("{{errorType:'{kind}', description:'{sentence}', additionalInfo:'{info}'}}"),
+    Language.JSON: '{{errorType:"{kind}", description:"{sentence}\'}}',
+    Language.PROTOBUF: '{{errorType:"{kind}", description:"{sentence}"}}',
+}
 
 
 class Schema(Protocol):
@@ -60,7 +94,7 @@ class Schema(Protocol):
 
     @property
     def canonical(self) -> str:
-        """The text as a registry stores and returns it: without a meaning lost, with its layout fixed."""
+        """The text as a registry stores and returns it: same meaning, fixed layout."""
 
     @property
     def name(self) -> str | None:
@@ -70,13 +104,15 @@ class Schema(Protocol):
         """Return the text in which two schemas of the same meaning are equal (`normalize=true`)."""
 
     def formatted(self, form: str) -> str:
-        """Return the text in a form of the registry's parameter `format`; an unknown form is ignored.
+        """Return the text in a form of the registry's parameter `format`; ignore an unknown form.
 
         Forms: "" (canonical); Avro: "resolved" (references written out); Protobuf: "serialized"
         (base64 of a FileDescriptorProto), "ignore_extensions", "no_alias".
         """
 
-    def incompatibilities(self, writer: Self) -> tuple[Incompatibility, ...]:
+    def incompatibilities(
+        self, writer: Self, policy: Policy = Policy.STRICT
+    ) -> tuple[Incompatibility, ...]:
         """Return why this schema cannot read what `writer` wrote; empty if it can."""
 
 
