@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from duolog.core.errors import DuologError
 
@@ -116,16 +116,44 @@ class Schema(Protocol):
         """Return why this schema cannot read what `writer` wrote; empty if it can."""
 
 
+@runtime_checkable
+class Tagged(Protocol):
+    """A schema that holds tags of its records and fields, see the registry's data contracts.
+
+    Only Protobuf needs this. The canonical texts of the other two are JSON, in which the registry
+    finds and changes tags itself. An entity is its type (`sr_record`, `sr_field`) and its path.
+    """
+
+    def field_names(self) -> frozenset[str]:
+        """Return the names of the fields of the first message."""
+
+    def tags(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        """Return the tags of each entity that has some, in order of appearance."""
+
+    def with_tags(
+        self,
+        add: Mapping[tuple[str, str], tuple[str, ...]],
+        remove: Mapping[tuple[str, str], tuple[str, ...]],
+    ) -> str:
+        """Return the canonical text with other tags.
+
+        Raises:
+            InvalidSchemaError: a path leads to no message or field.
+        """
+
+
 class Parse(Protocol):
     """The function `parse` of a language's package."""
 
-    def __call__(self, text: str, references: Mapping[str, str]) -> Schema:
+    def __call__(self, text: str, references: Mapping[str, str], *, strict: bool = True) -> Schema:
         """Parse a schema.
 
         Args:
             text: the schema as a client sent it.
             references: the texts of all schemas that it refers to, directly or through others, by
                 the name of the reference, each after those that it needs itself.
+            strict: also refuse what older registries accepted, for example a default of Avro that
+                is not a value of its type. Schemas that are already registered are parsed without.
 
         Raises:
             InvalidSchemaError: the text is not a schema of the language, is nested too deep, or
