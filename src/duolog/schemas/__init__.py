@@ -1,6 +1,7 @@
 """Schema languages: Avro, JSON Schema and Protobuf, without any I/O.
 
-    schema.py       what the three share: Schema, Reference, Incompatibility, InvalidSchemaError
+    schema.py       what the three share: Schema, Reference, Incompatibility
+    errors.py       InvalidSchemaError
     languages.py    parse(language, text, references)
     avro/           names, parsing, canonical form, resolution rules
     json_schema/    drafts 4 to 2020-12, the difference of two schemas

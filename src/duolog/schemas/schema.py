@@ -5,7 +5,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, Self, runtime_checkable
 
-from duolog.core.errors import DuologError
+from duolog.schemas.errors import InvalidSchemaError
+
+__all__ = [
+    "Incompatibility",
+    "InvalidSchemaError",
+    "Language",
+    "Parse",
+    "Policy",
+    "Reference",
+    "Schema",
+    "Tagged",
+]
 
 
 class Language(StrEnum):
@@ -26,10 +37,6 @@ class Policy(StrEnum):
     STRICT = "STRICT"
     LENIENT = "LENIENT"
     LOGICAL = "LOGICAL"
-
-
-class InvalidSchemaError(DuologError):
-    """A text that is not a schema of its language, or refers to what is not there."""
 
 
 @dataclass(frozen=True, slots=True)
