@@ -1,4 +1,4 @@
-"""What the schema languages have in common."""
+"""The message of an incompatibility in each language."""
 
 import pytest
 
