@@ -49,7 +49,8 @@ def delete_version(basis: Basis, subject: str, version: str, *, permanent: bool)
     if any(permanent or not other.deleted for other in basis.versions.referrers(key)):
         raise errors.reference_exists(str(key))
     if not permanent:
-        return Decision(value.version, (Record(key, replace(value, deleted=True)),))
+        hidden = replace(value, deleted=True, timestamp=None)
+        return Decision(value.version, (Record(key, hidden),))
     if not value.deleted:
         raise errors.version_not_soft_deleted(subject, value.version)
     records = hard_deletes(basis, [value])

@@ -40,8 +40,10 @@ SCHEMA = SchemaValue("orders-value", 1, 7, '"string"')
         (
             Record(SchemaKey("orders-value", 1), SCHEMA),
             b'{"keytype":"SCHEMA","subject":"orders-value","version":1,"magic":1}',
-            b'{"subject":"orders-value","version":1,"id":7,"schemaType":"AVRO",'
-            b'"schema":"\\"string\\"","deleted":false}',
+            (
+                b'{"subject":"orders-value","version":1,"id":7,"schemaType":"AVRO",'
+                b'"schema":"\\"string\\"","deleted":false}'
+            ),
         ),
         (
             Record(SchemaKey("a", 2), None),
@@ -103,12 +105,16 @@ SCHEMA = SchemaValue("orders-value", 1, 7, '"string"')
                     frozen=True,
                 ),
             ),
-            b'{"keytype":"ASSOC","tenant":"default","resourceName":"orders",'
-            b'"resourceNamespace":"lkc-1","resourceType":"topic","associationType":"value",'
-            b'"subject":":.lkc-1:orders-value","magic":0}',
-            b'{"guid":"g","tenant":"default","resourceName":"orders","resourceNamespace":"lkc-1",'
-            b'"resourceId":"id1","resourceType":"topic","associationType":"value",'
-            b'"subject":":.lkc-1:orders-value","lifecycle":"STRONG","frozen":true}',
+            (
+                b'{"keytype":"ASSOC","tenant":"default","resourceName":"orders",'
+                b'"resourceNamespace":"lkc-1","resourceType":"topic","associationType":"value",'
+                b'"subject":":.lkc-1:orders-value","magic":0}'
+            ),
+            (
+                b'{"guid":"g","tenant":"default","resourceName":"orders","resourceNamespace":"lkc-1",'
+                b'"resourceId":"id1","resourceType":"topic","associationType":"value",'
+                b'"subject":":.lkc-1:orders-value","lifecycle":"STRONG","frozen":true}'
+            ),
         ),
         (BARRIER, b'{"keytype":"NOOP","magic":0}', None),
         (
