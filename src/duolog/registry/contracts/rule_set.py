@@ -113,7 +113,7 @@ class Rule:
             "onSuccess": self.on_success,
             "onFailure": self.on_failure,
         }
-        shown = {name: value for name, value in form.items() if value}
+        shown: dict[str, Json] = {name: value for name, value in form.items() if value}
         shown["disabled"] = self.disabled
         return shown
 
