@@ -1,9 +1,14 @@
+from typing import TYPE_CHECKING
+
 import pytest
 
 from duolog.registry.errors import RequestError
 from duolog.registry.records.values import CompatibilityLevel
 from duolog.registry.rules import ConfigRequest, RulesSettings
 from unit.registry.harness import Harness, registry_of, request, shown, string_record
+
+if TYPE_CHECKING:
+    from duolog.registry.json_text import Json
 
 A = string_record("A", "x")
 
@@ -68,7 +73,7 @@ def test_a_change_keeps_what_it_does_not_name_and_null_takes_a_field_away(
 
 
 def test_all_fields_are_shown(harness: Harness) -> None:
-    fields = {
+    fields: dict[str, Json] = {
         "alias": "a",
         "aliasForDeks": "b",
         "normalize": True,
@@ -85,7 +90,7 @@ def test_all_fields_are_shown(harness: Harness) -> None:
     }
     harness.configure("s", **fields)
 
-    expected = {
+    expected: dict[str, Json] = {
         "compatibilityLevel" if name == "compatibility" else name: value
         for name, value in fields.items()
     }
@@ -209,12 +214,9 @@ def test_a_read_only_subject_keeps_its_configuration(harness: Harness) -> None:
     harness.configure("s", compatibility="NONE")
     harness.set_mode(None, "READONLY")
 
-    for change in (
-        lambda: harness.registry.change_config("s", ConfigRequest({})),
-        lambda: harness.registry.delete_config("s"),
-        lambda: harness.registry.change_config(None, ConfigRequest({})),
-        lambda: harness.registry.delete_config(None),
-    ):
-        with pytest.raises(RequestError, match="is in read-only mode") as caught:
-            change()
-        assert caught.value.code == 42205
+    for subject in ("s", None):
+        with pytest.raises(RequestError, match="is in read-only mode") as changed:
+            harness.registry.change_config(subject, ConfigRequest({}))
+        with pytest.raises(RequestError, match="is in read-only mode") as deleted:
+            harness.registry.delete_config(subject)
+        assert changed.value.code == deleted.value.code == 42205

@@ -1,6 +1,7 @@
 import pytest
 
 from duolog.registry.errors import RequestError
+from duolog.registry.json_text import Json
 from duolog.registry.rules import ModeRequest, RulesSettings
 from unit.registry.harness import Harness, registry_of, request, shown, string_record
 
@@ -8,9 +9,9 @@ A = string_record("A", "x")
 B = string_record("A", "x", optional=("y",))
 
 
-def refused(harness: Harness, subject: str, schema: str, **fields: int) -> str:
+def refused(harness: Harness, subject: str, schema: str, **fields: Json) -> str:
     with pytest.raises(RequestError) as caught:
-        harness.register(subject, schema, **fields)
+        harness.registry.register(subject, request(schema, **fields))
     assert (caught.value.code, caught.value.status) == (42205, 422)
     return caught.value.message
 
