@@ -28,7 +28,7 @@ class Language(StrEnum):
 
 
 class Policy(StrEnum):
-    """The strictness of a compatibility check, named as in the field `compatibilityPolicy`.
+    """The strictness of a compatibility check: the registry's field `compatibilityPolicy`.
 
     Only JSON Schema differs between the three: LENIENT accepts a property that is added to or
     removed from a content model which could contain other values under its name.

@@ -1,4 +1,4 @@
-"""The message of an incompatibility in each language."""
+"""The interface that the schema languages share."""
 
 import pytest
 

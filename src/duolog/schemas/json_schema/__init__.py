@@ -1,0 +1,14 @@
+"""JSON Schema, drafts 4, 6, 7, 2019-09 and 2020-12. Start with `schema.parse`.
+
+json_text.py      JSON with limits and exact numbers
+drafts.py         which keywords contain schemas, by draft
+documents.py      where a `$ref` leads to; nothing is ever fetched
+checks.py         conformance to the meta-schema, unresolvable and endless references
+patterns.py       regular expressions for RE2
+shapes.py         the form in which schemas are compared
+compatibility/    the difference of two schemas
+"""
+
+from duolog.schemas.json_schema.schema import JsonSchema, parse
+
+__all__ = ["JsonSchema", "parse"]
