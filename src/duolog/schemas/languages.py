@@ -1,30 +1,32 @@
-"""Parse a schema in its language; the package of a language is loaded on first use."""
+"""The languages of schemas by name. A language's package is imported when it is used."""
 
 from collections.abc import Mapping
-from functools import cache
 from importlib import import_module
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final
 
 from duolog.schemas.schema import Language, Parse, Schema
 
-_PACKAGE_OF: Final = {
-    Language.AVRO: "duolog.schemas.avro",
-    Language.JSON: "duolog.schemas.json_schema",
-    Language.PROTOBUF: "duolog.schemas.protobuf",
+if TYPE_CHECKING:  # mypy then checks that each of them is a `Parse`.
+    from duolog.schemas import json_schema
+
+    _PARSERS: Final[tuple[Parse, ...]] = (json_schema.parse,)
+
+_PACKAGES: Final = {
+    Language.AVRO: "avro",
+    Language.JSON: "json_schema",
+    Language.PROTOBUF: "protobuf",
 }
 
 
 def parse(
     language: Language, text: str, references: Mapping[str, str], *, strict: bool = True
 ) -> Schema:
-    """Parse a schema; see `Parse` for the arguments.
+    """Parse a schema of any language, see `Parse`.
 
     Raises:
-        InvalidSchemaError: the text is not a schema of the language.
+        InvalidSchemaError: the text is not a schema of the language, exceeds a limit, or refers to
+            what is not there.
     """
-    return _parser(language)(text, references, strict=strict)
-
-
-@cache
-def _parser(language: Language) -> Parse:
-    return cast("Parse", import_module(_PACKAGE_OF[language]).parse)
+    package = import_module(f"duolog.schemas.{_PACKAGES[language]}")
+    parse_text: Parse = package.parse
+    return parse_text(text, references, strict=strict)

@@ -113,9 +113,7 @@ class Rule:
             "onSuccess": self.on_success,
             "onFailure": self.on_failure,
         }
-        shown: dict[str, Json] = {name: value for name, value in form.items() if value}
-        shown["disabled"] = self.disabled
-        return shown
+        return {name: value for name, value in form.items() if value} | {"disabled": self.disabled}
 
     def hashed(self) -> Iterator[bytes]:
         """Yield what the rule adds to the hash of a schema."""
