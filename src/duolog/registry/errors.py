@@ -186,3 +186,11 @@ def context_not_empty(context: str) -> RequestError:
 def invalid_association(name: str, reason: str) -> RequestError:
     text = f"The association specified an invalid value for property: '{name}', detail: {reason}"
     return RequestError(text, 42212)
+
+
+# 500
+
+
+def numbers_exhausted(context: str) -> RequestError:
+    """Somebody imported the highest id or version that there is."""
+    return RequestError(f"No id or version is left in context {context}", 50001)

@@ -2,7 +2,7 @@
 
     schema.py       what the three share: Schema, Reference, Incompatibility
     errors.py       InvalidSchemaError
-    languages.py    parse(language, text, references)
+    languages.py    parse(language, text, references), loads a language on first use
     avro/           names, parsing, canonical form, resolution rules
     json_schema/    drafts 4 to 2020-12, the difference of two schemas
     protobuf/       parser and formatter of .proto files, rules of field numbers

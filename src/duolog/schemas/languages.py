@@ -1,32 +1,30 @@
-"""The languages of schemas by name. A language's package is imported when it is used."""
+"""Parse a schema in its language; the package of a language is loaded on first use."""
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final, cast
 
 from duolog.schemas.schema import Language, Parse, Schema
 
-if TYPE_CHECKING:  # mypy then checks that each of them is a `Parse`.
-    from duolog.schemas import json_schema
-
-    _PARSERS: Final[tuple[Parse, ...]] = (json_schema.parse,)
-
-_PACKAGES: Final = {
-    Language.AVRO: "avro",
-    Language.JSON: "json_schema",
-    Language.PROTOBUF: "protobuf",
+_PACKAGE_OF: Final = {
+    Language.AVRO: "duolog.schemas.avro",
+    Language.JSON: "duolog.schemas.json_schema",
+    Language.PROTOBUF: "duolog.schemas.protobuf",
 }
 
 
 def parse(
     language: Language, text: str, references: Mapping[str, str], *, strict: bool = True
 ) -> Schema:
-    """Parse a schema of any language, see `Parse`.
+    """Parse a schema; see `Parse` for the arguments.
 
     Raises:
-        InvalidSchemaError: the text is not a schema of the language, exceeds a limit, or refers to
-            what is not there.
+        InvalidSchemaError: the text is not a schema of the language.
     """
-    package = import_module(f"duolog.schemas.{_PACKAGES[language]}")
-    parse_text: Parse = package.parse
-    return parse_text(text, references, strict=strict)
+    return _parser(language)(text, references, strict=strict)
+
+
+@cache
+def _parser(language: Language) -> Parse:
+    return cast("Parse", import_module(_PACKAGE_OF[language]).parse)

@@ -113,7 +113,9 @@ class Rule:
             "onSuccess": self.on_success,
             "onFailure": self.on_failure,
         }
-        return {name: value for name, value in form.items() if value} | {"disabled": self.disabled}
+        shown: dict[str, Json] = {name: value for name, value in form.items() if value}
+        shown["disabled"] = self.disabled
+        return shown
 
     def hashed(self) -> Iterator[bytes]:
         """Yield what the rule adds to the hash of a schema."""

@@ -90,7 +90,7 @@ def _value(key: Key, value: Value) -> dict[str, Json]:  # noqa: PLR0911 - one fo
         case SchemaValue():
             return _schema(value)
         case ConfigValue():
-            return own | {name: part for name, part in value.to_json().items() if part != {}}
+            return own | value.to_json()
         case ModeValue(mode):
             return own | {"mode": mode.name}
         case DeleteSubjectValue(version):

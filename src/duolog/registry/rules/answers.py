@@ -224,9 +224,7 @@ class ConfigAnswer:
 
     def to_json(self, *, extended: bool = False) -> dict[str, Json]:
         """Return the object."""
-        if self.updated:
-            return self.config.to_json("compatibility")
-        return {name: part for name, part in self.config.to_json().items() if part != {}}
+        return self.config.to_json("compatibility" if self.updated else "compatibilityLevel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,10 +317,11 @@ class BatchAnswer:
 
 
 def _present(form: dict[str, Json]) -> dict[str, Json]:
+    # Empty metadata and rules are not nothing: they tell a schema from one that has none.
     return {
         name: value
         for name, value in form.items()
-        if value is not None and value not in ("", (), [], {})
+        if value is not None and value not in ("", (), [])
     }
 
 

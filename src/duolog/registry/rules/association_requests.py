@@ -6,11 +6,11 @@ from enum import Enum, auto
 from typing import Final, Self, TypeVar
 
 from duolog.registry import fields as read
-from duolog.registry.errors import invalid_association, malformed
-from duolog.registry.fields import FieldError, Fields
+from duolog.registry.errors import invalid_association
+from duolog.registry.fields import Fields
 from duolog.registry.json_text import Json
 from duolog.registry.records.values import Lifecycle
-from duolog.registry.rules.requests import RegisterRequest
+from duolog.registry.rules.requests import RegisterRequest, read_body
 
 T = TypeVar("T")
 
@@ -78,10 +78,7 @@ class AssociationRequest:
         Raises:
             RequestError: 400 for another form.
         """
-        try:
-            return cls.from_fields(read.as_fields(body, "request"))
-        except FieldError as error:
-            raise malformed(f"Cannot read the request: {error}") from error
+        return read_body(body, cls.from_fields)
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
@@ -138,10 +135,7 @@ def batch_of_queries(body: Json) -> tuple[AssociationQuery, ...]:
 
 
 def _batch(body: Json, from_fields: Callable[[Fields], T]) -> tuple[T, ...]:
-    try:
-        found = read.nested_list(read.as_fields(body, "request"), "requests", from_fields)
-    except FieldError as error:
-        raise malformed(f"Cannot read the request: {error}") from error
+    found = read_body(body, lambda fields: read.nested_list(fields, "requests", from_fields))
     if not found:
         raise invalid_association("requests", "cannot be null or empty")
     return found

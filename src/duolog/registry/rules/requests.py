@@ -5,8 +5,7 @@ Each `from_json` takes the parsed body and raises the `RequestError` that the cl
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from duolog.registry import fields as read
 from duolog.registry.contracts import Metadata, RuleSet
@@ -15,24 +14,21 @@ from duolog.registry.fields import FieldError, Fields
 from duolog.registry.json_text import Json
 from duolog.schemas.schema import Reference
 
-P = ParamSpec("P")
-C = TypeVar("C")
-R = TypeVar("R")
+T = TypeVar("T")
 
 Entity = tuple[str, str]
 
 
-def _checked(
-    function: Callable[Concatenate[type[C], Json, P], R],
-) -> Callable[Concatenate[type[C], Json, P], R]:
-    @wraps(function)
-    def checked(cls: type[C], body: Json, *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(cls, body, *args, **kwargs)
-        except FieldError as error:
-            raise malformed(f"Cannot read the request: {error}") from error
+def read_body(body: Json, read_fields: Callable[[Fields], T]) -> T:
+    """Read the body of a request.
 
-    return checked
+    Raises:
+        RequestError: 400, if the body has another form.
+    """
+    try:
+        return read_fields(read.as_fields(body, "request"))
+    except FieldError as error:
+        raise malformed(f"Cannot read the request: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +93,13 @@ class RegisterRequest:
     propagate_tags: bool = False
 
     @classmethod
-    @_checked
     def from_json(cls, body: Json) -> Self:
         """Read the body of a registration, look-up or compatibility check.
 
         Raises:
             RequestError: 400 for another form, 42201 for an incomplete reference.
         """
-        return cls.from_fields(read.as_fields(body, "request"))
+        return read_body(body, cls.from_fields)
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:
@@ -152,14 +147,17 @@ class TagRequest:
     rules_to_remove: tuple[str, ...] | None = None
 
     @classmethod
-    @_checked
     def from_json(cls, body: Json) -> Self:
         """Read the body.
 
         Raises:
             RequestError: 400 for another form.
         """
-        fields = read.as_fields(body, "request")
+        return read_body(body, cls.from_fields)
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read the fields of the body."""
         removed = read.texts(fields, "rulesToRemove")
         return cls(
             new_version=read.integer(fields, "newVersion"),
@@ -208,14 +206,17 @@ class ConfigRequest:
     changes: Mapping[str, ConfigField] = field(default_factory=dict)
 
     @classmethod
-    @_checked
     def from_json(cls, body: Json) -> Self:
         """Read the body.
 
         Raises:
             RequestError: 400 for another form.
         """
-        fields = read.as_fields(body, "request")
+        return read_body(body, cls.from_fields)
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read the fields of the body."""
         return cls(
             {
                 attribute: read_field(fields, name)
@@ -232,14 +233,17 @@ class ModeRequest:
     mode: str | None
 
     @classmethod
-    @_checked
     def from_json(cls, body: Json) -> Self:
         """Read the body.
 
         Raises:
             RequestError: 400 for another form.
         """
-        fields = read.as_fields(body, "request")
+        return read_body(body, cls.from_fields)
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read the fields of the body."""
         if "mode" not in fields:
             raise FieldError("mode: is missing")
         return cls(read.text(fields, "mode"))

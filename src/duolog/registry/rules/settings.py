@@ -15,15 +15,15 @@ class RulesSettings:
         validate_new_schemas: refuse schemas that only older registries accepted, unless a
             configuration decides.
         mode_changes: modes can be changed.
-        schema_bytes_max: a longer schema is refused with 42209.
+        record_bytes_max: a schema whose record would be longer is refused with 42209.
         schema_page_max: schemas, references and associations in one answer.
-        parsed_schemas_max: parsed schemas that are kept in memory.
+        parsed_chars_max: characters of schemas that are kept parsed in memory.
     """
 
     compatibility_level: CompatibilityLevel = CompatibilityLevel.BACKWARD
     validate_fields: bool = False
     validate_new_schemas: bool = True
     mode_changes: bool = True
-    schema_bytes_max: int = 4 * 1024 * 1024
+    record_bytes_max: int = 1_000_000
     schema_page_max: int = 1000
-    parsed_schemas_max: int = 500
+    parsed_chars_max: int = 4_000_000

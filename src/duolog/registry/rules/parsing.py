@@ -1,0 +1,186 @@
+"""Schemas of requests and versions, parsed when a rule needs them.
+
+References are resolved here: a schema is parsed with the texts of everything that it refers to,
+directly or through others, in the versions that the registry holds.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from duolog.registry.contracts import Metadata, RuleSet
+from duolog.registry.errors import RequestError, invalid_schema
+from duolog.registry.names import SubjectName
+from duolog.registry.records.keys import SchemaKey
+from duolog.registry.records.values import SchemaValue
+from duolog.registry.state import State
+from duolog.schemas.errors import InvalidSchemaError
+from duolog.schemas.schema import Language, Reference, Schema
+
+# References in all that a schema refers to; more are refused.
+REFERENCES_MAX: Final = 10_000
+
+
+class ParseLanguage(Protocol):
+    """The function that parses a schema of any language."""
+
+    def __call__(
+        self,
+        language: Language,
+        text: str,
+        references: Mapping[str, str],
+        *,
+        strict: bool = True,
+    ) -> Schema:
+        """See `duolog.schemas.schema.Parse`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A schema of a request, on its way to become a version.
+
+    Attributes:
+        version: 0 for the next one, -1 for the next one with `confluent:version`.
+        schema_id: negative if the registry chooses it.
+    """
+
+    subject: str
+    schema: str
+    schema_type: str = "AVRO"
+    references: tuple[Reference, ...] = ()
+    metadata: Metadata | None = None
+    rule_set: RuleSet | None = None
+    version: int = 0
+    schema_id: int = -1
+
+    @classmethod
+    def of(cls, value: SchemaValue) -> "Draft":
+        """Return the schema of a version."""
+        return cls(
+            value.subject,
+            value.schema,
+            value.schema_type,
+            value.references,
+            value.metadata,
+            value.rule_set,
+            value.version,
+            -1 if value.schema_id is None else value.schema_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A parsed schema together with the draft or version that it belongs to."""
+
+    schema: Schema
+    draft: Draft
+
+
+class SchemaParser:
+    """Parses schemas, and keeps those that were needed last."""
+
+    def __init__(self, state: State, parse: ParseLanguage, chars_max: int) -> None:
+        self._state = state
+        self._parse = parse
+        self._chars_max = chars_max
+        self._chars = 0
+        self._kept: OrderedDict[tuple[str, str, tuple[tuple[str, str], ...], bool], Schema] = (
+            OrderedDict()
+        )
+
+    def version(self, value: SchemaValue) -> Parsed:
+        """Parse a version.
+
+        Raises:
+            RequestError: 42201, if it can no longer be parsed.
+        """
+        return self.draft(Draft.of(value), strict=False)
+
+    def draft(self, draft: Draft, *, strict: bool) -> Parsed:
+        """Parse a draft; its references get the numbers of the versions that they mean.
+
+        Args:
+            draft: the schema.
+            strict: refuse what only older registries accepted, and deleted references.
+
+        Raises:
+            RequestError: 42201.
+        """
+        if draft.schema_type not in Language.__members__:
+            raise invalid_schema(f"Invalid schema type {draft.schema_type}")
+        try:
+            references, texts = self.resolve(draft, deleted=not strict)
+            schema = self._parsed(Language[draft.schema_type], draft.schema, texts, strict=strict)
+        except InvalidSchemaError as error:
+            raise _invalid(draft.schema_type, error.one_line()) from error
+        return Parsed(schema, replace(draft, references=references))
+
+    def resolve(
+        self, draft: Draft, *, deleted: bool
+    ) -> tuple[tuple[Reference, ...], dict[str, str]]:
+        """Return the references with their versions, and the texts of all that they lead to.
+
+        Raises:
+            RequestError: 42201, if there is no such version.
+        """
+        texts: dict[str, str] = {}
+        seen: set[str] = set()
+        own: list[Reference] = []
+        # Entries are a reference to visit, or the text of one whose own references are done.
+        todo: list[tuple[Reference, str, str | None]] = [
+            (part, draft.subject, None) for part in reversed(draft.references)
+        ]
+        while todo:
+            part, parent, text = todo.pop()
+            if text is not None:
+                texts[part.name] = text
+                continue
+            value = self._referred(part, parent, draft, deleted=deleted)
+            if len(own) < len(draft.references) and part is draft.references[len(own)]:
+                own.append(replace(part, version=value.version))
+            if part.name in seen:
+                continue
+            seen.add(part.name)
+            if len(seen) > REFERENCES_MAX:
+                raise _invalid(draft.schema_type, f"more than {REFERENCES_MAX} references")
+            todo.append((part, parent, value.schema))
+            todo.extend((inner, value.subject, None) for inner in reversed(value.references))
+        return tuple(own), texts
+
+    def _referred(
+        self, part: Reference, parent: str, draft: Draft, *, deleted: bool
+    ) -> SchemaValue:
+        subject = SubjectName.parse(parent).child(part.subject).text
+        if part.version == -1:
+            value = self._state.versions.latest(subject)
+        else:
+            value = self._state.versions.get(SchemaKey(subject, part.version))
+        if value is None or (value.deleted and not deleted):
+            detail = f'No schema reference found for subject "{subject}" and version {part.version}'
+            raise _invalid(draft.schema_type, detail)
+        return value
+
+    def _parsed(
+        self, language: Language, text: str, texts: dict[str, str], *, strict: bool
+    ) -> Schema:
+        key = (language.value, text, tuple(texts.items()), strict)
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        schema = self._parse(language, text, texts, strict=strict)
+        self._kept[key] = schema
+        self._chars += _size(key)
+        while self._chars > self._chars_max and len(self._kept) > 1:
+            old, _ = self._kept.popitem(last=False)
+            self._chars -= _size(old)
+        return schema
+
+
+def _size(key: tuple[str, str, Iterable[tuple[str, str]], bool]) -> int:
+    # Every parsed schema costs something, however short its text is.
+    return 1000 + len(key[1]) + sum(len(text) for _, text in key[2])
+
+
+def _invalid(schema_type: str, detail: str) -> RequestError:
+    return invalid_schema(f"Invalid schema of type {schema_type}, details: {detail}")

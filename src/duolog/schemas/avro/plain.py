@@ -1,0 +1,89 @@
+"""A schema as JSON values for libraries that encode and decode, such as fastavro.
+
+names        full, without "namespace"; a type is written out where it occurs first
+kept         fields, their defaults and aliases, symbols, sizes, valid logical types
+left out     docs, order, unknown attributes, logical types that break a rule of theirs
+"""
+
+from collections.abc import Generator
+
+from duolog.schemas.avro.steps import run
+from duolog.schemas.avro.types import (
+    Array,
+    Enum,
+    Fixed,
+    Json,
+    Map,
+    Missing,
+    Named,
+    Record,
+    Type,
+    Union,
+)
+
+
+def plain_schema(root: Type) -> Json:
+    """Return the JSON values of a schema, which share no mutable part with it but defaults."""
+    return run(_Plain().of, root)
+
+
+class _Plain:
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def of(self, node: Type) -> Generator[Type, Json, Json]:  # noqa: PLR0911 - a table of cases
+        match node:
+            case Union():
+                branches: list[Json] = []
+                for branch in node.branches:
+                    branches.append((yield branch))  # noqa: PERF401 - yields in between
+                return branches
+            case Array():
+                return {"type": "array", "items": (yield node.items), **_logical(node)}
+            case Map():
+                return {"type": "map", "values": (yield node.values), **_logical(node)}
+            case Named() if node.name.full in self._known:
+                return node.name.full
+            case Named():
+                self._known.add(node.name.full)
+                return (yield from self._definition(node))
+            case _ if node.logical is not None:
+                return {"type": node.kind, **_logical(node)}
+            case _:
+                return node.kind
+
+    def _definition(self, node: Named) -> Generator[Type, Json, Json]:
+        plain: dict[str, Json] = {"type": node.kind, "name": node.name.full, **_logical(node)}
+        if node.aliases:
+            plain["aliases"] = [alias.full for alias in node.aliases]
+        match node:
+            case Record():
+                plain["type"] = "error" if node.is_error else "record"
+                fields: list[Json] = []
+                for field in node.fields:
+                    item: dict[str, Json] = {"name": field.name, "type": (yield field.type)}
+                    if not isinstance(field.default, Missing):
+                        item["default"] = field.default
+                    if field.aliases:
+                        item["aliases"] = list(field.aliases)
+                    fields.append(item)
+                plain["fields"] = fields
+            case Enum():
+                plain["symbols"] = list(node.symbols)
+                if node.default is not None:
+                    plain["default"] = node.default
+            case Fixed():
+                plain["size"] = node.size
+        return plain
+
+
+def _logical(node: Type) -> dict[str, Json]:
+    if node.logical is None:
+        return {}
+    if node.logical.name != "decimal":
+        return {"logicalType": node.logical.name}
+    return {
+        "logicalType": "decimal",
+        "precision": node.logical.precision,
+        "scale": node.logical.scale,
+    }
