@@ -14,7 +14,10 @@ Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Js
 
 DEPTH_MAX: Final = 200
 
-_STRING_OR_BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+# The last quote is optional, so that a text that never ends is not searched again and again.
+_STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_BRACKETS: Final = {ord("{"): "[", ord("}"): "]"}
+_OTHER: Final = re.compile(r"[^][]+")
 _LOWER_ESCAPE: Final = re.compile(r"(\\\\)|\\u00([01][0-9a-f])")
 
 
@@ -26,7 +29,7 @@ def load(text: str | bytes) -> Json:
     """
     if isinstance(text, bytes):
         text = text.decode()
-    if text.count("[") + text.count("{") > DEPTH_MAX and _depth(text) > DEPTH_MAX:
+    if text.count("[") + text.count("{") > DEPTH_MAX and _is_deep(text):
         raise ValueError(f"nested deeper than {DEPTH_MAX} levels")
     value: Json = json.loads(text)
     return value
@@ -49,13 +52,12 @@ def _upper_escape(match: re.Match[str]) -> str:
     return match[1] or f"\\u00{match[2].upper()}"
 
 
-def _depth(text: str) -> int:
-    depth = deepest = 0
-    for match in _STRING_OR_BRACKET.finditer(text):
-        first = match[0][0]
-        if first in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif first in "]}":
-            depth -= 1
-    return deepest
+def _is_deep(text: str) -> bool:
+    brackets = _OTHER.sub("", _STRING.sub("", text).translate(_BRACKETS))
+    # Each pass takes away the innermost level; what no pass changes is not JSON at all.
+    for _ in range(DEPTH_MAX):
+        flatter = brackets.replace("[]", "")
+        if len(flatter) == len(brackets):
+            break
+        brackets = flatter
+    return bool(brackets)

@@ -137,10 +137,10 @@ def is_same(basis: Basis, new: Parsed, value: SchemaValue) -> bool:
         return False
     if not written_out and new.draft.schema == value.schema:
         return True
-    old = basis.parser.version(value).schema
     if new.schema.language is Language.AVRO and written_out:
+        old = basis.parser.version(value).schema
         return new.schema.formatted("resolved") == old.formatted("resolved")
-    return new.draft.schema == old.canonical
+    return not written_out and new.draft.schema == basis.parser.canonical_text(value)
 
 
 def _same_metadata(new: Metadata | None, old: Metadata | None, version: int) -> bool:

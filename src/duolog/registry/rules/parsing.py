@@ -21,6 +21,9 @@ from duolog.schemas.schema import Language, Reference, Schema
 # References in all that a schema refers to; more are refused.
 REFERENCES_MAX: Final = 10_000
 
+# Versions whose canonical text is known; usually it is the stored text itself.
+CANONICAL_MAX: Final = 100_000
+
 
 class ParseLanguage(Protocol):
     """The function that parses a schema of any language."""
@@ -88,6 +91,21 @@ class SchemaParser:
         self._kept: OrderedDict[tuple[str, str, tuple[tuple[str, str], ...], bool], Schema] = (
             OrderedDict()
         )
+        self._canonical: dict[tuple[str, str], str] = {}
+
+    def canonical_text(self, value: SchemaValue) -> str:
+        """Return the canonical text of a version, which older registries may not have stored.
+
+        Raises:
+            RequestError: 42201, if it can no longer be parsed.
+        """
+        key = (value.schema_type, value.schema)
+        if key not in self._canonical:
+            if len(self._canonical) >= CANONICAL_MAX:
+                self._canonical.clear()
+            text = self.version(value).schema.canonical
+            self._canonical[key] = value.schema if text == value.schema else text
+        return self._canonical[key]
 
     def version(self, value: SchemaValue) -> Parsed:
         """Parse a version.
