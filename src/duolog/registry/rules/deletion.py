@@ -17,13 +17,13 @@ from duolog.registry.records.keys import (
     ConfigKey,
     ContextKey,
     DeleteSubjectKey,
-    HighestIdsKey,
     ModeKey,
     SchemaKey,
 )
-from duolog.registry.records.values import DeleteSubjectValue, HighestIdsValue, SchemaValue
+from duolog.registry.records.values import DeleteSubjectValue, SchemaValue
 from duolog.registry.rules.basis import Basis, version_number
 from duolog.registry.rules.decision import Decision
+from duolog.registry.rules.highest_ids import kept_ids
 
 
 def delete_version(basis: Basis, subject: str, version: str, *, permanent: bool) -> Decision[int]:
@@ -105,19 +105,10 @@ def delete_context(basis: Basis, context: str) -> Decision[None]:
 
 
 def hard_deletes(basis: Basis, values: Iterable[SchemaValue]) -> list[Record]:
-    """Return the records that forget versions, and that keep their ids from being given out again.
-
-    A compacted topic has no trace of a hard-deleted schema, so that its id must be written down if
-    it is the highest one. Clients that know the schema keep it under this id for ever.
-    """
+    """Return the records that forget versions, and that keep their ids from being given out."""
     values = list(values)
-    records = [Record(SchemaKey(value.subject, value.version), None) for value in values]
-    if any(
-        value.schema_id == basis.versions.highest_id(context_of(value.subject)) for value in values
-    ):
-        ids = HighestIdsValue(dict(basis.versions.highest_ids))
-        records.append(Record(HighestIdsKey(), ids))
-    return records
+    tombstones = [Record(SchemaKey(value.subject, value.version), None) for value in values]
+    return tombstones + kept_ids(basis, values)
 
 
 def _settings(basis: Basis, subject: str) -> list[Record]:

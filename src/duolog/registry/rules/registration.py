@@ -21,6 +21,7 @@ from duolog.registry.rules.canonical import canonical, draft_of, with_contracts
 from duolog.registry.rules.compatibility import incompatibilities, new_schemas_are_validated
 from duolog.registry.rules.decision import Decision
 from duolog.registry.rules.entities import Tags, tags_of, with_tags
+from duolog.registry.rules.highest_ids import kept_ids
 from duolog.registry.rules.lookup import (
     answer_of,
     answer_of_draft,
@@ -244,6 +245,10 @@ def _appended(
         if replaced and not basis.versions.referrers(key):
             records.append(Record(key, None))
     record = Record(SchemaKey(value.subject, value.version), value)
+    # An import may overwrite a soft-deleted version.
+    overwritten = basis.versions.get(SchemaKey(value.subject, value.version))
+    if overwritten is not None and overwritten.schema_id != schema_id:
+        records += kept_ids(basis, [overwritten])
     if sum(len(part or b"") for part in encode(record)) > basis.settings.record_bytes_max:
         raise errors.schema_too_large()
     return Decision(answer_of_draft(draft, value), (*records, record))

@@ -33,10 +33,14 @@ class Associations:
         return self._found(self._by_resource_id.get(resource_id, {}))
 
     def put(self, key: AssociationKey, value: AssociationValue) -> None:
-        """Add or replace an association; the time of its creation stays."""
+        """Add or replace an association; the time of its creation stays.
+
+        Another resource of the same name takes the place of the one before it.
+        """
         old = self._values.get(key)
         if value.create_timestamp is None:
-            created = value.timestamp if old is None else old.create_timestamp
+            is_new = old is None or old.guid != value.guid
+            created = value.timestamp if old is None or is_new else old.create_timestamp
             value = replace(value, create_timestamp=created)
         self.remove(key)
         self._journal.put(self._values, key, value)

@@ -234,6 +234,20 @@ def test_new_ids_follow_the_highest_imported_one(harness: Harness) -> None:
     assert harness.registry.schema_by_id(1000, max_id=True).max_id == 1001
 
 
+def test_an_overwritten_id_is_not_given_out_again(harness: Harness) -> None:
+    harness.set_mode("s", "IMPORT")
+    harness.register("s", A, id=50, version=1)
+    harness.soft_delete("s")
+    harness.register("s", B, id=2, version=1)
+    harness.set_mode("s", "READWRITE")
+    compacted = Harness()
+    for key, value in {key: value for key, value, _ in harness.log}.items():
+        compacted.append(key, value)
+
+    assert harness.register("t", '"int"') == 51
+    assert compacted.register("t", '"int"') == 51
+
+
 def test_the_highest_number_of_all_is_the_last(harness: Harness) -> None:
     harness.set_mode("s", "IMPORT")
     harness.register("s", A, id=2**31 - 1, version=1)
