@@ -35,6 +35,14 @@ SCHEMAS: Final = (
 )
 IMPORTED: Final = (2, 50, 90)
 STEPS: Final = 40
+CONFIGS: Final[tuple[dict[str, Json], ...]] = (
+    {"compatibility": "NONE"},
+    {"compatibility": "FULL", "compatibilityGroup": "major"},
+    {"normalize": True, "compatibilityGroup": None},
+    {"defaultMetadata": {"properties": {"owner": "me"}}},
+    {"alias": "t"},
+    {"alias": None, "defaultMetadata": None},
+)
 
 Step = Callable[[Registry, random.Random], Decision[Answer]]
 
@@ -62,7 +70,7 @@ def _register(registry: Registry, dice: random.Random) -> Decision[Answer]:
 
 def _change_tags(registry: Registry, dice: random.Random) -> Decision[Answer]:
     entity = {"entityPath": "T.x", "entityType": "sr_field"}
-    body = {"tagsToAdd": [{"schemaEntity": entity, "tags": [dice.choice("ab")]}]}
+    body: dict[str, Json] = {"tagsToAdd": [{"schemaEntity": entity, "tags": [dice.choice("ab")]}]}
     return registry.change_tags(dice.choice(SUBJECTS), "latest", TagRequest.from_json(body))
 
 
@@ -76,16 +84,7 @@ def _delete_version(registry: Registry, dice: random.Random) -> Decision[Answer]
 
 
 def _change_config(registry: Registry, dice: random.Random) -> Decision[Answer]:
-    body: dict[str, Json] = dice.choice(
-        (
-            {"compatibility": "NONE"},
-            {"compatibility": "FULL", "compatibilityGroup": "major"},
-            {"normalize": True, "compatibilityGroup": None},
-            {"defaultMetadata": {"properties": {"owner": "me"}}},
-            {"alias": "t"},
-            {"alias": None, "defaultMetadata": None},
-        )
-    )
+    body = dice.choice(CONFIGS)
     return registry.change_config(dice.choice(PLACES), ConfigRequest.from_json(body))
 
 

@@ -16,7 +16,7 @@ from duolog.registry.rules import (
     to_json,
 )
 from duolog.registry.rules.answers import Answer
-from unit.registry.fake_languages import parse_fake
+from unit.registry.languages import parse_small
 
 A = TypeVar("A")
 Entry = tuple[bytes, bytes | None, int]
@@ -25,7 +25,7 @@ Entry = tuple[bytes, bytes | None, int]
 def registry_of(settings: RulesSettings | None = None) -> Registry:
     """Return an empty registry whose GUIDs of associations are numbers."""
     numbers = itertools.count(1)
-    return Registry(settings, parse=parse_fake, new_guid=lambda: f"guid-{next(numbers)}")
+    return Registry(settings, parse=parse_small, new_guid=lambda: f"guid-{next(numbers)}")
 
 
 def string_record(name: str, *fields: str, optional: tuple[str, ...] = ()) -> str:

@@ -5,11 +5,11 @@ from typing import Generic, TypeVar
 
 from duolog.registry.records import Record
 
-A = TypeVar("A")
+A_co = TypeVar("A_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Decision(Generic[A]):
+class Decision(Generic[A_co]):
     """An accepted write.
 
     The caller appends `records`, all or none, replays them, and sends `answer` then. Without
@@ -17,5 +17,5 @@ class Decision(Generic[A]):
     appended is as if it had never been made.
     """
 
-    answer: A
+    answer: A_co
     records: tuple[Record, ...] = ()

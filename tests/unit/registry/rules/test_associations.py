@@ -169,7 +169,7 @@ def test_a_subject_without_versions_has_code_40907(harness: Harness) -> None:
 
 
 def test_a_strong_subject_cannot_be_referred_to(strong: Harness) -> None:
-    strong_reference = [{"name": "A", "subject": STRONG, "version": 1}]
+    strong_reference: Json = [{"name": "A", "subject": STRONG, "version": 1}]
     user = '{"type":"record","name":"U","fields":[{"name":"a","type":"A"}]}'
 
     with pytest.raises(RequestError) as caught:
@@ -224,7 +224,7 @@ def test_cascading_deletes_the_subject_of_the_topic(strong: Harness) -> None:
 
 
 def test_a_dry_run_checks_and_writes_nothing(harness: Harness) -> None:
-    item = {"associationType": "value", "schema": {"schema": A}}
+    item: dict[str, Json] = {"associationType": "value", "schema": {"schema": A}}
     body = AssociationRequest.from_json(resource(item, resourceId=None))
 
     decision = harness.registry.create_associations(body, dry_run=True)
@@ -449,7 +449,7 @@ def test_a_batch_deletes_and_creates_in_order(weak: Harness) -> None:
 
 
 def test_a_batch_of_queries(strong: Harness) -> None:
-    body = {
+    body: Json = {
         "requests": [
             {"resourceId": "id1"},
             {"resourceName": "orders", "resourceNamespace": "-", "associationTypes": ["key"]},

@@ -192,14 +192,15 @@ def test_an_invalid_schema_is_a_message_if_they_are_wanted_and_else_an_error(
     harness: Harness,
 ) -> None:
     registry = harness.registry
-    text = "Invalid schema of type AVRO, details: the text is not JSON"
+    text = "Invalid schema of type JSON, details: the text is not JSON"
+    body = request("no", schemaType="JSON")
 
-    assert shown(registry.compatibility("s", None, request("no"), verbose=True)) == {
+    assert shown(registry.compatibility("s", None, body, verbose=True)) == {
         "is_compatible": False,
         "messages": (text,),
     }
     with pytest.raises(RequestError, match=text) as caught:
-        registry.compatibility("s", None, request("no"))
+        registry.compatibility("s", None, body)
     assert caught.value.code == 42201
     with pytest.raises(RequestError, match="Empty schema"):
         registry.compatibility("s", None, request(""))

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from duolog.registry.errors import RequestError
@@ -189,27 +191,28 @@ def test_the_order_of_references_counts_unless_normalized(harness: Harness) -> N
 
 
 def version_of(index: int, refers_to: int) -> Record:
-    name = f"R{refers_to}"
-    text = f'{{"type":"record","name":"R{index}","fields":[{{"name":"r","type":"{name}"}}]}}'
-    references = (Reference(name, f"s{refers_to}", 1),)
-    value = SchemaValue(f"s{index}", 1, index + 1, text, references=references)
+    references = (Reference(f"r{refers_to}", f"s{refers_to}", 1),)
+    value = SchemaValue(
+        f"s{index}", 1, index + 1, f"{index}", schema_type="JSON", references=references
+    )
     return Record(SchemaKey(f"s{index}", 1), value)
 
 
-def test_a_long_chain_of_references_is_resolved_without_recursion(harness: Harness) -> None:
-    harness.register("s0", string_record("R0", "x"))
+def test_a_long_chain_of_references_is_resolved_in_order(harness: Harness) -> None:
+    harness.register("s0", "0", schemaType="JSON")
     for index in range(1, 2000):
         harness.append(*encode(version_of(index, index - 1)))
+    last = [reference("s1999", 1, "r1999")]
 
-    top = '{"type":"record","name":"Top","fields":[{"name":"r","type":"R1999"}]}'
+    harness.register("top", '"top"', schemaType="JSON", references=last)
 
-    assert harness.register("top", top, references=[reference("s1999", 1, "R1999")]) == 2001
+    resolved = json.loads(harness.registry.version("top", "1", form="resolved").schema)
+    assert list(resolved.items()) == [(f"r{index}", f"{index}") for index in range(2000)]
 
 
 def test_a_cycle_of_references_in_the_topic_ends(harness: Harness) -> None:
     harness.append(*encode(version_of(1, 2)))
     harness.append(*encode(version_of(2, 1)))
+    first = [reference("s1", 1, "r1")]
 
-    top = '{"type":"record","name":"Top","fields":[{"name":"r","type":"R1"}]}'
-
-    assert harness.register("top", top, references=[reference("s1", 1, "R1")]) == 4
+    assert harness.register("top", '"top"', schemaType="JSON", references=first) == 4

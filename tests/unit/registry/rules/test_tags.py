@@ -1,11 +1,14 @@
+import json
+
 import pytest
 
 from duolog.registry.errors import RequestError
 from duolog.registry.rules import TagRequest
 from duolog.registry.rules.entities import field_names, tags_of, with_tags
-from duolog.schemas.schema import Language
-from unit.registry.fake_languages import FakeSchema
+from duolog.schemas.languages import parse
+from duolog.schemas.schema import Language, Schema
 from unit.registry.harness import Harness, shown, string_record
+from unit.registry.languages import SmallSchema
 
 A = string_record("A", "x", "y")
 TAGGED = A.replace('"name":"x",', '"name":"x","confluent:tags":["PII"],')
@@ -51,8 +54,12 @@ CUSTOMER = {
 }
 
 
+def avro(document: object) -> Schema:
+    return parse(Language.AVRO, json.dumps(document), {})
+
+
 def test_the_tags_of_an_avro_schema_by_full_name() -> None:
-    assert tags_of(FakeSchema(Language.AVRO, ORDER)) == {
+    assert tags_of(avro(ORDER)) == {
         ("sr_record", "com.acme.Order"): ("TOP",),
         ("sr_field", "com.acme.Order.id"): ("KEY",),
         ("sr_field", "com.acme.Line.price"): ("MONEY",),
@@ -60,7 +67,7 @@ def test_the_tags_of_an_avro_schema_by_full_name() -> None:
 
 
 def test_the_tags_of_a_json_schema_by_path() -> None:
-    assert tags_of(FakeSchema(Language.JSON, CUSTOMER)) == {
+    assert tags_of(SmallSchema(CUSTOMER)) == {
         ("sr_record", "object"): ("TOP",),
         ("sr_field", "object.name"): ("PII",),
         ("sr_field", "object.address.object.zip"): ("PII", "GEO"),
@@ -70,13 +77,13 @@ def test_the_tags_of_a_json_schema_by_path() -> None:
 
 
 def test_top_level_fields() -> None:
-    assert field_names(FakeSchema(Language.AVRO, ORDER)) == {"id", "lines", "other"}
-    assert field_names(FakeSchema(Language.JSON, CUSTOMER)) == {"name", "address", "orders"}
-    assert field_names(FakeSchema(Language.AVRO, "string")) == frozenset()
+    assert field_names(avro(ORDER)) == {"id", "lines", "other"}
+    assert field_names(SmallSchema(CUSTOMER)) == {"name", "address", "orders"}
+    assert field_names(avro("string")) == frozenset()
 
 
 def test_tags_are_added_first_and_removed_then() -> None:
-    schema = FakeSchema(Language.AVRO, ORDER)
+    schema = avro(ORDER)
 
     text = with_tags(
         schema,
@@ -84,7 +91,7 @@ def test_tags_are_added_first_and_removed_then() -> None:
         {("sr_field", "com.acme.Order.id"): ("KEY",), ("sr_record", "x.Y"): ("OLD",)},
     )
 
-    assert '"name":"x.Y","fields":[],"confluent:tags":["NEW"]' in text
+    assert '"name":"Y","namespace":"x","fields":[],"confluent:tags":["NEW"]' in text
     assert "KEY" not in text
 
 
@@ -92,7 +99,7 @@ def test_a_path_that_leads_nowhere_has_code_42201() -> None:
     with pytest.raises(
         RequestError, match=r"No matching path 'com\.acme\.Order\.no' found"
     ) as caught:
-        with_tags(FakeSchema(Language.AVRO, ORDER), {("sr_field", "com.acme.Order.no"): ("T",)}, {})
+        with_tags(avro(ORDER), {("sr_field", "com.acme.Order.no"): ("T",)}, {})
 
     assert caught.value.code == 42201
 
