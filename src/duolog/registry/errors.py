@@ -192,5 +192,5 @@ def invalid_association(name: str, reason: str) -> RequestError:
 
 
 def numbers_exhausted(context: str) -> RequestError:
-    """Somebody imported the highest id or version that there is."""
+    """The highest id or version that there is has been imported."""
     return RequestError(f"No id or version is left in context {context}", 50001)

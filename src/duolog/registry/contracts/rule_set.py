@@ -26,14 +26,14 @@ _NAME: Final = re.compile(r"[^\W\d][\w-]*")
 
 
 class RuleKind(Enum):
-    """What a rule does with a record."""
+    """The effect of a rule on a record."""
 
     TRANSFORM = auto()
     CONDITION = auto()
 
 
 class RuleMode(Enum):
-    """When a rule is executed."""
+    """The moment at which a rule is executed."""
 
     UPGRADE = auto()
     DOWNGRADE = auto()
@@ -49,7 +49,7 @@ class RuleMode(Enum):
 
 
 class EnableAt(Enum):
-    """Where rules are executed."""
+    """The place where rules are executed."""
 
     ALL = auto()
     CLIENT = auto()

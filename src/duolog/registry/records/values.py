@@ -24,7 +24,7 @@ from duolog.schemas.schema import Reference
 
 
 class Mode(Enum):
-    """What may be written to a subject."""
+    """The writes that a subject accepts."""
 
     READWRITE = auto()
     READONLY = auto()
@@ -44,7 +44,7 @@ class Mode(Enum):
 
 
 class CompatibilityLevel(Enum):
-    """Which schemas of a subject must read which records."""
+    """The schemas of a subject that must read records of others."""
 
     NONE = auto()
     BACKWARD = auto()
@@ -56,7 +56,7 @@ class CompatibilityLevel(Enum):
 
 
 class CompatibilityPolicy(Enum):
-    """How strict the comparison is."""
+    """The strictness of the comparison."""
 
     LOGICAL = auto()
     STRICT = auto()

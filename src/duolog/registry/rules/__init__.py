@@ -4,7 +4,7 @@ registry.py               the requests, one method each; start here
 requests.py               their bodies
 association_requests.py   the bodies of requests about associations
 answers.py                the answers and their JSON
-decision.py               what a write comes to
+decision.py               the result of a write
 """
 
 from duolog.registry.rules.answers import to_json

@@ -317,7 +317,7 @@ class BatchAnswer:
 
 
 def _present(form: dict[str, Json]) -> dict[str, Json]:
-    # Empty metadata and rules are not nothing: they tell a schema from one that has none.
+    # Empty metadata and rules stay: a schema with them differs from one without.
     return {
         name: value
         for name, value in form.items()

@@ -1,4 +1,4 @@
-"""What all rules work with: the state, the settings, parsed schemas, and common questions."""
+"""The basis of all rules: state, settings, parsed schemas, and common questions."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""What a write comes to: the answer, and the records that make it true."""
+"""The result of a write: the answer, and the records that make it true."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar

@@ -67,7 +67,7 @@ class Registry:
     """All subjects with their versions, configurations, modes and associations.
 
     Attributes:
-        state: what the records replayed so far come to.
+        state: the result of the records replayed so far.
     """
 
     def __init__(

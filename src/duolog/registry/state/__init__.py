@@ -1,4 +1,4 @@
-"""The registry's state: what a replay of the records of `_schemas` comes to.
+"""The registry's state: the result of replaying the records of `_schemas`.
 
     state.py          all of it, and the replay; start here
     versions.py       subjects and versions, with what finds them by id, content and reference

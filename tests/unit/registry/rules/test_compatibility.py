@@ -1,4 +1,4 @@
-"""Which versions are compared in which direction, and what the answers say."""
+"""Versions, directions and messages of compatibility checks."""
 
 import pytest
 
@@ -145,7 +145,7 @@ def test_the_messages_of_forward_name_the_old_schema_as_reader(harness: Harness)
     )
 
 
-def test_the_messages_of_full_tell_both_directions_and_show_the_old_schema_once(
+def test_the_messages_of_full_name_both_directions_and_show_the_old_schema_once(
     harness: Harness,
 ) -> None:
     harness.register("s", X)

@@ -1,4 +1,4 @@
-"""Names, numbers and texts that nobody means well with: refused at once, by the right code."""
+"""Hostile names, numbers and texts: refused at once, with the right code."""
 
 import time
 
