@@ -16,16 +16,19 @@ from duolog.registry.rules import (
     to_json,
 )
 from duolog.registry.rules.answers import Answer
-from unit.registry.languages import parse_small
+from duolog.registry.rules.parsing import ParseLanguage
+from duolog.schemas.languages import parse as parse_schema
 
 A = TypeVar("A")
 Entry = tuple[bytes, bytes | None, int]
 
 
-def registry_of(settings: RulesSettings | None = None) -> Registry:
+def registry_of(
+    settings: RulesSettings | None = None, parse: ParseLanguage = parse_schema
+) -> Registry:
     """Return an empty registry whose GUIDs of associations are numbers."""
     numbers = itertools.count(1)
-    return Registry(settings, parse=parse_small, new_guid=lambda: f"guid-{next(numbers)}")
+    return Registry(settings, parse=parse, new_guid=lambda: f"guid-{next(numbers)}")
 
 
 def string_record(name: str, *fields: str, optional: tuple[str, ...] = ()) -> str:

@@ -8,7 +8,6 @@ from duolog.registry.rules.entities import field_names, tags_of, with_tags
 from duolog.schemas.languages import parse
 from duolog.schemas.schema import Language, Schema
 from unit.registry.harness import Harness, shown, string_record
-from unit.registry.languages import SmallSchema
 
 A = string_record("A", "x", "y")
 TAGGED = A.replace('"name":"x",', '"name":"x","confluent:tags":["PII"],')
@@ -58,6 +57,10 @@ def avro(document: object) -> Schema:
     return parse(Language.AVRO, json.dumps(document), {})
 
 
+def json_schema(document: object) -> Schema:
+    return parse(Language.JSON, json.dumps(document), {})
+
+
 def test_the_tags_of_an_avro_schema_by_full_name() -> None:
     assert tags_of(avro(ORDER)) == {
         ("sr_record", "com.acme.Order"): ("TOP",),
@@ -67,7 +70,7 @@ def test_the_tags_of_an_avro_schema_by_full_name() -> None:
 
 
 def test_the_tags_of_a_json_schema_by_path() -> None:
-    assert tags_of(SmallSchema(CUSTOMER)) == {
+    assert tags_of(json_schema(CUSTOMER)) == {
         ("sr_record", "object"): ("TOP",),
         ("sr_field", "object.name"): ("PII",),
         ("sr_field", "object.address.object.zip"): ("PII", "GEO"),
@@ -78,7 +81,7 @@ def test_the_tags_of_a_json_schema_by_path() -> None:
 
 def test_top_level_fields() -> None:
     assert field_names(avro(ORDER)) == {"id", "lines", "other"}
-    assert field_names(SmallSchema(CUSTOMER)) == {"name", "address", "orders"}
+    assert field_names(json_schema(CUSTOMER)) == {"name", "address", "orders"}
     assert field_names(avro("string")) == frozenset()
 
 
