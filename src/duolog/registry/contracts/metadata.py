@@ -3,6 +3,7 @@
 Source: Confluent `Metadata`, whose hash is a part of a schema's GUID.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
@@ -71,8 +72,8 @@ class Metadata:
     @property
     def version_number(self) -> int | None:
         """`version` as a number; None if it is not one."""
-        text = self.version
-        return int(text) if text and text.isascii() and text.isdigit() and len(text) < 11 else None
+        text = self.version or ""
+        return int(text) if re.fullmatch(r"[+-]?[0-9]{1,10}", text) else None
 
     @property
     def reserved_fields(self) -> frozenset[str]:
