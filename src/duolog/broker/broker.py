@@ -51,12 +51,12 @@ from duolog.record.records import Record, decode_records
 if TYPE_CHECKING:
     import socket
 
-    from duolog.broker.network.addresses import Address
     from duolog.broker.network.connection_quotas import OpenConnection
     from duolog.broker.network.endpoints import OpenEndpoint
     from duolog.broker.network.needs import Flushable
     from duolog.broker.requests.needs import Refusable
     from duolog.broker.topics.topics import Waiter
+    from duolog.core.listening import Address
     from duolog.log.group_commit import Durability
     from duolog.log.log_manager import LogManager
     from duolog.log.partition.partition_log import PartitionLog

@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.broker.broker import Broker
 from duolog.broker.log_format import log_to_stderr
-from duolog.broker.network.addresses import open_listener, parse_address
 from duolog.broker.network.endpoints import OpenEndpoint, endpoints, open_endpoints
 from duolog.broker.network.file_descriptors import open_files_max
 from duolog.broker.requests.request_log import RequestLog
 from duolog.broker.settings import BrokerSettings, without_effect
 from duolog.core.clock import Clock, SystemClock
 from duolog.core.errors import ConfigError
+from duolog.core.listening import open_listener, parse_address
 from duolog.core.operating_system.support import ensure_broker_supported
 from duolog.log.files.disk import Disk, RealDisk
 from duolog.log.log_manager import LogManager

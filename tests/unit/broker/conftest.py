@@ -12,10 +12,10 @@ from kio.serial import entity_reader
 
 from duolog.broker.broker import Broker
 from duolog.broker.network import needs
-from duolog.broker.network.addresses import Address
 from duolog.broker.network.connection import Connection
 from duolog.broker.settings import BrokerSettings
 from duolog.core.clock import Clock, SystemClock
+from duolog.core.listening import Address
 from duolog.log.files.disk import RealDisk
 from duolog.log.log_manager import LogManager
 from duolog.protocol.encoder import encoder

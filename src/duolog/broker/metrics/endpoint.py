@@ -20,7 +20,7 @@ from time import sleep
 from typing import Final
 
 from duolog.broker.metrics.text import CONTENT_TYPE
-from duolog.broker.network.addresses import Address
+from duolog.core.listening import Address
 
 logger = logging.getLogger(__name__)
 

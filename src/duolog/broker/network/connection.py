@@ -44,8 +44,8 @@ from duolog.protocol.wire import skip_tagged_fields
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duolog.broker.network.addresses import Address
     from duolog.broker.requests.needs import Parked, Passed
+    from duolog.core.listening import Address
 
 logger = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from duolog.broker.network.addresses import BACKLOG, LOOPBACK, Address, open_listener, parse_address
 from duolog.core.errors import ConfigError
+from duolog.core.listening import BACKLOG, LOOPBACK, Address, open_listener, parse_address
 
 if TYPE_CHECKING:
     import socket

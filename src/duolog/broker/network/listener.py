@@ -13,7 +13,7 @@ import os
 import socket
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.network.addresses import is_loopback
+from duolog.core.listening import is_loopback
 from duolog.core.operating_system.polling import READ
 from duolog.core.operating_system.sockets import set_buffer_size, unpace
 

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     import socket
 
     from duolog.broker.event_loop.loop import Loop
-    from duolog.broker.network.addresses import Address
     from duolog.broker.network.connection_quotas import ConnectionQuotas, OpenConnection
     from duolog.broker.network.request_memory import RequestMemory
     from duolog.broker.router import Router
     from duolog.broker.settings import BrokerSettings
+    from duolog.core.listening import Address
     from duolog.log.files.spare_descriptors import SpareDescriptors
 
 

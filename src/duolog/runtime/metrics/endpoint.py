@@ -9,8 +9,8 @@ import socket
 from typing import TYPE_CHECKING
 
 from duolog.broker.metrics.endpoint import Endpoint
-from duolog.broker.network.addresses import open_listener, parse_address
 from duolog.core.errors import ConfigError
+from duolog.core.listening import open_listener, parse_address
 from duolog.runtime.metrics.exposition import exposition
 from duolog.runtime.metrics.local_registry import local_applications
 

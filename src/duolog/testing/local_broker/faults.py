@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duolog.broker.network.addresses import Address
 from duolog.broker.network.connection import Connection
 from duolog.broker.network.needs import Broker
 from duolog.core.clock import SystemClock
+from duolog.core.listening import Address
 from duolog.core.units import SECOND_MS
 from duolog.log.files.disk import Buffer, RealDisk, RealFile
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from duolog.broker.metrics.http import MetricsEndpoint
-from duolog.broker.network.addresses import Address, open_listener
+from duolog.core.listening import Address, open_listener
 from duolog.log.errors import LogDirOffline
 
 

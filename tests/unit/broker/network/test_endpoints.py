@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
-from duolog.broker.network.addresses import Address
 from duolog.broker.network.endpoints import endpoints, open_endpoints
 from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
+from duolog.core.listening import Address
 
 
 def settings(**texts: str) -> BrokerSettings:

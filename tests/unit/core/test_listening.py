@@ -2,8 +2,8 @@ import socket
 
 import pytest
 
-from duolog.broker.network.addresses import Address, open_listener, parse_address
 from duolog.core.errors import ConfigError
+from duolog.core.listening import Address, open_listener, parse_address
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000"])

@@ -1,4 +1,4 @@
-"""Addresses to listen on, and the sockets that do."""
+"""Addresses to listen on, and the sockets that do: of the broker, the registry and metrics."""
 
 import errno
 import ipaddress
@@ -17,6 +17,7 @@ _HINTS: Final = {
     errno.EADDRNOTAVAIL: "Use an address of this machine. "
     "--advertise sets the address for clients.",
 }
+_SECURE_HINT: Final = "Listen on 127.0.0.1, or set allow.insecure.listen=true."
 
 
 class Address(NamedTuple):
@@ -52,8 +53,12 @@ def is_loopback(host: str) -> bool:
     return ipaddress.ip_address(host).is_loopback
 
 
-def open_listener(address: Address, *, insecure: bool, backlog: int = BACKLOG) -> socket.socket:
+def open_listener(
+    address: Address, *, insecure: bool, backlog: int = BACKLOG, secure_hint: str = _SECURE_HINT
+) -> socket.socket:
     """Return a socket that listens at `address`; port 0 takes a free one.
+
+    `secure_hint` is the hint of the error about an address beyond loopback.
 
     Raises:
         ConfigError: the address is beyond loopback and `insecure` is False, or it cannot be had.
@@ -67,7 +72,7 @@ def open_listener(address: Address, *, insecure: bool, backlog: int = BACKLOG) -
                 f'address "{address}" is beyond loopback, and clients are not authenticated',
                 name="listen",
                 value=str(address),
-                hint="Listen on 127.0.0.1, or set allow.insecure.listen=true.",
+                hint=secure_hint,
             )
         listening = socket.socket(family, socket.SOCK_STREAM)
     except OSError as error:
