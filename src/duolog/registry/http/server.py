@@ -1,0 +1,74 @@
+"""The listening side of HTTP: accepts connections, counts them, and stops in order.
+
+A stop closes idle connections at once, lets requests in progress finish for `GRACE_S`, and then
+cancels them.
+"""
+
+import asyncio
+import socket
+from typing import Final
+
+from duolog.registry.http.protocol import Answer, HttpConnection
+
+BODY_BYTES_MAX: Final = 4 * 1024 * 1024
+CONNECTIONS_MAX: Final = 2000
+GRACE_S: Final = 5.0
+BACKLOG: Final = 512
+
+
+class HttpServer:
+    """Serves one listening socket.
+
+    Args:
+        answer: called with each request that was received completely.
+    """
+
+    def __init__(
+        self,
+        answer: Answer,
+        *,
+        body_bytes_max: int = BODY_BYTES_MAX,
+        connections_max: int = CONNECTIONS_MAX,
+    ) -> None:
+        self.body_bytes_max = body_bytes_max
+        self.stopping = False
+        self._answer = answer
+        self._connections_max = connections_max
+        self._connections: set[HttpConnection] = set()
+        self._none_left = asyncio.Event()
+        self._none_left.set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self, listening: socket.socket) -> None:
+        """Accept connections from now on."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: HttpConnection(self._answer, self), sock=listening, backlog=BACKLOG
+        )
+
+    async def stop(self, grace_s: float = GRACE_S) -> None:
+        """Stop accepting, finish the requests in progress, and close all connections."""
+        self.stopping = True
+        if self._server is not None:
+            self._server.close()
+        for connection in tuple(self._connections):
+            connection.stop()
+        try:
+            async with asyncio.timeout(grace_s):
+                await self._none_left.wait()
+        except TimeoutError:
+            for connection in tuple(self._connections):
+                connection.abort()
+            await self._none_left.wait()
+
+    def opened(self, connection: HttpConnection) -> bool:
+        """Note a connection; return whether it may be served."""
+        self._connections.add(connection)
+        self._none_left.clear()
+        return len(self._connections) <= self._connections_max
+
+    def closed(self, connection: HttpConnection) -> None:
+        """Forget a connection."""
+        self._connections.discard(connection)
+        if not self._connections:
+            self._none_left.set()

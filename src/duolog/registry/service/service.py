@@ -1,0 +1,248 @@
+"""Answers calls: reads from the replica; writes as the leader, or through it.
+
+    a read                         rules on the replica
+    a registration that changes    rules on the replica, on any registry
+    nothing
+    any other write, leader        rules, append, replay, answer: one write at a time
+    any other write, follower      sent to the leader with X-Forward; the answer is passed on when
+                                   the replica has what the leader wrote
+    a forwarded write, follower    50004: the sender looks for the leader again
+
+If the leader changes during a write, the write is tried again for `WRITE_S`. It is not, if it may
+have been done already and is not idempotent; then the client gets 50002 or 50003.
+
+Thread: the event loop.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from duolog.registry.election.forwarding import (
+    OFFSET_HEADER,
+    Forwarder,
+    ForwardingFailed,
+    LeaderAnswer,
+)
+from duolog.registry.election.leaders import Leaders
+from duolog.registry.errors import RequestError, schema_too_large
+from duolog.registry.http.gate import Call
+from duolog.registry.http.messages import HttpResponse
+from duolog.registry.http.routes import Kind
+from duolog.registry.json_text import Json, dump
+from duolog.registry.operations.asked import Asked
+from duolog.registry.operations.raw_text import RawText
+from duolog.registry.operations.subjects import registered
+from duolog.registry.operations.table import IDEMPOTENT, READS, STATUS, WRITES
+from duolog.registry.records import encode
+from duolog.registry.rules.answers import Answer, to_json
+from duolog.registry.rules.registry import Registry
+from duolog.registry.service.leadership import Leadership, Writer
+from duolog.registry.service.replica import Replica
+from duolog.registry.store.errors import RecordTooLarge, WriterFenced, WriteUncertain
+from duolog.registry.store.stored import NewRecord
+
+logger = logging.getLogger(__name__)
+
+WRITE_S: Final = 30.0
+_LOOK_AGAIN_S: Final = 0.3
+_CATCH_UP_S: Final = 5.0
+_FORWARDS_MAX: Final = 32
+RECORD_BYTES_MAX: Final = 1_000_000 - 1_000
+"""What librdkafka accepts by default, less the overhead of a record; Kafka accepts 1,048,588 bytes.
+A larger record is refused before it costs the leader its writer.
+"""
+_UNKNOWN_LEADER: Final = 50004
+_EXTENDED: Final = "confluent-accept-unknown-properties"
+
+ServerAnswer = Callable[[], Json]
+
+
+class RegistryService:
+    """One registry of a group.
+
+    Args:
+        url: where the other registries reach this one.
+        server: answers of the endpoints that need no state, by operation.
+    """
+
+    def __init__(
+        self,
+        rules: Registry,
+        replica: Replica,
+        leadership: Leadership,
+        *,
+        leaders: Leaders,
+        url: str,
+        server: Mapping[str, ServerAnswer],
+    ) -> None:
+        self._rules = rules
+        self._replica = replica
+        self._leadership = leadership
+        self._leaders = leaders
+        self._url = url
+        self._server = server
+        self._forwarder = Forwarder()
+        self._threads = ThreadPoolExecutor(_FORWARDS_MAX, thread_name_prefix="forward")
+        self._one_write = asyncio.Lock()
+
+    async def handle(self, call: Call) -> HttpResponse:
+        """Answer a call.
+
+        Raises:
+            RequestError: the registry refuses it, or cannot do it.
+            MalformedParameter: a parameter is not of its type.
+        """
+        operation = call.endpoint.operation
+        if call.endpoint.kind is Kind.SERVER:
+            return _response(call, dump(self._server[operation]()))
+        if call.endpoint.kind is Kind.READ:
+            return _answer(call, READS[operation](Asked(call, self._rules)))
+        if operation == "register":
+            found = registered(Asked(call, self._rules))
+            if found is not None:
+                return _answer(call, found)
+        return await self._write(call)
+
+    def close(self) -> None:
+        """Release threads and connections."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._forwarder.close()
+
+    async def _write(self, call: Call) -> HttpResponse:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + WRITE_S
+        repeatable = call.endpoint.operation in IDEMPOTENT
+        while True:
+            self._ensure_replica()
+            writer = self._leadership.writer
+            if writer is not None:
+                try:
+                    return await self._write_here(call, writer)
+                except WriterFenced:
+                    pass  # Nothing was written; the leader decides.
+                except WriteUncertain as error:
+                    if not repeatable:
+                        raise _timed_out(call) from error
+            elif not self._leadership.owned:
+                if call.forwarded:
+                    raise _unknown_leader()
+                response = await self._through_leader(call, repeatable=repeatable)
+                if response is not None:
+                    return response
+            if loop.time() > deadline:
+                raise _unknown_leader()
+            await self._leadership.changed(_LOOK_AGAIN_S)
+
+    def _ensure_replica(self) -> None:
+        if self._replica.failure is not None:
+            raise RequestError(f"The topic cannot be read: {self._replica.failure}", 50001)
+
+    async def _write_here(self, call: Call, writer: Writer) -> HttpResponse:
+        async with self._one_write:
+            if self._leadership.writer is not writer:
+                raise WriterFenced("another writer has been opened", code=0)
+            operation = call.endpoint.operation
+            decision = WRITES[operation](Asked(call, self._rules))
+            if decision.records:
+                records = [NewRecord(*encode(record)) for record in decision.records]
+                if any(_size(record) > RECORD_BYTES_MAX for record in records):
+                    raise schema_too_large()
+                try:
+                    await self._leadership.append(writer, records)
+                except RecordTooLarge as error:
+                    raise schema_too_large() from error
+        response = _answer(call, decision.answer)
+        if not call.forwarded:
+            return response
+        offset = (OFFSET_HEADER, str(self._replica.next_offset - 1))
+        return HttpResponse(response.status, response.body, response.media_type, (offset,))
+
+    async def _through_leader(self, call: Call, *, repeatable: bool) -> HttpResponse | None:
+        """Return the leader's answer, or None if the leader must be looked for again."""
+        url = await self._in_thread(self._leaders.url)
+        if url is None or url == self._url:
+            if url is not None and not self._leadership.owned:
+                logger.warning(
+                    "the leader has this registry's own URL; set another one with --advertise",
+                    extra={"url": url},
+                )
+            self._leaders.forget(url)
+            return None
+        request = call.request
+        target = request.path + (b"?" + request.query if request.query else b"")
+        try:
+            answer = await self._in_thread(
+                lambda: self._forwarder.send(
+                    url, request.method, target.decode("latin-1"), request.headers, request.body
+                )
+            )
+        except ForwardingFailed as error:
+            self._leaders.forget(url)
+            logger.warning("cannot forward a write", extra={"leader": url, "reason": str(error)})
+            if error.sent and not repeatable:
+                raise _forwarding_failed(call) from error
+            return None
+        if _knows_no_leader(answer):
+            self._leaders.forget(url)
+            return None
+        await self._catch_up(answer.offset)
+        return HttpResponse(answer.status, answer.body, answer.content_type or call.media_type)
+
+    async def _catch_up(self, offset: int | None) -> None:
+        """Wait until this registry answers reads with what the leader has written."""
+        if offset is None:
+            return
+        try:
+            async with asyncio.timeout(_CATCH_UP_S):
+                await self._replica.reached(offset)
+        except TimeoutError:
+            logger.warning("this registry lags behind the leader", extra={"offset": offset})
+
+    async def _in_thread(self, call: Callable[[], Any]) -> Any:  # Any: the result of `call`.
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+
+def _size(record: NewRecord) -> int:
+    return len(record.key) + len(record.value or b"")
+
+
+def _answer(call: Call, answer: Answer) -> HttpResponse:
+    status = STATUS.get(call.endpoint.operation, 200)
+    if status == 204:
+        return HttpResponse(204)
+    if isinstance(answer, RawText):
+        return HttpResponse(status, answer.encode(), call.media_type)
+    extended = call.request.headers.get(_EXTENDED, "").lower() == "true"
+    text = dump(to_json(answer, extended=extended))
+    return HttpResponse(status, text.encode(), call.media_type)
+
+
+def _response(call: Call, text: str) -> HttpResponse:
+    return HttpResponse(200, text.encode(), call.media_type)
+
+
+def _knows_no_leader(answer: LeaderAnswer) -> bool:
+    if answer.status != 500:
+        return False
+    try:
+        content = json.loads(answer.body)
+    except ValueError:
+        return False
+    return isinstance(content, dict) and content.get("error_code") == _UNKNOWN_LEADER
+
+
+def _unknown_leader() -> RequestError:
+    return RequestError("Leader not known.", _UNKNOWN_LEADER)
+
+
+def _timed_out(call: Call) -> RequestError:
+    return RequestError(f"The operation {call.endpoint.operation} timed out", 50002)
+
+
+def _forwarding_failed(call: Call) -> RequestError:
+    operation = call.endpoint.operation
+    return RequestError(f"Error while forwarding {operation} request to the leader", 50003)

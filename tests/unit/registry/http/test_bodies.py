@@ -1,0 +1,46 @@
+"""Bodies that would hurt are refused quickly and without a crash."""
+
+import pytest
+
+from duolog.registry.http.bodies import MalformedBody, read_json
+
+
+def test_a_body_is_json_in_utf_8() -> None:
+    assert read_json('{"schema": "é", "n": [1, 1.5, true, null]}'.encode()) == {
+        "schema": "é",
+        "n": [1, 1.5, True, None],
+    }
+
+
+def test_a_byte_order_mark_is_ignored() -> None:
+    assert read_json(b"\xef\xbb\xbf{}") == {}
+
+
+def test_a_surrogate_pair_is_one_character() -> None:
+    assert read_json(rb'"\ud83d\ude00"') == "\N{GRINNING FACE}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"x",
+        b"{",
+        b'{"a": 1,}',
+        b"{} {}",
+        b"\xff",
+        b'"\xed\xa0\x80"',
+        b"NaN",
+        b'{"a": -Infinity}',
+        b'{"a": ' + b"9" * 10_000 + b"}",
+        rb'"\ud800"',
+        rb'{"\udc00": 1}',
+        b"[" * 10_000,
+        b"[" * 1_000_000,
+        b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
+        b"[" * 100_000 + b"]" * 100_000,
+    ],
+    ids=lambda body: repr(body[:12]),
+)
+def test_another_body_is_malformed(body: bytes) -> None:
+    with pytest.raises(MalformedBody):
+        read_json(body)
