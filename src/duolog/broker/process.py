@@ -19,8 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.broker.broker import Broker
 from duolog.broker.log_format import log_to_stderr
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_FAILED: Final = 1
 _SIGNALLED: Final = 128
 """A shell adds it to the number of the signal that ended a process."""
 
@@ -77,6 +79,16 @@ def _nothing(_broker: Broker) -> None:
     return
 
 
+class Companion(Protocol):
+    """A server that runs as long as the broker, whose client it is."""
+
+    def start(self, bootstrap_servers: str, failed: Callable[[], None]) -> None:
+        """Start it, without waiting for it; it calls `failed` if the broker should stop."""
+
+    def stop(self) -> None:
+        """Stop it and wait for its end; the broker still serves."""
+
+
 @dataclass(frozen=True, slots=True)
 class Edges:
     """The clock, the disk and the connections of a broker, which a test may replace."""
@@ -86,6 +98,8 @@ class Edges:
     """Called with the number of segment files that may be open."""
     made: Callable[[Broker], None] = _nothing
     """Called with the broker before it starts."""
+    companion: Companion | None = None
+    """Started after the ready line, and stopped before the broker."""
 
 
 def run(options: BrokerOptions, edges: Edges | None = None) -> int:
@@ -133,7 +147,7 @@ def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> in
         log_manager = LogManager(disk, str(options.data_dir), edges.clock, settings.values)
         broker = Broker(log_manager=log_manager, clock=edges.clock, settings=settings)
         edges.made(broker)
-        return _run(broker, listeners, metrics)
+        return _run(broker, listeners, metrics, edges.companion)
 
 
 def _open_metrics(settings: BrokerSettings, *, insecure: bool) -> "MetricsEndpoint | None":
@@ -148,12 +162,16 @@ def _open_metrics(settings: BrokerSettings, *, insecure: bool) -> "MetricsEndpoi
 
 
 def _run(
-    broker: Broker, listeners: Sequence[OpenEndpoint], metrics: "MetricsEndpoint | None"
+    broker: Broker,
+    listeners: Sequence[OpenEndpoint],
+    metrics: "MetricsEndpoint | None",
+    companion: Companion | None,
 ) -> int:
     request_log = RequestLog(broker.router.routes)
     if broker.settings.boolean("logging.requests"):
         request_log.toggle()
-    _handle_signals(broker, request_log)
+    stopping = _Stopping(broker, companion)
+    _handle_signals(broker, request_log, stopping)
     try:
         broker.start(listeners)
         if broker.settings.text("durability") == "os":
@@ -173,6 +191,8 @@ def _run(
                     "advertised": str(endpoint.advertised),
                 },
             )
+        if companion is not None:
+            companion.start(str(listeners[0].bound), stopping.fail)
         broker.run()
         logger.info("broker stops")
     finally:
@@ -180,26 +200,47 @@ def _run(
             metrics.detach()
         broker.stop()
     logger.info("broker has stopped")
-    return 0
+    return _FAILED if stopping.failed else 0
 
 
-def _handle_signals(broker: Broker, request_log: RequestLog) -> None:
-    stopping = False
+class _Stopping:
+    """Ends the loop of a broker, after its companion."""
 
-    def stop(number: int, _frame: FrameType | None) -> None:
-        nonlocal stopping
-        if stopping:
+    def __init__(self, broker: Broker, companion: Companion | None) -> None:
+        self._broker = broker
+        self._companion = companion
+        self._begun = False
+        self.failed = False
+
+    def signalled(self, number: int, _frame: FrameType | None) -> None:
+        if self._begun:
             # A second signal means that the user does not want to wait: the next start recovers
             # what is not closed.
             os._exit(_SIGNALLED + number)
-        stopping = True
-        broker.loop.stop()
+        self._begun = True
+        if self._companion is None:
+            self._broker.loop.stop()
+        else:
+            # The companion is a client of the loop, which must serve it to its end.
+            Thread(target=self._stop_both, args=(self._companion,), daemon=True).start()
+
+    def fail(self) -> None:
+        """Stop the broker because its companion did not start."""
+        self.failed = True
+        self._broker.loop.stop()
+
+    def _stop_both(self, companion: Companion) -> None:
+        companion.stop()
+        self._broker.loop.stop()
+
+
+def _handle_signals(broker: Broker, request_log: RequestLog, stopping: _Stopping) -> None:
 
     def toggle(_number: int, _frame: FrameType | None) -> None:
         broker.loop.call_soon_threadsafe(request_log.toggle)
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stopping.signalled)
+    signal.signal(signal.SIGINT, stopping.signalled)
     if sys.platform != "win32":
         signal.signal(signal.SIGUSR1, toggle)
     broker.loop.wake_on_signals()

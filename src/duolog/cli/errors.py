@@ -43,7 +43,7 @@ from duolog.engine.errors import (
     TopicRecreated,
 )
 from duolog.protocol.errors import MalformedRequest, UnsupportedRequest
-from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.errors import BrokerUnavailable, RegistryUnavailable
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 
 FAILED: Final = 1
@@ -130,6 +130,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     NotRepartitionable: CONFLICT,
     QueryError: FAILED,
     RegistryError: FAILED,
+    RegistryUnavailable: UNAVAILABLE,
     SerdeError: FAILED,
     ServiceInUse: CONFLICT,
     SourceTopicMissing: NOT_FOUND,

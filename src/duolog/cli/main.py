@@ -37,6 +37,10 @@ COMMANDS: Final = {
         "Copy topics and groups to another Kafka cluster.",
     ),
     "produce": ("duolog.cli.commands.produce:produce", "Write lines to a topic as records."),
+    "registry": (
+        "duolog.cli.commands.registry:registry",
+        "Run a schema registry over a Kafka cluster.",
+    ),
     "repartition": (
         "duolog.cli.commands.repartition:repartition",
         "Change the number of tasks of a topology.",
@@ -65,7 +69,7 @@ def cli() -> None:
     Examples:
       duolog demo
       duolog init shop
-      duolog broker --data ./data --listen 127.0.0.1:9092
+      duolog broker --data ./data --listen 127.0.0.1:9092 --registry 127.0.0.1:8081
       echo 'bob:{"city": "Rome"}' | duolog produce users -K :
       duolog consume users --from-beginning --until-end -o jsonl
       duolog run totals.py --explain

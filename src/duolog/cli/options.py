@@ -2,6 +2,10 @@
 
 import functools
 import os
+import signal
+import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
@@ -18,6 +22,8 @@ PARTITION: Final = click.IntRange(0, 2**31 - 1)
 PARTITIONS: Final = click.IntRange(1, 2**31 - 1)
 REPLICATION_FACTOR: Final = click.IntRange(-1, 2**15 - 1)
 """Ranges of the integer types in Kafka's protocol."""
+
+STOP_GRACE_S: Final = 15.0
 
 MODES: Final = ("auto", "micro-batch", "real-time")
 
@@ -183,3 +189,29 @@ def _serve_metrics(context: click.Context, param: click.Parameter, address: str 
     endpoint = serve_metrics(address)
     context.call_on_close(endpoint.close)
     emit(f"metrics on http://{endpoint.address}/metrics")
+
+
+def stop_with_stdin_option(command: Command) -> Command:
+    """Add the hidden flag `--stop-with-stdin`: stop when the parent process has exited."""
+    return click.option(
+        "--stop-with-stdin",
+        is_flag=True,
+        hidden=True,
+        expose_value=False,
+        callback=_watch_stdin,
+    )(command)
+
+
+def _watch_stdin(_context: click.Context, _param: click.Parameter, given: bool) -> None:  # noqa: FBT001 - click's callback
+    if given:
+        threading.Thread(target=_stop_with_stdin, name="stdin-watch", daemon=True).start()
+
+
+def _stop_with_stdin() -> None:
+    """Stop this process when its standard input ends, because its parent has exited."""
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(STOP_GRACE_S)
+    # No parent is left to kill a server that does not stop.
+    os._exit(1)

@@ -1,18 +1,20 @@
 """`duolog broker`: run a broker in this process until it is stopped."""
 
-import os
-import signal
-import sys
-import threading
-import time
+import functools
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING
 
 import click
 
-from duolog.cli.options import data_option, read_assignments, set_option
+from duolog.cli.options import (
+    data_option,
+    read_assignments,
+    set_option,
+    stop_with_stdin_option,
+)
 
-STOP_GRACE_S: Final = 15.0
+if TYPE_CHECKING:
+    from duolog.runtime.registry_process import RegistryOfBroker
 
 
 @click.command(epilog="Settings are described in docs/reference/config.md.")
@@ -43,7 +45,13 @@ STOP_GRACE_S: Final = 15.0
     type=click.Choice(["text", "json"]),
     help="Format of the log; sets logging.format.",
 )
-@click.option("--stop-with-stdin", is_flag=True, hidden=True)
+@click.option(
+    "--registry",
+    "registry_listen",
+    metavar="HOST:PORT",
+    help="Also run a schema registry at this address, see `duolog registry`.",
+)
+@stop_with_stdin_option
 def broker(
     *,
     data_dir: Path | None,
@@ -52,7 +60,7 @@ def broker(
     assignments: tuple[str, ...],
     config_path: Path | None,
     log_format: str | None,
-    stop_with_stdin: bool,
+    registry_listen: str | None,
 ) -> int:
     """Run a Kafka-compatible broker.
 
@@ -63,12 +71,13 @@ def broker(
     Examples:
       duolog broker --data ./data
       duolog broker --data ./data --listen 127.0.0.1:0 --set durability=os
+      duolog broker --data ./data --registry 127.0.0.1:8081
       duolog broker --config server.properties
       duolog broker --data ./data --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
           --advertise OUT://broker.example:9093 --set allow.insecure.listen=true
     """
     # Imported late to keep `duolog broker --help` fast.
-    from duolog.broker.process import BrokerOptions, run  # noqa: PLC0415
+    from duolog.broker.process import BrokerOptions, Edges, run  # noqa: PLC0415
     from duolog.broker.settings.config_file import (  # noqa: PLC0415
         ConfigFile,
         read_config,
@@ -81,8 +90,6 @@ def broker(
     data_dir = data_dir or given.data_dir or file.data_dir
     if data_dir is None:
         raise click.UsageError("Missing option '--data', or log.dirs in the --config file.")
-    if stop_with_stdin:
-        threading.Thread(target=_stop_with_stdin, name="stdin-watch", daemon=True).start()
     return run(
         BrokerOptions(
             data_dir=data_dir.resolve(),
@@ -90,15 +97,17 @@ def broker(
             advertise=advertise,
             settings=file.settings | given.settings,
             passed_over=file.passed_over + given.passed_over,
-        )
+        ),
+        Edges(companion=_registry(registry_listen, log_format)),
     )
 
 
-def _stop_with_stdin() -> None:
-    """Stop this process when its standard input ends, because its parent has exited."""
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(STOP_GRACE_S)
-    # No parent is left to kill a broker that does not stop.
-    os._exit(1)
+def _registry(listen: str | None, log_format: str | None) -> "RegistryOfBroker | None":
+    if listen is None:
+        return None
+    from duolog.core.listening import parse_address  # noqa: PLC0415
+    from duolog.runtime.registry_process import RegistryOfBroker  # noqa: PLC0415
+
+    parse_address(listen, option="registry")
+    arguments = ("--log-format", log_format) if log_format else ()
+    return RegistryOfBroker(listen, arguments, functools.partial(print, flush=True))

@@ -1,0 +1,173 @@
+"""`duolog registry`: run a schema registry over a Kafka cluster until it is stopped."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from duolog.cli.kafka.clients import bootstrap_option, properties_option
+from duolog.cli.options import stop_with_stdin_option
+
+LEVELS: Final = (
+    "NONE",
+    "BACKWARD",
+    "BACKWARD_TRANSITIVE",
+    "FORWARD",
+    "FORWARD_TRANSITIVE",
+    "FULL",
+    "FULL_TRANSITIVE",
+)
+_SESSION: Final = click.FloatRange(1, 300)
+
+
+def _print_hash(context: click.Context, _param: click.Parameter, given: bool) -> None:  # noqa: FBT001 - click's callback
+    if not given or context.resilient_parsing:
+        return
+    from duolog.registry.access.passwords import hash_password  # noqa: PLC0415 - not needed to serve
+
+    password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    click.echo(hash_password(password))
+    context.exit()
+
+
+@click.command(epilog="Schemas are described in docs/guide/schemas.md.")
+@bootstrap_option
+@click.option(
+    "--listen",
+    default="127.0.0.1:8081",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Address to listen on. Port 0 selects a free port.",
+)
+@click.option(
+    "--advertise",
+    default="",
+    metavar="URL",
+    help="URL that other registries of the group use to connect; default: that of --listen.",
+)
+@click.option(
+    "--topic", default="_schemas", show_default=True, help="Topic with the schemas, as in Kafka."
+)
+@click.option(
+    "--group",
+    default="schema-registry",
+    show_default=True,
+    help="Group of the registries that share a topic; one of them writes.",
+)
+@click.option(
+    "--compatibility",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    default="BACKWARD",
+    show_default=True,
+    help="Compatibility level of subjects, unless one is configured.",
+)
+@click.option(
+    "--users",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File with users, in TOML; all requests then need a name and a password.",
+)
+@click.option(
+    "--hash-password",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_hash,
+    help="Ask for a password, print its hash for the users file, and exit.",
+)
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Another name under which clients address this registry. Repeatable.",
+)
+@click.option(
+    "--allow-insecure-listen",
+    "insecure",
+    is_flag=True,
+    help="Listen beyond loopback without users.",
+)
+@click.option(
+    "--session-timeout",
+    "session_s",
+    type=_SESSION,
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Replace a leader that gives no sign of life for so long.",
+)
+@click.option(
+    "--skip-damaged-records",
+    is_flag=True,
+    help="Start although records of the topic cannot be read; each is named in the log.",
+)
+@click.option(
+    "--log-format", type=click.Choice(["text", "json"]), default="text", help="Format of the log."
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="Level of the log; the access log has level info.",
+)
+@properties_option
+@stop_with_stdin_option
+def registry(
+    *,
+    bootstrap_servers: str,
+    listen: str,
+    advertise: str,
+    topic: str,
+    group: str,
+    compatibility: str,
+    users: Path | None,
+    hosts: tuple[str, ...],
+    insecure: bool,
+    session_s: float,
+    skip_damaged_records: bool,
+    log_format: str,
+    log_level: str,
+    properties: dict[str, str],
+) -> int:
+    """Run a schema registry for Avro, JSON Schema and Protobuf.
+
+    Serves the REST interface of Confluent's registry and stores schemas in its format, in a
+    compacted topic that is created if missing. Prints `duolog registry ready on URL` when it
+    answers. Ctrl-C or SIGTERM stops it.
+
+    Run several registries for availability: they elect a leader that writes, and the others forward
+    writes to it.
+
+    \b
+    Examples:
+      duolog registry
+      duolog registry -b kafka.example:9092 --listen 127.0.0.1:8081
+      duolog registry --hash-password
+      duolog registry --listen 0.0.0.0:8081 --users users.toml \\
+          --advertise http://registry-1.example:8081
+    """
+    # Imported late to keep `duolog registry --help` fast.
+    from duolog import __version__  # noqa: PLC0415
+    from duolog.broker.log_format import log_to_stderr  # noqa: PLC0415
+    from duolog.registry.process import RegistryOptions, run  # noqa: PLC0415
+    from duolog.registry.records.values import CompatibilityLevel  # noqa: PLC0415
+    from duolog.registry.rules.settings import RulesSettings  # noqa: PLC0415
+    from duolog.registry.store.clients import KafkaOptions  # noqa: PLC0415
+
+    log_to_stderr(log_format, log_level)
+    return run(
+        RegistryOptions(
+            kafka=KafkaOptions(bootstrap_servers, topic, group, properties),
+            listen=listen,
+            advertise=advertise,
+            users=users,
+            hosts=hosts,
+            insecure=insecure,
+            session_s=session_s,
+            skip_damaged_records=skip_damaged_records,
+            version=__version__,
+            rules=RulesSettings(compatibility_level=CompatibilityLevel[compatibility.upper()]),
+        ),
+        report=click.echo,
+    )
