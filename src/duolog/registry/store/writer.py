@@ -102,9 +102,11 @@ class FencedWriter:
                 )
             self._producer.commit_transaction(COMMIT_S)
         except KafkaException as error:
+            # Chosen before the abort, which reports the other records as purged.
+            cause = errors[0] if errors else client_error(error)
             with suppress(KafkaException):
                 self._producer.abort_transaction(COMMIT_S)
-            raise self._failure(errors[0] if errors else client_error(error)) from error
+            raise self._failure(cause) from error
         assert len(offsets) == len(records), "a committed transaction has all its records"
         return max(offsets)
 
