@@ -143,6 +143,16 @@ def test_a_subject_that_belongs_to_a_topic_is_not_shared(strong: Harness) -> Non
         assert caught.value.code == code
 
 
+def test_a_shared_subject_cannot_belong_to_a_topic(harness: Harness) -> None:
+    harness.register(STRONG, A)
+    create(harness, {"subject": STRONG}, resourceName="other", resourceId="id2")
+
+    with pytest.raises(RequestError) as caught:
+        create(harness, {"associationType": "value", "schema": {"schema": A}})
+
+    assert refusal(caught) == (40904, f"An association already exists for subject '{STRONG}'")
+
+
 def test_a_shared_subject_may_be_shared_again(weak: Harness) -> None:
     create(weak, {"subject": "shared"}, resourceName="other", resourceId="id2")
 
@@ -446,6 +456,24 @@ def test_a_batch_deletes_and_creates_in_order(weak: Harness) -> None:
     assert isinstance(answer, dict)
     assert answer["results"][1]["result"]["associations"][0]["lifecycle"] == "STRONG"
     assert shown(weak.registry.associations_of_subject("shared")) == []
+
+
+def test_a_refused_request_of_a_batch_leaves_no_trace(weak: Harness) -> None:
+    body = {
+        "requests": [
+            resource(
+                {"opType": "DELETE", "associationType": "value"},
+                {"opType": "CREATE", "associationType": "key", "subject": "none"},
+            ),
+            resource({"opType": "UPSERT", "subject": "shared"}),
+        ]
+    }
+
+    decision = weak.registry.apply_batch(batch_of_requests(body))
+
+    assert decision.records == ()
+    assert decision.answer.results[0].error_code == 40907
+    assert weak.registry.associations_of_subject("shared")[0].value.guid == "guid-1"
 
 
 def test_a_batch_of_queries(strong: Harness) -> None:
