@@ -1,11 +1,16 @@
 """Records of `_schemas` from bytes, also of those that older registries wrote.
 
-Accepted besides the form of `encoding`: any order of fields, keys of schemas with magic 0, values
-without subject, version, id or deleted, and a null subject in keys of the global configuration.
+Accepted besides the form of `encoding`:
+
+- any order of fields, and fields that are not known,
+- keys of schemas with magic 0, and a null subject in keys of the global configuration,
+- values without subject, version, id or deleted,
+- an empty value as a tombstone, as Karapace writes it, and an empty record as a NOOP.
 """
 
 import base64
 import binascii
+from typing import Final
 
 from duolog.registry import fields as read
 from duolog.registry.contracts import Metadata, RuleSet
@@ -24,7 +29,7 @@ from duolog.registry.records.keys import (
     NoopKey,
     SchemaKey,
 )
-from duolog.registry.records.record import Record
+from duolog.registry.records.record import BARRIER, Record
 from duolog.registry.records.values import (
     AssociationValue,
     ClearSubjectValue,
@@ -42,6 +47,8 @@ from duolog.registry.records.values import (
 )
 from duolog.schemas.schema import Reference
 
+_EMPTY: Final = (b"", b'""', b"null")
+
 
 def decode(key: bytes | None, value: bytes | None) -> Record:
     """Return the record with this key and value.
@@ -49,13 +56,15 @@ def decode(key: bytes | None, value: bytes | None) -> Record:
     Raises:
         DamagedRecordError: the bytes are not those of a record of a schema registry.
     """
-    if key is None:
+    if not key:
+        if not value:
+            return BARRIER
         raise DamagedRecordError("record without a key")
     try:
         decoded = _key(read.as_fields(load(key), "key"))
     except ValueError as error:
         raise DamagedRecordError("key that no registry writes", detail=str(error)) from error
-    if value is None or isinstance(decoded, NoopKey):
+    if value is None or value in _EMPTY or isinstance(decoded, NoopKey):
         return Record(decoded, None)
     try:
         return Record(decoded, _value(decoded, read.as_fields(load(value), "value")))

@@ -61,6 +61,15 @@ def test_a_noop_has_no_value_whatever_its_bytes() -> None:
     assert decode(b'{"keytype":"NOOP","magic":0}', b"not JSON") == BARRIER
 
 
+@pytest.mark.parametrize("value", [None, b"", b'""', b"null"])
+def test_an_empty_value_is_a_tombstone(value: bytes | None) -> None:
+    assert decode(KEY, value) == Record(SchemaKey("a", 1), None)
+
+
+def test_an_empty_record_is_a_noop() -> None:
+    assert decode(None, None) == decode(b"", b"") == BARRIER
+
+
 def test_the_highest_ids_are_a_noop_with_a_name() -> None:
     record = Record(HighestIdsKey(), HighestIdsValue({".": 4, ".dev": 9}))
 
@@ -72,6 +81,7 @@ def test_the_highest_ids_are_a_noop_with_a_name() -> None:
     [
         (None, b"{}"),
         (b"", b"{}"),
+        (b" ", b"{}"),
         (b"\xff\xfe", b"{}"),
         (b"[]", b"{}"),
         (b'"SCHEMA"', b"{}"),
@@ -83,8 +93,8 @@ def test_the_highest_ids_are_a_noop_with_a_name() -> None:
         (b'{"keytype":"SCHEMA","subject":"a","version":1e999,"magic":1}', b"{}"),
         (b'{"keytype":"SCHEMA","subject":"\\ud800","version":1,"magic":1}', b"{}"),
         (b'{"keytype":"CONTEXT","magic":0}', b"{}"),
-        (KEY, b""),
-        (KEY, b"null"),
+        (KEY, b" "),
+        (KEY, b"[]"),
         (KEY, b"{}"),
         (KEY, b'{"schema":{}}'),
         (KEY, b'{"schema":"x","id":-1}'),
