@@ -94,14 +94,19 @@ def association_not_found(resource: str) -> RequestError:
 
 
 def incompatible(messages: Sequence[str], subject: str = "") -> RequestError:
-    """The schema violates the compatibility level of its subject."""
+    """The schema violates the compatibility level of its subject.
+
+    A registration has the code 409, which clients and their tests expect; Confluent's registry has
+    changed it to 40901 in version 8.2. Associations, which are as new, have the new code.
+    """
     text = f"[{', '.join(messages)}]"
-    if subject:
-        text = (
-            "Schema being registered is incompatible with an earlier schema for subject "
-            f'"{subject}", details: {text}'
-        )
-    return RequestError(text, 40901)
+    if not subject:
+        return RequestError(text, 40901)
+    return RequestError(
+        "Schema being registered is incompatible with an earlier schema for subject "
+        f'"{subject}", details: {text}',
+        409,
+    )
 
 
 def association_of_resource_exists(kind: str, resource: str) -> RequestError:

@@ -87,7 +87,7 @@ def register(
     """Decide on a registration.
 
     Raises:
-        RequestError: 40901, 42201, 42205, 42207, 42208, 42209, 42210.
+        RequestError: 409, 42201, 42205, 42207, 42208, 42209, 42210.
     """
     known = registered(basis, subject, request, normalize=normalize, form=form)
     if known is not None:
@@ -110,7 +110,7 @@ def change_tags(
     """Decide on new tags, metadata or rules of a version.
 
     Raises:
-        RequestError: 40401, 40402, 40901, 42201, 42202, 42205, 42208, 42210.
+        RequestError: 40401, 40402, 409, 42201, 42202, 42205, 42208, 42210.
     """
     if not is_valid(subject, for_settings=True):
         raise errors.invalid_subject(subject)

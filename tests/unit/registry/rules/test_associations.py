@@ -251,6 +251,16 @@ def test_a_dry_run_checks_and_writes_nothing(harness: Harness) -> None:
     assert caught.value.code == 42201
 
 
+def test_a_schema_that_its_configuration_refuses_has_code_40901(harness: Harness) -> None:
+    harness.configure(STRONG, validateFields=True)
+    schema = {"schema": A, "metadata": {"properties": {"confluent:reserved": "x"}}}
+
+    with pytest.raises(RequestError, match="conflicts with the reserved field x") as caught:
+        create(harness, {"associationType": "value", "schema": schema})
+
+    assert caught.value.code == 40901
+
+
 def test_an_incompatible_schema_writes_nothing_of_the_request(harness: Harness) -> None:
     harness.configure(STRONG, compatibility="FORWARD")
     harness.set_mode(STRONG, "READWRITE")
