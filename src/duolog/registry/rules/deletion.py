@@ -99,7 +99,7 @@ def delete_context(basis: Basis, context: str) -> Decision[None]:
         RequestError: 42211.
     """
     context = normalized(context)
-    if basis.versions.exist(context or None, deleted=True):
+    if basis.versions.exist(context, deleted=True):
         raise errors.context_not_empty(context)
     return Decision(None, (Record(ContextKey(context_of(context)), None),))
 

@@ -21,8 +21,8 @@ from duolog.schemas.schema import Language, Reference, Schema
 # References in all that a schema refers to; more are refused.
 REFERENCES_MAX: Final = 10_000
 
-# Versions whose canonical text is known; usually it is the stored text itself.
-CANONICAL_MAX: Final = 100_000
+# Characters of texts whose canonical form is known. Versions hold most of these texts anyway.
+CANONICAL_CHARS_MAX: Final = 32_000_000
 
 
 class ParseLanguage(Protocol):
@@ -92,6 +92,7 @@ class SchemaParser:
             OrderedDict()
         )
         self._canonical: dict[tuple[str, str], str] = {}
+        self._canonical_chars = 0
 
     def canonical_text(self, value: SchemaValue) -> str:
         """Return the canonical text of a version, which older registries may not have stored.
@@ -101,8 +102,10 @@ class SchemaParser:
         """
         key = (value.schema_type, value.schema)
         if key not in self._canonical:
-            if len(self._canonical) >= CANONICAL_MAX:
+            self._canonical_chars += len(value.schema)
+            if self._canonical_chars > CANONICAL_CHARS_MAX:
                 self._canonical.clear()
+                self._canonical_chars = len(value.schema)
             text = self.version(value).schema.canonical
             self._canonical[key] = value.schema if text == value.schema else text
         return self._canonical[key]

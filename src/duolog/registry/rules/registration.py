@@ -344,8 +344,9 @@ def _ensure_rules(rules: RuleSet | None) -> None:
 
 
 def _subject(basis: Basis, subject: str) -> str:
-    if not is_valid(subject):
-        raise errors.invalid_subject(subject)
+    for name in (subject, basis.resolved(subject)):
+        if not is_valid(name):
+            raise errors.invalid_subject(name)
     return basis.resolved(subject)
 
 

@@ -253,7 +253,7 @@ def test_a_dry_run_checks_and_writes_nothing(harness: Harness) -> None:
 
 def test_a_schema_that_its_configuration_refuses_has_code_40901(harness: Harness) -> None:
     harness.configure(STRONG, validateFields=True)
-    schema = {"schema": A, "metadata": {"properties": {"confluent:reserved": "x"}}}
+    schema: Json = {"schema": A, "metadata": {"properties": {"confluent:reserved": "x"}}}
 
     with pytest.raises(RequestError, match="conflicts with the reserved field x") as caught:
         create(harness, {"associationType": "value", "schema": schema})

@@ -44,6 +44,16 @@ def test_a_context_with_versions_has_code_42211(harness: Harness) -> None:
     assert (caught.value.code, caught.value.status, caught.value.message) == (42211, 422, text)
 
 
+def test_the_default_context_is_not_empty_if_it_has_versions(harness: Harness) -> None:
+    harness.register(":.dev:s", A)
+    assert harness.registry.delete_context(":.:").answer is None
+
+    harness.register("s", A)
+
+    with pytest.raises(RequestError):
+        harness.registry.delete_context(":.:")
+
+
 @pytest.mark.parametrize(
     ("context", "subject", "qualified"),
     [

@@ -36,6 +36,16 @@ def test_settings_of_a_subject_that_is_not_valid_have_code_42208(
         assert caught.value.code == 42208
 
 
+@pytest.mark.parametrize("alias", ["a\0", ":.__GLOBAL:a", ":.dev:", "a" * 10_000], ids=ascii)
+def test_an_alias_that_is_not_valid_has_code_42208(harness: Harness, alias: str) -> None:
+    harness.configure("s", alias=alias)
+
+    with pytest.raises(RequestError) as caught:
+        harness.register("s", A)
+
+    assert caught.value.code == 42208
+
+
 @pytest.mark.parametrize("subject", ["../x", "a/b", "%00", "ä", "😀", "a b", "..", "$ref", "a:b"])
 def test_other_names_are_names_as_any(harness: Harness, subject: str) -> None:
     harness.register(subject, A)
