@@ -80,6 +80,20 @@ def test_references_whose_text_would_be_too_deep_are_refused() -> None:
         parse('"R299"', references)
 
 
+def test_a_type_of_a_reference_that_is_written_too_deep_is_refused() -> None:
+    """The resolved text has the type at its start, the canonical one inside 250 arrays."""
+
+    def arrays(of: object) -> object:
+        for _ in range(250):
+            of = {"type": "array", "items": of}
+        return of
+
+    references = {"Outer": json.dumps(record("Outer", record("Inner", arrays("int"))))}
+
+    with pytest.raises(InvalidSchemaError, match="nested deeper than 400 levels"):
+        parse(json.dumps(record("R", "Outer", arrays("Inner"))), references)
+
+
 @pytest.mark.parametrize(
     "text",
     [

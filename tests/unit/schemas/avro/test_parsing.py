@@ -226,11 +226,15 @@ def test_a_name_may_be_defined_twice_if_the_definitions_are_equal() -> None:
             parse(record(fixed, other), {})
 
 
-def test_a_recursive_type_cannot_be_defined_twice() -> None:
-    text = record(["null", "R"])
+def test_a_type_that_uses_a_later_name_cannot_be_defined_twice() -> None:
+    """Java compares the definitions before it knows what the names in them mean."""
+    recursive = record(["null", "R"])
+    of_later = json.loads(record("Later", name="a.R"))
 
     with pytest.raises(InvalidSchemaError, match=r'type "a\.R" is defined twice'):
-        parse(f"[{text}, {record(json.loads(text), name='a.Other')}]", {})
+        parse(f"[{recursive}, {record(json.loads(recursive), name='a.Other')}]", {})
+    with pytest.raises(InvalidSchemaError, match=r'type "a\.R" is defined twice'):
+        parse(record(of_later, of_later, {"type": "fixed", "name": "Later", "size": 1}, name="a.O"), {})  # fmt: skip
 
 
 def test_schemas_referred_to_are_parsed_first_and_written_as_names() -> None:
@@ -271,6 +275,15 @@ def test_a_schema_cannot_redefine_a_type_that_it_refers_to() -> None:
         parse('{"type": "enum", "name": "a.E", "symbols": ["X", "Y"]}', references)
 
 
+def test_a_schema_that_repeats_one_that_it_refers_to_is_that_one() -> None:
+    fixed = {"type": "fixed", "name": "F", "size": 1}
+
+    schema = parse(json.dumps(fixed), {"F": json.dumps({**fixed, "doc": "first"})})
+
+    assert schema.canonical == '"F"'
+    assert '"doc":"first"' in schema.resolved
+
+
 def test_an_invalid_schema_referred_to_is_refused() -> None:
     with pytest.raises(InvalidSchemaError, match='type "Missing" is not defined'):
         parse('"string"', {"x": '"Missing"'})
@@ -292,6 +305,7 @@ def test_an_integer_of_any_size_is_kept_in_an_unknown_attribute() -> None:
         ({"type": "string", "logicalType": "decimal", "precision": 5}, None),
         ({"type": "fixed", "name": "F", "size": 4, "logicalType": "decimal", "precision": 9}, ("decimal", 9, 0)),
         ({"type": "fixed", "name": "F", "size": 4, "logicalType": "decimal", "precision": 10}, None),
+        ({"type": "fixed", "name": "F", "size": 3, "logicalType": "decimal", "precision": 7}, None),
         ({"type": "fixed", "name": "F", "size": 16, "logicalType": "uuid"}, ("uuid", 0, 0)),
         ({"type": "fixed", "name": "F", "size": 15, "logicalType": "uuid"}, None),
         ({"type": "fixed", "name": "F", "size": 12, "logicalType": "duration"}, ("duration", 0, 0)),

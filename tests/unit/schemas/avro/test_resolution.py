@@ -193,6 +193,19 @@ def test_a_type_used_twice_reports_the_place_of_its_first_use_twice() -> None:
     assert "'/fields/0/type/symbols'" in first.description
 
 
+def test_a_place_inside_a_union_starts_at_the_type_of_the_union() -> None:
+    """Java forgets the path there, which shows when the pair of types occurs again."""
+    reader = record(["null", {**ENUM, "symbols": []}], "E")
+    writer = record(["null", ENUM], "E")
+    without_null = record(ENUM, "E")
+
+    _, second = reasons(reader, writer)
+    _, from_type = reasons(reader, without_null)
+
+    assert "at path '/symbols'" in second.description
+    assert "at path '/symbols'" in from_type.description
+
+
 @pytest.mark.parametrize(
     ("aliases", "names"), [(["a", "b"], ("a", "b")), (["a"], ("f", "a")), (["f"], ("f",))]
 )
