@@ -4,7 +4,7 @@ Thread: any; a call blocks until the leader has answered.
 """
 
 import http.client
-import select
+import selectors
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -131,6 +131,6 @@ def _closed_by_peer(connection: http.client.HTTPConnection) -> bool:
     """Return whether an idle connection has something to read, which can only be its end."""
     if connection.sock is None:
         return True
-    with select.epoll() as poll:
-        poll.register(connection.sock.fileno(), select.EPOLLIN)
-        return bool(poll.poll(0))
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.sock, selectors.EVENT_READ)
+        return bool(selector.select(0))
