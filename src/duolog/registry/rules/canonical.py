@@ -50,7 +50,7 @@ def canonical(
         if basis.settings.validate_fields if own is None else own:
             _ensure_no_restricted_field(parsed)
         if normalize:
-            text = parsed.schema.normalized()
+            text = basis.parser.rendered(parsed, lambda schema: schema.normalized())
             references = _normalized(references)
     return _as_stored(basis, parsed, text, references)
 

@@ -24,6 +24,7 @@ from duolog.registry.rules.canonical import canonical, draft_of
 from duolog.registry.rules.entities import field_names
 from duolog.registry.rules.parsing import Parsed
 from duolog.registry.rules.requests import RegisterRequest
+from duolog.schemas.errors import InvalidSchemaError
 from duolog.schemas.schema import Policy
 
 _SHOWN_MAX: Final = 10 * 1024
@@ -154,7 +155,10 @@ def _read(
     reader_schema: Parsed, writer_schema: Parsed, policy: Policy, *, reader: str, writer: str
 ) -> list[str]:
     language = reader_schema.schema.language
-    found = reader_schema.schema.incompatibilities(writer_schema.schema, policy)
+    try:
+        found = reader_schema.schema.incompatibilities(writer_schema.schema, policy)
+    except InvalidSchemaError as error:
+        return [f"Unexpected exception during compatibility check: {error.one_line()}"]
     return [part.message(language, reader=reader, writer=writer) for part in found]
 
 

@@ -18,6 +18,7 @@ from typing import Final
 from duolog.registry.errors import invalid_schema
 from duolog.registry.json_text import Json, dump, load
 from duolog.registry.rules.requests import Entity, EntityTags
+from duolog.schemas.errors import InvalidSchemaError
 from duolog.schemas.schema import Language, Schema, Tagged
 
 Tags = Mapping[Entity, tuple[str, ...]]
@@ -73,7 +74,10 @@ def with_tags(schema: Schema, add: Tags, remove: Tags) -> str:
         RequestError: 42201, if a path leads to no entity.
     """
     if isinstance(schema, Tagged):
-        return schema.with_tags(add, remove)
+        try:
+            return schema.with_tags(add, remove)
+        except InvalidSchemaError as error:
+            raise invalid_schema(error.one_line()) from error
     document = _document(schema.canonical)
     nodes: dict[Entity, Node] = {}
     for entity, node in _nodes(schema.language, document):

@@ -191,5 +191,6 @@ def formatted(basis: Basis, answer: SchemaAnswer, form: str) -> SchemaAnswer:
         answer.metadata,
         answer.rule_set,
     )
-    schema = basis.parser.draft(draft, strict=False).schema
-    return replace(answer, schema=schema.formatted(form))
+    parsed = basis.parser.draft(draft, strict=False)
+    text = basis.parser.rendered(parsed, lambda schema: schema.formatted(form))
+    return replace(answer, schema=text)

@@ -5,7 +5,7 @@ directly or through others, in the versions that the registry holds.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -136,6 +136,17 @@ class SchemaParser:
         except InvalidSchemaError as error:
             raise _invalid(draft.schema_type, error.one_line()) from error
         return Parsed(schema, replace(draft, references=references))
+
+    def rendered(self, parsed: Parsed, render: Callable[[Schema], str]) -> str:
+        """Return a text of a schema, such as its normalised form.
+
+        Raises:
+            RequestError: 42201, if the schema turns out to be invalid only now.
+        """
+        try:
+            return render(parsed.schema)
+        except InvalidSchemaError as error:
+            raise _invalid(parsed.draft.schema_type, error.one_line()) from error
 
     def resolve(
         self, draft: Draft, *, deleted: bool
