@@ -17,7 +17,8 @@ class RulesSettings:
         mode_changes: modes can be changed.
         record_bytes_max: a schema whose record would be longer is refused with 42209.
         schema_page_max: schemas, references and associations in one answer.
-        parsed_chars_max: characters of schemas that are kept parsed in memory.
+        parsed_chars_max: characters of schemas that are kept parsed in memory, at about ten bytes
+            each.
     """
 
     compatibility_level: CompatibilityLevel = CompatibilityLevel.BACKWARD
@@ -26,4 +27,4 @@ class RulesSettings:
     mode_changes: bool = True
     record_bytes_max: int = 1_000_000
     schema_page_max: int = 1000
-    parsed_chars_max: int = 4_000_000
+    parsed_chars_max: int = 1_000_000
