@@ -8,7 +8,7 @@ Source: Confluent `Errors` and `Rest…Exception`.
 
 from collections.abc import Sequence
 
-from duolog.core.errors import DuologError, RegistryError
+from duolog.core.errors import RegistryError
 
 
 class RequestError(RegistryError):
@@ -32,7 +32,7 @@ class RequestError(RegistryError):
         return {"error_code": self.code, "message": self.message}
 
 
-class DamagedRecordError(DuologError):
+class DamagedRecordError(RegistryError):
     """A record of `_schemas` that no registry wrote, or that contradicts an earlier one."""
 
 

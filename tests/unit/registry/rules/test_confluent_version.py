@@ -1,4 +1,4 @@
-"""The property `confluent:version`: one schema text in many versions, told apart by their number."""
+"""The property `confluent:version`: one schema text in several versions, distinguished by number."""
 
 import pytest
 

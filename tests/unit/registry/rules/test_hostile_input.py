@@ -1,13 +1,15 @@
 """Hostile names, numbers and texts: refused at once, with the right code."""
 
-import time
+from collections.abc import Mapping
 
 import pytest
 
 from duolog.registry.errors import RequestError
 from duolog.registry.json_text import load
-from duolog.registry.rules import ConfigRequest, ModeRequest, RegisterRequest
-from unit.registry.harness import Harness, request, string_record
+from duolog.registry.rules import ConfigRequest, ModeRequest, RegisterRequest, RulesSettings
+from duolog.schemas.languages import parse
+from duolog.schemas.schema import Language, Schema
+from unit.registry.harness import Harness, registry_of, request, string_record
 
 A = string_record("A", "x")
 BAD = ["", "\0", "a\0b", "a\nb", "\x7f", "\x85", "\ud800", "__GLOBAL", "__EMPTY", "a" * 1_000_000]
@@ -108,12 +110,8 @@ def test_a_field_that_no_registry_can_hold_has_code_400(body: dict[str, str]) ->
     ids=lambda text: f"{text[:6]!r} of {len(text)}",
 )
 def test_json_that_would_cost_a_recursion_is_no_json(text: str | bytes) -> None:
-    started = time.monotonic()
-
     with pytest.raises(ValueError):  # noqa: PT011 - of any kind
         load(text)
-
-    assert time.monotonic() - started < 5
 
 
 def test_many_small_parts_are_not_deep() -> None:
@@ -133,13 +131,22 @@ def test_a_schema_of_1_mb_is_refused_as_too_large(harness: Harness) -> None:
     assert caught.value.code == 42209
 
 
-def test_many_versions_of_a_subject_stay_quick(harness: Harness) -> None:
+def test_a_registration_parses_no_version_again() -> None:
+    parsed: list[str] = []
+
+    def parse_counted(
+        language: Language, text: str, references: Mapping[str, str], *, strict: bool = True
+    ) -> Schema:
+        parsed.append(text)
+        return parse(language, text, references, strict=strict)
+
+    settings = RulesSettings(parsed_chars_max=1)
+    harness = Harness(registry_of(settings, parse_counted))
     harness.configure("s", compatibility="NONE")
-    started = time.monotonic()
-    for number in range(300):
+    for number in range(50):
         harness.register("s", string_record("A", f"f{number}"))
+    parsed.clear()
 
-    harness.registry.look_up("s", request(string_record("A", "f1")))
+    harness.register("s", string_record("A", "last"))
 
-    assert len(harness.registry.versions("s")) == 300
-    assert time.monotonic() - started < 60
+    assert len(parsed) <= 4
