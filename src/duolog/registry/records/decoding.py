@@ -23,6 +23,7 @@ from duolog.registry.records.keys import (
     ConfigKey,
     ContextKey,
     DeleteSubjectKey,
+    ForeignKey,
     HighestIdsKey,
     Key,
     ModeKey,
@@ -129,8 +130,8 @@ def _value(key: Key, fields: Fields) -> Value:  # noqa: PLR0911 - one return for
             return HighestIdsValue(
                 {context: read.integer(found, context) or 0 for context in found}
             )
-        case NoopKey():
-            raise AssertionError("a NOOP has no value")
+        case NoopKey() | ForeignKey():
+            raise AssertionError("has no value")
 
 
 def _schema(key: SchemaKey, fields: Fields) -> SchemaValue:

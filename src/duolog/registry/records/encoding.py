@@ -11,6 +11,7 @@ from duolog.registry.records.keys import (
     ConfigKey,
     ContextKey,
     DeleteSubjectKey,
+    ForeignKey,
     HighestIdsKey,
     Key,
     ModeKey,
@@ -40,7 +41,7 @@ def encode(record: Record) -> tuple[bytes, bytes | None]:
 
 def encode_key(key: Key) -> bytes:
     """Return the bytes of a key."""
-    return dump(_key(key)).encode()
+    return key.raw if isinstance(key, ForeignKey) else dump(_key(key)).encode()
 
 
 def references_to_json(references: Iterable[Reference]) -> list[Json]:
@@ -78,6 +79,8 @@ def _key(key: Key) -> dict[str, Json]:
             }
         case NoopKey():
             form = {"keytype": "NOOP", "magic": 0}
+        case ForeignKey():
+            raise AssertionError("these bytes are kept as they are")
         case HighestIdsKey():
             form = {"keytype": "NOOP", "magic": 0, "name": "duolog.highest.ids"}
     return {name: value for name, value in form.items() if value not in {None, ""}}

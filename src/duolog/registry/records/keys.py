@@ -87,6 +87,13 @@ class HighestIdsKey:
     """The highest ids; a NOOP for other registries, with bytes of its own."""
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """The bytes of a key as another registry wrote them; only ever deleted."""
+
+    raw: bytes
+
+
 Key = (
     SchemaKey
     | ConfigKey
@@ -97,4 +104,5 @@ Key = (
     | AssociationKey
     | NoopKey
     | HighestIdsKey
+    | ForeignKey
 )

@@ -4,6 +4,7 @@
     versions.py       subjects and versions, with what finds them by id, content and reference
     scopes.py         configurations and modes, and which one holds for a subject
     associations.py   subjects of topics
+    foreign_keys.py   keys that other registries wrote with other bytes
     journal.py        changes that can be taken back
 
 Apart from DELETE_SUBJECT and CLEAR_SUBJECT, the state depends on the last record of each key only,
