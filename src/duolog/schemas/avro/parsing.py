@@ -7,8 +7,12 @@
   the schemas referred to first.
 
 A strict parser refuses names with other characters than ASCII letters, digits and underscores, and
-defaults that are not values of their types. Differences from Java: `default_of_forward_name` and
-others in the list of the test of Java's parser.
+defaults that are not values of their types. Three differences from Java's parser:
+
+- It checks a default when it knows the field's type. Java checks it at once, and refuses the
+  default of an enum that is defined later.
+- It accepts integers of any size in unknown attributes; Java fails on them in records and arrays.
+- It has the limits of `json_text`, and accepts comments after the schema.
 """
 
 from collections.abc import Generator

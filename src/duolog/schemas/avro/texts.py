@@ -6,6 +6,10 @@
                    sorted and defaults in the form of their types (`normalize=true`)
     parsing form   only what a reader of bytes needs, with full names, see Avro's specification
 
+Two differences from the registry's normalized text: it omits the empty namespace of a type inside a
+type with a namespace, which renames the former; and it fails on defaults that only a lenient parser
+accepts, such as an object for an array. Numbers have the shortest text, as since Java 19.
+
 Names in `known` are written as names only: they are defined in other schemas.
 
 A stack of texts and types to write takes the place of recursion, because a definition can contain

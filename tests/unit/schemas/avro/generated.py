@@ -23,7 +23,7 @@ _LOGICAL: Final = (
     ("uuid", "string"), ("decimal", "bytes"), ("big-decimal", "bytes"), ("of-a-company", "int"),
 )  # fmt: skip
 _TEXTS: Final = ("", "text", 'a "quote"', "tab\t, line\n", "\u00e9\u4e2d\U0001f600", "\x01\x1f\x7f/\\", "\u2028")  # fmt: skip
-_NUMBERS: Final = (0, 1, -7, 2**31 - 1, 2**31, -(2**31) - 1, 2**63 - 1, 0.5, 1.0, 1e7, 1.5e-5, 5e-4, 0.001, 1.25e21, 123456.789, -2.0)  # fmt: skip
+_NUMBERS: Final = (0, 1, -7, 2**31 - 1, 2**31, -(2**31) - 1, 2**63 - 1, 10**20, 0.5, 1.0, 1e7, 1.5e-5, 5e-4, 0.001, 1.25e21, 123456.789, -2.0)  # fmt: skip
 _WRONG: Final[tuple[Json, ...]] = (None, True, 5, 1.5, "", "x.y", "not a name", "9", [], {}, ["int", "int"], {"type": 1})  # fmt: skip
 
 

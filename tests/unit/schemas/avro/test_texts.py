@@ -200,6 +200,13 @@ def test_schemas_with_the_same_meaning_have_the_same_normalized_text() -> None:
     assert normalized(one) == normalized(other)
 
 
+def test_a_normalized_text_keeps_the_empty_namespace_of_a_type() -> None:
+    """The registry omits it; the type then has the name a.F."""
+    node = {"type": "record", "name": "a.R", "fields": [{"name": "f", "type": {**FIXED, "name": ".F"}}]}  # fmt: skip
+
+    assert parse(normalized(node), {}).named_types.keys() == {"a.R", "F"}
+
+
 def test_a_normalized_text_names_the_types_of_other_schemas() -> None:
     references = {"a.F": '{"type": "fixed", "name": "a.F", "size": 1}'}
 
