@@ -114,7 +114,7 @@ class Schema(Protocol):
         """Return the text in a form of the registry's parameter `format`; ignore an unknown form.
 
         Forms: "" (canonical); Avro: "resolved" (references written out); Protobuf: "serialized"
-        (base64 of a FileDescriptorProto), "ignore_extensions", "no_alias".
+        (base64 of a FileDescriptorProto), "ignore_extensions".
         """
 
     def incompatibilities(
