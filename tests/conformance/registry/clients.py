@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
 TOPIC = "_schemas"
@@ -59,6 +59,13 @@ def register(url: str, subject: str, schema: str, *, timeout_s: float = 120) -> 
         {"schema": schema},
         timeout_s=timeout_s,
     )
+
+
+def append(bootstrap_servers: str, key: bytes, value: bytes | None, topic: str = TOPIC) -> None:
+    """Append a record to the topic, as something else than a registry."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    producer.produce(topic, key=key, value=value, partition=0)
+    assert producer.flush(60) == 0
 
 
 def stored(bootstrap_servers: str, topic: str = TOPIC) -> Iterator[tuple[dict[str, Any], Any]]:

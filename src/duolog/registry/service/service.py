@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from duolog.core.errors import DuologError
 from duolog.registry.election.forwarding import (
     OFFSET_HEADER,
     Forwarder,
@@ -42,7 +43,7 @@ from duolog.registry.rules.answers import Answer, to_json
 from duolog.registry.rules.registry import Registry
 from duolog.registry.service.leadership import Leadership, Writer
 from duolog.registry.service.replica import Replica
-from duolog.registry.store.errors import RecordTooLarge, WriterFenced, WriteUncertain
+from duolog.registry.store.errors import RecordDamaged, RecordTooLarge, WriterFenced, WriteUncertain
 from duolog.registry.store.stored import NewRecord
 
 logger = logging.getLogger(__name__)
@@ -139,7 +140,7 @@ class RegistryService:
 
     def _ensure_replica(self) -> None:
         if self._replica.failure is not None:
-            raise RequestError(f"The topic cannot be read: {self._replica.failure}", 50001)
+            raise _store_failed(self._replica.failure)
 
     async def _write_here(self, call: Call, writer: Writer) -> HttpResponse:
         async with self._one_write:
@@ -155,6 +156,8 @@ class RegistryService:
                     await self._leadership.append(writer, records)
                 except RecordTooLarge as error:
                     raise schema_too_large() from error
+                except RecordDamaged as error:
+                    raise _store_failed(error) from error
         response = _answer(call, decision.answer)
         if not call.forwarded:
             return response
@@ -237,6 +240,11 @@ def _knows_no_leader(answer: LeaderAnswer) -> bool:
 
 def _unknown_leader() -> RequestError:
     return RequestError("Leader not known.", _UNKNOWN_LEADER)
+
+
+def _store_failed(error: Exception) -> RequestError:
+    told = error.message if isinstance(error, DuologError) else str(error)
+    return RequestError(f"The topic cannot be read any more: {told}", 50001)
 
 
 def _timed_out(call: Call) -> RequestError:
