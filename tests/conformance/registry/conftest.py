@@ -1,7 +1,7 @@
 """Registries of one broker, as processes."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,20 +20,27 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield running
 
 
-@pytest.fixture
-def start_registry(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[StartRegistry]:
-    """A function that starts a registry with further arguments."""
+@contextmanager
+def registries(bootstrap_servers: str, logs: Path) -> Iterator[StartRegistry]:
+    """Yield a function that starts a registry with further arguments."""
     with ExitStack() as running:
 
         def start(*arguments: str) -> RegistryProcess:
-            number = len(list(tmp_path.glob("registry-*.log")))
+            number = len(list(logs.glob("registry-*.log")))
             process = RegistryProcess(
-                cluster.bootstrap_servers,
+                bootstrap_servers,
                 arguments=arguments,
-                log_path=tmp_path / f"registry-{number}.log",
+                log_path=logs / f"registry-{number}.log",
             )
             return running.enter_context(process)
 
+        yield start
+
+
+@pytest.fixture
+def start_registry(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[StartRegistry]:
+    """A function that starts a registry with further arguments."""
+    with registries(cluster.bootstrap_servers, tmp_path) as start:
         yield start
 
 
