@@ -1,7 +1,7 @@
 """Run the schema registry as a child process, see `server_process.py`.
 
 `RegistryOfBroker` is the registry that `duolog broker --registry` starts. It is a process and not a
-thread of the broker: a busy thread would hold Python's lock while clients of the broker wait.
+thread of the broker: it has a core of its own, and cannot end the broker by a crash.
 """
 
 import logging

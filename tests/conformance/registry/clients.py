@@ -11,6 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
 TOPIC = "_schemas"
+TIMEOUT_S = 120
 
 
 class Answer:
@@ -30,13 +31,12 @@ def ask(
     path: str,
     body: Any = None,
     *,
-    timeout_s: float = 120,
     headers: dict[str, str] | None = None,
 ) -> Answer:
     """Send one request on a connection of its own."""
     parts = urlsplit(url)
     assert parts.hostname is not None
-    with closing(http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout_s)) as made:
+    with closing(http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT_S)) as made:
         sent = None if body is None else json.dumps(body)
         given = {"Content-Type": "application/vnd.schemaregistry.v1+json"} if body else {}
         made.request(method, path, sent, given | (headers or {}))
@@ -51,14 +51,8 @@ def record_schema(name: str) -> str:
     return json.dumps({"type": "record", "name": name, "fields": [field]})
 
 
-def register(url: str, subject: str, schema: str, *, timeout_s: float = 120) -> Answer:
-    return ask(
-        url,
-        "POST",
-        f"/subjects/{quote(subject, safe='')}/versions",
-        {"schema": schema},
-        timeout_s=timeout_s,
-    )
+def register(url: str, subject: str, schema: str) -> Answer:
+    return ask(url, "POST", f"/subjects/{quote(subject, safe='')}/versions", {"schema": schema})
 
 
 def append(bootstrap_servers: str, key: bytes, value: bytes | None, topic: str = TOPIC) -> None:

@@ -1,4 +1,4 @@
-"""Wait on an event loop for something that its next turns bring about."""
+"""Turns of an event loop, in which other tasks run."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,8 +6,14 @@ from collections.abc import Callable
 from waiting import DEADLINE_S
 
 
+async def turns(number: int = 1) -> None:
+    """Let the loop turn."""
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
 async def until(holds: Callable[[], bool]) -> None:
     """Let the loop turn until `holds` returns true."""
     async with asyncio.timeout(DEADLINE_S):
-        while not holds():  # noqa: ASYNC110 - there is no event to wait for
-            await asyncio.sleep(0)
+        while not holds():
+            await turns()

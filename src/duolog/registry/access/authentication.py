@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
 from duolog.registry.access.passwords import PasswordHash, hash_password
-from duolog.registry.access.users import EVERYBODY, Account, User
+from duolog.registry.access.users import ANONYMOUS, Account, User
 
 REMEMBER_S: Final = 60.0
 _THREADS: Final = 2
@@ -50,11 +50,11 @@ class Authentication(Protocol):
 
 
 class NoAuthentication:
-    """Lets everybody do everything."""
+    """Lets every client do everything."""
 
     async def user(self, authorization: str | None) -> User:
         del authorization
-        return EVERYBODY
+        return ANONYMOUS
 
 
 class BasicAuthentication:
@@ -67,7 +67,7 @@ class BasicAuthentication:
         self._clock = clock
         self._key = os.urandom(32)
         self._remembered: dict[bytes, tuple[float, User]] = {}
-        self._nobody = PasswordHash(hash_password(os.urandom(16).hex()))
+        self._decoy = PasswordHash(hash_password(os.urandom(16).hex()))
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="scrypt")
         self._waiting = 0
 
@@ -80,7 +80,7 @@ class BasicAuthentication:
         if self._waiting >= _WAITING_MAX:
             raise TooManyChecks
         account = self._accounts.get(name)
-        hashed = account.password if account is not None else self._nobody
+        hashed = account.password if account is not None else self._decoy
         self._waiting += 1
         try:
             loop = asyncio.get_running_loop()

@@ -43,7 +43,7 @@ class _Cost:
 
     @property
     def allowed(self) -> bool:
-        """Whether OpenSSL accepts the parameters, and a check is not a burden for the process."""
+        """True if OpenSSL accepts the parameters, and a check is not a burden for the process."""
         power_of_two = self.n > 1 and self.n & (self.n - 1) == 0
         return power_of_two and 0 < self.p <= 16 and 0 < self.r * self.n * 128 <= _MEMORY_MAX
 

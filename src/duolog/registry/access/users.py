@@ -43,7 +43,7 @@ class Patterns:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """One user, or everybody if there is no users file."""
+    """One user, or every client if there is no users file."""
 
     name: str
     read: Patterns
@@ -51,7 +51,7 @@ class User:
 
     @property
     def administers(self) -> bool:
-        """Whether the user may change global settings."""
+        """True if the user may change global settings."""
         return self.write.everything
 
     @property
@@ -65,7 +65,7 @@ class User:
         return self.write.include(subject)
 
 
-EVERYBODY: Final = User("", Patterns(["*"]), Patterns(["*"]))
+ANONYMOUS: Final = User("", Patterns(["*"]), Patterns(["*"]))
 """The user of every request if there is no users file."""
 
 

@@ -29,7 +29,7 @@ OFFSET_HEADER: Final = "X-Registry-Offset"
 
 
 class ForwardingFailed(Exception):
-    """The leader could not be reached; `sent` tells whether it may have got the request."""
+    """The leader could not be reached; `sent` is True if it may have received the request."""
 
     def __init__(self, message: str, *, sent: bool) -> None:
         super().__init__(message)

@@ -35,7 +35,7 @@ Answer = Callable[[HttpRequest], Awaitable[HttpResponse]]
 
 
 class Connections(Protocol):
-    """What a connection needs of its server."""
+    """The part of a server that a connection needs."""
 
     body_bytes_max: int
     stopping: bool
@@ -182,7 +182,7 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether a request is being answered or waits for it."""
+        """True if a request is being answered or waits for it."""
         return self._task is not None or bool(self._waiting)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""What each endpoint asks of the rules.
+"""The calls of the rules by each endpoint.
 
     table.py          operation -> function
     subjects.py, schemas.py, configurations.py, associations.py

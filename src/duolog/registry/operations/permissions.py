@@ -35,7 +35,7 @@ def denied(user: User, what: str) -> RequestError:
 
 
 class Permissions:
-    """What one user may see of a registry."""
+    """The part of a registry that one user may see."""
 
     def __init__(self, user: User, rules: Registry) -> None:
         self._user = user

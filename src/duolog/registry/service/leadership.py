@@ -70,7 +70,7 @@ class Leadership:
 
     @property
     def owned(self) -> bool:
-        """Whether the group wants this registry to lead."""
+        """True if the group wants this registry to lead."""
         return self._owned
 
     @property

@@ -53,7 +53,7 @@ _LOOK_AGAIN_S: Final = 0.3
 _CATCH_UP_S: Final = 5.0
 _FORWARDS_MAX: Final = 32
 RECORD_BYTES_MAX: Final = 1_000_000 - 1_000
-"""What librdkafka accepts by default, less the overhead of a record; Kafka accepts 1,048,588 bytes.
+"""The limit of librdkafka by default, less the overhead of a record; Kafka allows 1,048,588 bytes.
 A larger record is refused before it costs the leader its writer.
 """
 _UNKNOWN_LEADER: Final = 50004

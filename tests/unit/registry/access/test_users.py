@@ -6,7 +6,7 @@ import pytest
 
 from duolog.core.errors import ConfigError
 from duolog.registry.access.passwords import PasswordHash, hash_password
-from duolog.registry.access.users import EVERYBODY, read_users
+from duolog.registry.access.users import ANONYMOUS, read_users
 
 HASH = hash_password("secret")
 
@@ -41,9 +41,9 @@ def test_a_user_reads_everything_and_writes_nothing_by_default(tmp_path: Path) -
     assert not user.may_write("anything")
 
 
-def test_everybody_may_do_everything() -> None:
-    assert EVERYBODY.administers
-    assert EVERYBODY.may_write("anything")
+def test_a_client_may_do_everything_without_users() -> None:
+    assert ANONYMOUS.administers
+    assert ANONYMOUS.may_write("anything")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from duolog.registry.http.messages import HttpRequest, HttpResponse
 from duolog.registry.http.protocol import HttpConnection
+from unit.registry.turns import turns
 
 
 class MemoryTransport(asyncio.Transport):
@@ -91,7 +92,6 @@ class Client:
 
     async def settle(self) -> bytes:
         """Let the answers be written, and return all that was written since the last call."""
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await turns(20)
         written, self.transport.written = self.transport.written, b""
         return written

@@ -1,4 +1,4 @@
-"""What a request passes before the registry answers it, and how it is refused."""
+"""The checks of a request before the registry answers it, and its refusals."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from duolog.registry.access.authentication import TooManyChecks, Unauthenticated
-from duolog.registry.access.users import EVERYBODY, User
+from duolog.registry.access.users import ANONYMOUS, User
 from duolog.registry.errors import RequestError
 from duolog.registry.http.gate import Call, Gate
 from duolog.registry.http.hosts import AllowedHosts
@@ -21,14 +21,14 @@ Handle = Callable[[Call], Awaitable[HttpResponse]]
 
 
 class Authentication:
-    """Lets everybody in, unless the header says otherwise."""
+    """Accepts every request, unless the header says otherwise."""
 
     async def user(self, authorization: str | None) -> User:
         if authorization == "wrong":
             raise Unauthenticated
         if authorization == "busy":
             raise TooManyChecks
-        return EVERYBODY
+        return ANONYMOUS
 
 
 def send(
@@ -65,7 +65,7 @@ def test_a_call_has_the_decoded_path_the_parameters_and_the_body() -> None:
     assert call.path == {"subject": "a/b"}
     assert call.query.flag("normalize")
     assert call.body == {"schema": "x"}
-    assert call.user is EVERYBODY
+    assert call.user is ANONYMOUS
     assert call.forwarded
 
 

@@ -14,7 +14,7 @@ BARRIER = NewRecord(b"noop", None)
 
 
 class MemoryTopic:
-    """Records in order, of which the newest writer writes; a replica gets them when it is told."""
+    """Records in order, written by the newest writer and delivered to replicas."""
 
     def __init__(self) -> None:
         self.records: list[StoredRecord] = []
@@ -22,7 +22,7 @@ class MemoryTopic:
         self.replicas: list[Replica] = []
         self.delivering = True
         self.unavailable = 0
-        """So many further writers cannot be opened."""
+        """The number of further writers that cannot be opened."""
 
     def open_writer(self) -> "MemoryWriter":
         if self.unavailable:

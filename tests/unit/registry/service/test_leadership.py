@@ -11,7 +11,7 @@ from duolog.registry.service.replica import Replica
 from duolog.registry.store.errors import RecordTooLarge, WriterFenced, WriteUncertain
 from duolog.registry.store.stored import NewRecord, StoredRecord
 from unit.registry.service.fakes import BARRIER, MemoryTopic
-from unit.registry.turns import until
+from unit.registry.turns import turns, until
 
 RECORD = NewRecord(b"key", b"value")
 
@@ -49,8 +49,7 @@ def test_the_writer_is_there_only_after_the_barrier_was_replayed(
 
         leader.leadership.gain()
         await until(lambda: len(topic.records) == 2)
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await turns(20)
         before = leader.leadership.writer
         topic.deliver()
         await until(lambda: leader.leadership.writer is not None)
@@ -73,8 +72,7 @@ def test_an_append_returns_when_its_records_are_replayed(monkeypatch: pytest.Mon
         topic.delivering = False
         append = asyncio.create_task(leader.leadership.append(writer, [RECORD, RECORD]))
         await until(lambda: len(topic.records) == 3)
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await turns(20)
         early = append.done()
         topic.deliver()
 
@@ -228,8 +226,7 @@ def test_a_replica_that_failed_never_leads(monkeypatch: pytest.MonkeyPatch) -> N
         await until(lambda: leader.replica.failure is not None)
 
         leader.leadership.gain()
-        for _ in range(50):
-            await asyncio.sleep(0)
+        await turns(50)
 
         assert leader.leadership.writer is None
         assert topic.writers == []

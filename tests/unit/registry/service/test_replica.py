@@ -6,6 +6,7 @@ import pytest
 
 from duolog.registry.service.replica import Replica
 from duolog.registry.store.stored import StoredRecord
+from unit.registry.turns import turns
 
 
 def record(offset: int, key: bytes = b"k") -> StoredRecord:
@@ -35,7 +36,7 @@ def test_those_who_wait_are_woken_by_their_record_or_a_later_one() -> None:
         replica = Replica(lambda _record: None)
         replica.attach(asyncio.get_running_loop())
         waiting = {offset: asyncio.create_task(replica.reached(offset)) for offset in (5, 1, 2, 9)}
-        await asyncio.sleep(0)
+        await turns()
 
         replica.deliver([record(0), record(1), record(4)])
         await waiting[1]
@@ -54,7 +55,7 @@ def test_one_who_no_longer_waits_disturbs_no_other() -> None:
         replica.attach(asyncio.get_running_loop())
         given_up = asyncio.create_task(replica.reached(0))
         waiting = asyncio.create_task(replica.reached(0))
-        await asyncio.sleep(0)
+        await turns()
 
         given_up.cancel()
         replica.deliver([record(0)])
@@ -76,7 +77,7 @@ def test_nothing_is_replayed_after_a_record_that_has_no_meaning() -> None:
         replica = Replica(replay)
         replica.attach(asyncio.get_running_loop())
         waiting = asyncio.create_task(replica.reached(2))
-        await asyncio.sleep(0)
+        await turns()
 
         replica.deliver([record(0), record(1, b"damaged"), record(2)])
         with pytest.raises(ValueError, match="damaged"):
