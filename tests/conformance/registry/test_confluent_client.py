@@ -88,7 +88,7 @@ def test_references(client: SchemaRegistryClient) -> None:
 def test_the_serializer_registers_and_the_deserializer_reads(
     client: SchemaRegistryClient, *, in_header: bool
 ) -> None:
-    headers: list[tuple[str, bytes]] = []
+    headers: list[tuple[str, str | bytes | None]] = []
     context = SerializationContext("orders", MessageField.VALUE, headers)
     settings = {"schema.id.serializer": header_schema_id_serializer} if in_header else {}
     serialize = AvroSerializer(client, ORDER, conf=settings)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from conformance.registry.clients import TOPIC, append, ask, record_schema, register, stored
+from conformance.registry.clients import TOPIC, Answer, append, ask, record_schema, register, stored
 from conformance.registry.conftest import StartRegistry
 from duolog.registry.access.passwords import hash_password
 from duolog.runtime.errors import RegistryUnavailable
@@ -121,11 +121,13 @@ def test_a_record_damaged_later_stops_writes_and_not_reads(
     register(registry, "a", record_schema("R"))
     append(cluster.bootstrap_servers, b"not JSON", b"{}")
 
-    refused = wait_until(
-        lambda: (answer := register(registry, "b", record_schema("B"))).status == 500 and answer,
-        "the refusal of a write",
-    )
+    def refusal() -> Answer | None:
+        answer = register(registry, "b", record_schema("B"))
+        return answer if answer.status == 500 else None
 
+    refused = wait_until(refusal, "the refusal of a write")
+
+    assert refused is not None
     assert refused.body["error_code"] == 50001
     assert f"record {TOPIC}-0 at offset" in refused.body["message"]
     assert "a" in ask(registry, "GET", "/subjects").body
