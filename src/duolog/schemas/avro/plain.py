@@ -1,6 +1,8 @@
 """A schema as JSON values for libraries that encode and decode, such as fastavro.
 
-names        full, without "namespace"; a type is written out where it occurs first
+names        full, without "namespace"; a type is written out where it occurs first; a dot leads a
+             name without a namespace if other types have one, because fastavro would look it up in
+             the namespace of the type around it
 kept         fields, their defaults and aliases, symbols, sizes, valid logical types
 left out     docs, order, unknown attributes, logical types that break a rule of theirs
 """
@@ -15,21 +17,25 @@ from duolog.schemas.avro.types import (
     Json,
     Map,
     Missing,
+    Name,
     Named,
     Record,
     Type,
     Union,
+    reachable,
 )
 
 
 def plain_schema(root: Type) -> Json:
     """Return the JSON values of a schema, which share no mutable part with it but defaults."""
-    return run(_Plain().of, root)
+    named = [node for node in reachable(root) if isinstance(node, Named)]
+    return run(_Plain(dotted=any(node.name.space for node in named)).of, root)
 
 
 class _Plain:
-    def __init__(self) -> None:
+    def __init__(self, *, dotted: bool) -> None:
         self._known: set[str] = set()
+        self._dotted = dotted
 
     def of(self, node: Type) -> Generator[Type, Json, Json]:  # noqa: PLR0911 - a table of cases
         match node:
@@ -43,7 +49,7 @@ class _Plain:
             case Map():
                 return {"type": "map", "values": (yield node.values), **_logical(node)}
             case Named() if node.name.full in self._known:
-                return node.name.full
+                return self._name(node.name)
             case Named():
                 self._known.add(node.name.full)
                 return (yield from self._definition(node))
@@ -53,9 +59,13 @@ class _Plain:
                 return node.kind
 
     def _definition(self, node: Named) -> Generator[Type, Json, Json]:
-        plain: dict[str, Json] = {"type": node.kind, "name": node.name.full, **_logical(node)}
+        plain: dict[str, Json] = {
+            "type": node.kind,
+            "name": self._name(node.name),
+            **_logical(node),
+        }
         if node.aliases:
-            plain["aliases"] = [alias.full for alias in node.aliases]
+            plain["aliases"] = [self._name(alias) for alias in node.aliases]
         match node:
             case Record():
                 plain["type"] = "error" if node.is_error else "record"
@@ -75,6 +85,9 @@ class _Plain:
             case Fixed():
                 plain["size"] = node.size
         return plain
+
+    def _name(self, name: Name) -> str:
+        return f".{name.simple}" if self._dotted and name.space is None else name.full
 
 
 def _logical(node: Type) -> dict[str, Json]:

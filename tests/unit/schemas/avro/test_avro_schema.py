@@ -164,6 +164,20 @@ def test_fastavro_reads_and_writes_with_the_plain_values() -> None:
     assert fastavro.schemaless_reader(buffer, fastavro.parse_schema(plain), None) == row
 
 
+def test_fastavro_finds_a_name_without_a_namespace_inside_one() -> None:
+    fields = [{"name": name, "type": "F"} for name in ("f", "g")]
+    schema = of(
+        {"type": "record", "name": "a.R", "fields": fields},
+        F={"type": "fixed", "name": "F", "size": 1},
+    )
+    plain: Any = schema.plain()
+    buffer = io.BytesIO()
+
+    fastavro.schemaless_writer(buffer, fastavro.parse_schema(plain), {"f": b"x", "g": b"y"})
+
+    assert buffer.getvalue() == b"xy"
+
+
 def test_plain_values_have_full_names_and_only_what_matters_for_the_bytes() -> None:
     schema = of(
         {
@@ -190,7 +204,7 @@ def test_plain_values_have_full_names_and_only_what_matters_for_the_bytes() -> N
                 "type": [
                     "null",
                     "a.R",
-                    {"type": "fixed", "name": "F", "aliases": ["G"], "size": 1},
+                    {"type": "fixed", "name": ".F", "aliases": [".G"], "size": 1},
                 ],
             },
         ],
