@@ -10,7 +10,8 @@ import pytest
 
 from duolog.schemas.avro import AvroSchema, parse
 from duolog.schemas.avro.types import Enum, Fixed, Record
-from duolog.schemas.schema import Policy, Schema
+from duolog.schemas.schema import InvalidSchemaError, Policy, Schema
+from unit.schemas.avro.generated import Generator, text_of
 
 ORDER = {
     "type": "record",
@@ -176,6 +177,20 @@ def test_fastavro_finds_a_name_without_a_namespace_inside_one() -> None:
     fastavro.schemaless_writer(buffer, fastavro.parse_schema(plain), {"f": b"x", "g": b"y"})
 
     assert buffer.getvalue() == b"xy"
+
+
+def test_fastavro_accepts_the_plain_values_of_generated_schemas() -> None:
+    accepted = 0
+    for seed in range(600):
+        try:
+            schema = parse(text_of(Generator(seed).schema(), seed), {})
+        except InvalidSchemaError:
+            continue  # the generator makes some of these on purpose
+        plain: Any = schema.plain()
+        fastavro.parse_schema(plain)
+        accepted += 1
+
+    assert accepted > 400
 
 
 def test_plain_values_have_full_names_and_only_what_matters_for_the_bytes() -> None:
