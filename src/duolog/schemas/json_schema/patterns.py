@@ -21,6 +21,8 @@ _REPEAT_MAX: Final = 1000
 """RE2's largest count in braces. Larger counts are written as several of this size."""
 _COPIES_MAX: Final = 10
 _MEMORY_BYTES_MAX: Final = 4 * 1024 * 1024
+_SMALL_BYTES_MAX: Final = 128 * 1024
+_COPIED_CHARACTERS_MAX: Final = 20_000
 _EXPRESSION_CHARACTERS_MAX: Final = 10_000
 
 _SPACE: Final = r"\t\n\v\f\r "
@@ -49,21 +51,28 @@ _CATEGORIES: Final = {
 class Pattern:
     """An expression, compiled at its first use."""
 
-    def __init__(self, expression: str) -> None:
+    def __init__(self, expression: str, memory_bytes_max: int = _MEMORY_BYTES_MAX) -> None:
         self.expression = expression
+        self._memory_bytes_max = memory_bytes_max
         self._search: Callable[[str], object] | None = None
         self._compiled = False
 
     def found_in(self, text: str) -> bool | None:
         """Return whether the expression matches a part of `text`; None if RE2 cannot run it."""
         if not self._compiled:
-            self._search, self._compiled = _compile(self.expression), True
+            self._search, self._compiled = _compile(self.expression, self._memory_bytes_max), True
         if self._search is None:
             return None
         try:
             return self._search(text) is not None
         except UnicodeEncodeError:  # A surrogate without a partner: no expression denotes it.
             return False
+
+
+@lru_cache(maxsize=1024)
+def small_pattern(expression: str) -> Pattern:
+    """Return the pattern of an expression that is not run if its program is large."""
+    return Pattern(expression, _SMALL_BYTES_MAX)
 
 
 @lru_cache(maxsize=1024)
@@ -99,11 +108,11 @@ def translate(expression: str) -> str | None:
     return None if translation.lacking else "".join(translation.out)
 
 
-def _compile(expression: str) -> Callable[[str], object] | None:
+def _compile(expression: str, memory_bytes_max: int) -> Callable[[str], object] | None:
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
-    options.max_mem = _MEMORY_BYTES_MAX
+    options.max_mem = memory_bytes_max
     if len(expression) > _EXPRESSION_CHARACTERS_MAX:
         return None
     try:
@@ -207,6 +216,9 @@ class _Translation:
     def _copy(self, start: int, least: int, most: int | None) -> None:
         atom = "".join(self.out[start:])
         del self.out[start:]
+        if len(atom) * _COPIES_MAX > _COPIED_CHARACTERS_MAX:
+            self.lacking = True
+            atom = ""
         counts = [f"{{{count}}}" for count in _pieces(least)]
         counts += ["*"] if most is None else [f"{{0,{count}}}" for count in _pieces(most - least)]
         self.out.append(f"(?:{''.join(atom + count for count in counts)})")

@@ -175,14 +175,23 @@ class ReferenceShape(Shape):
 
 @dataclass(frozen=True, slots=True)
 class SchemaAt:
-    """A schema in a document, whose shape is made when it is needed."""
+    """A schema in a document, whose shape is made when it is needed.
+
+    Attributes:
+        node: the schema.
+        shapes: the shapes of its document.
+        start: the schema that a reference led to and this one is below; None below the root. The
+            registry loads such a schema once more, so a recursive schema has one difference at
+            one level more.
+    """
 
     node: Node
     shapes: "Shapes"
+    start: Node | None = None
 
     def shape(self) -> Shape:
         """Return its shape; a reference stays a reference."""
-        return self.shapes.of(self.node)
+        return self.shapes.of(self)
 
 
 def resolved(schema: SchemaAt | Shape) -> Shape:
@@ -211,27 +220,29 @@ class Shapes:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        self._made: dict[int, Shape] = {}
+        self._made: dict[tuple[int, int], Shape] = {}
         self._digests: dict[int, bytes] = {}
 
     def root(self) -> SchemaAt:
         return SchemaAt(self._documents.root, self)
 
-    def below(self, raw: JsonValue, parent: Node) -> SchemaAt:
+    def below(self, raw: JsonValue, parent: SchemaAt) -> SchemaAt:
         """Return a schema directly below another one."""
-        return SchemaAt(self._documents.node(raw, parent), self)
+        return SchemaAt(self._documents.node(raw, parent.node), self, parent.start)
 
     def target(self, node: Node) -> SchemaAt | None:
         """Return the schema that a schema refers to, if it does."""
         target = self._documents.target(node)
-        return None if target is None else SchemaAt(target, self)
+        return None if target is None else SchemaAt(target, self, target)
 
-    def of(self, node: Node) -> Shape:
-        if isinstance(node.raw, bool):
-            return _ANY if node.raw else _NO
-        if id(node.raw) not in self._made:
-            self._made[id(node.raw)] = self._make(node, node.raw)
-        return self._made[id(node.raw)]
+    def of(self, schema: SchemaAt) -> Shape:
+        raw = schema.node.raw
+        if isinstance(raw, bool):
+            return _ANY if raw else _NO
+        key = id(raw), 0 if schema.start is None else id(schema.start.raw)
+        if key not in self._made:
+            self._made[key] = self._make(schema, raw)
+        return self._made[key]
 
     def digest(self, node: Node) -> tuple[int, bytes]:
         """Return a value that is equal for equal schemas of one resource."""
@@ -243,8 +254,9 @@ class Shapes:
         # The same `$ref` can mean something else in another resource.
         return id(node.resource), self._digests[id(node.raw)]
 
-    def _make(self, node: Node, raw: dict[str, JsonValue]) -> Shape:
-        parts = _Parts(node, raw, self).parts()
+    def _make(self, schema: SchemaAt, raw: dict[str, JsonValue]) -> Shape:
+        parts = _Parts(schema, raw).parts()
+        node = schema.node
         if not parts:
             shape: Shape = AnyShape()
         elif len(parts) == 1:
@@ -264,12 +276,12 @@ class Shapes:
 class _Parts:
     """Makes the parts of the shape of one schema, in the order of its keywords."""
 
-    def __init__(self, node: Node, raw: dict[str, JsonValue], shapes: Shapes) -> None:
-        self._node, self._raw, self._shapes = node, raw, shapes
-        self._draft: Draft = node.draft
+    def __init__(self, schema: SchemaAt, raw: dict[str, JsonValue]) -> None:
+        self._schema, self._raw = schema, raw
+        self._draft: Draft = schema.node.draft
 
     def parts(self) -> list[Shape]:
-        raw, target = self._raw, self._shapes.target(self._node)
+        raw, target = self._raw, self._schema.shapes.target(self._schema.node)
         if target is not None and not self._draft.modern:
             return [ReferenceShape(target=target)]
         parts: dict[str, Shape] = {}
@@ -445,7 +457,7 @@ class _Parts:
         )
 
     def _at(self, raw: JsonValue) -> SchemaAt:
-        return self._shapes.below(raw, self._node)
+        return self._schema.shapes.below(raw, self._schema)
 
 
 _GROUP_OF: Final = {

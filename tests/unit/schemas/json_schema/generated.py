@@ -45,11 +45,18 @@ _SCALARS: Final[tuple[JsonValue, ...]] = (
 
 
 class SchemaMaker:
-    """Makes random schemas of one draft."""
+    """Makes random schemas of one draft.
 
-    def __init__(self, rng: "random.Random", draft: int) -> None:
+    Args:
+        rng: the source of chance.
+        draft: 4, 6, 7, 2019 or 2020.
+        sound: leave out all that the registry is known to compare leniently.
+    """
+
+    def __init__(self, rng: "random.Random", draft: int, *, sound: bool = False) -> None:
         self.rng = rng
         self.draft = draft
+        self.sound = sound
         self.definitions: list[str] = []
 
     def document(self) -> Raw:
@@ -83,7 +90,7 @@ class SchemaMaker:
         made = rng.choice(makers)(depth)
         if rng.random() < 0.1:
             made["title"] = rng.choice("TU")
-        if rng.random() < 0.1:
+        if rng.random() < 0.1 and not self.sound:
             made["default"] = rng.choice(_SCALARS)
         return made
 
@@ -107,7 +114,7 @@ class SchemaMaker:
                     "exclusiveMaximum": rng.randrange(2, 6),
                 }
             made.update(self._some(bounds))
-        if rng.random() < 0.1:
+        if rng.random() < 0.1 and not self.sound:
             del made["type"]
         return made
 
@@ -123,7 +130,7 @@ class SchemaMaker:
     def types(self, depth: int) -> Raw:
         kinds: list[JsonValue] = list(self.rng.sample(_TYPES, self.rng.choice((1, 2, 2, 3))))
         made: Raw = {"type": kinds}
-        if "string" in kinds or self.rng.random() < 0.1:
+        if "string" in kinds or (self.rng.random() < 0.1 and not self.sound):
             made |= self._some({"minLength": self.rng.randrange(3)})
         if "object" in kinds:
             made |= {key: value for key, value in self.object(depth - 1).items() if key != "type"}
@@ -146,13 +153,17 @@ class SchemaMaker:
             made["required"] = required
         lists: list[JsonValue] = list(rng.sample(_NAMES, rng.randrange(1, 3)))
         if self.draft < 2019:
-            extra["dependencies"] = {rng.choice(_NAMES): rng.choice((lists, self.required(lists)))}
+            dependency = lists if self.sound else rng.choice((lists, self.required(lists)))
+            extra["dependencies"] = {rng.choice(_NAMES): dependency}
         else:
             extra["dependentRequired"] = {rng.choice(_NAMES): lists}
             extra["dependentSchemas"] = {rng.choice(_NAMES): self.required(lists)}
             extra["unevaluatedProperties"] = self.strings_only()
+        if self.sound:
+            for keyword in ("patternProperties", "dependentSchemas", "unevaluatedProperties"):
+                extra.pop(keyword, None)
         made |= self._some(extra, 0.15)
-        if rng.random() < 0.1:
+        if rng.random() < 0.1 and not self.sound:
             del made["type"]
         return made
 
@@ -179,7 +190,7 @@ class SchemaMaker:
             made["prefixItems" if self.draft == 2020 else "items"] = places
             rest = "items" if self.draft == 2020 else "additionalItems"
             extra[rest] = rng.choice((False, True, self.scalar(0)))
-        if self.draft >= 2019:
+        if self.draft >= 2019 and not self.sound:
             extra["unevaluatedItems"] = self.strings_only()
             extra["contains"] = self.scalar(0)
             extra["minContains"], extra["maxContains"] = rng.randrange(2), rng.randrange(1, 3)
@@ -187,7 +198,9 @@ class SchemaMaker:
         return made
 
     def combination(self, depth: int) -> Raw:
-        criterion = self.rng.choice(("oneOf", "anyOf", "allOf"))
+        criterion = self.rng.choice(
+            ("anyOf", "allOf") if self.sound else ("oneOf", "anyOf", "allOf")
+        )
         parts: list[JsonValue] = [self.schema(depth - 1) for _ in range(self.rng.randrange(1, 4))]
         made: Raw = {criterion: parts}
         return made if self.rng.random() < 0.8 else {"type": "object", **made}
@@ -237,15 +250,30 @@ _ADDED: Final[Raw] = {
     "additionalProperties": False,
 }  # fmt: skip
 
+_RESTRICTS: Final = {
+    "minLength": ("string",), "maxProperties": ("object",), "additionalProperties": ("object",),
+    "minimum": ("integer", "number"),
+}  # fmt: skip
+
 
 def _change(maker: SchemaMaker, place: Raw) -> None:
     rng = maker.rng
     if not place or rng.random() < 0.15:
         added = rng.choice(list(_ADDED))
-        place[added] = _ADDED[added]
+        if not maker.sound or place.get("type") in _RESTRICTS.get(added, ()):
+            place[added] = _ADDED[added]
         return
     keyword = rng.choice(list(place))
     if keyword.startswith(("$schema", "$ref", "$defs", "definitions")):
+        return
+    if maker.sound and keyword in {"type", "required", "items", "prefixItems"}:
+        if keyword == "type":
+            kept = {key: place[key] for key in place if key.startswith(("$", "def"))}
+            place.clear()
+            place.update(kept)
+            place["type"] = rng.choice(_TYPES)
+        elif isinstance(names := place[keyword], list) and len(names) > 1:
+            place[keyword] = names[1:]
         return
     if rng.random() < 0.2:
         del place[keyword]

@@ -6,17 +6,17 @@ Source: the rules of Confluent's registry.
 """
 
 from collections.abc import Generator
+from operator import itemgetter
 
-from duolog.schemas.json_schema.compatibility.matching import largest_matching
+from duolog.schemas.json_schema.compatibility.matching import Matching
 from duolog.schemas.json_schema.compatibility.steps import (
     Context,
     Differences,
-    Found,
     Pair,
     Schema,
     Steps,
 )
-from duolog.schemas.json_schema.shapes import CombinedShape, SchemaAt, Shape
+from duolog.schemas.json_schema.shapes import CombinedShape, NumberShape, SchemaAt, Shape
 
 
 def compare_combinations(context: Context, original: CombinedShape, update: CombinedShape) -> Steps:
@@ -33,26 +33,12 @@ def compare_combinations(context: Context, original: CombinedShape, update: Comb
     elif len(old) > len(new):
         narrowed = original.criterion in {"anyOf", "oneOf"}
         found.add("SUM_TYPE_NARROWED" if narrowed else "PRODUCT_TYPE_NARROWED")
-    yield from _compare_branches(context, found, original.criterion, old, new)
-    return found.differences
-
-
-def _compare_branches(
-    context: Context, found: Found, criterion: str, old: list[Schema], new: list[Schema]
-) -> Steps:
-    edges: list[list[int]] = []
-    below: dict[tuple[int, int], Differences] = {}
-    for left, branch in enumerate(old):
-        edges.append([])
-        for right, other in enumerate(new):
-            differences = yield branch, other
-            if context.compatible(differences):
-                edges[left].append(right)
-                below[left, right] = differences
-    pairs = [pair for pair in enumerate(largest_matching(edges, len(new))) if pair in below]
-    for left, right in pairs:
-        found.extend(below[left, right], f"{criterion}/{left}")
-    if len(pairs) < min(len(old), len(new)):
+    texts = [text for _, text in old], [text for _, text in new]
+    matching = Matching(context, list(old.values()), list(new.values()), texts)
+    matched = yield from matching.run()
+    for place, _, below in sorted(matched, key=itemgetter(0)):
+        found.extend(below, f"{original.criterion}/{place}")
+    if len(matched) < min(len(old), len(new)):
         found.add("COMBINED_TYPE_SUBSCHEMAS_CHANGED")
     return found.differences
 
@@ -97,10 +83,14 @@ def _criterion_change(original: CombinedShape, update: CombinedShape) -> str:
     return "EXTENDED" if extended else "CHANGED"
 
 
-def _distinct(shape: CombinedShape) -> list[Schema]:
-    """Return the branches without those that repeat the text of another one."""
-    distinct: dict[object, Schema] = {}
+def _distinct(shape: CombinedShape) -> dict[tuple[int, bytes], Schema]:
+    """Return the branches by resource and text, without those that repeat another one."""
+    distinct: dict[tuple[int, bytes], Schema] = {}
     for part in shape.branches():
-        key = part.shapes.digest(part.node) if isinstance(part, SchemaAt) else id(part)
-        distinct.setdefault(key, part)
-    return list(distinct.values())
+        if isinstance(part, SchemaAt):
+            text = part.shapes.digest(part.node)
+        else:  # A type in a list, or a part of one schema: each kind occurs once.
+            integer = isinstance(part, NumberShape) and part.integer
+            text = 0, f"{type(part).__name__} {integer}".encode()
+        distinct.setdefault(text, part)
+    return distinct

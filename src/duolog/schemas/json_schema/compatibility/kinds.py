@@ -7,9 +7,13 @@ Source: the kinds that Confluent's registry reports.
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import Final, TypeAlias
 
 from duolog.schemas.schema import Incompatibility, Policy
+
+PATH_CHARACTERS_MAX: Final = 10_000
+
+Steps: TypeAlias = "tuple[str, Steps | None]"
 
 
 class Accepted(Enum):
@@ -28,16 +32,32 @@ class Kind:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """One difference: its kind, and the path of the place in the schema without `#/`."""
+    """One difference.
+
+    Attributes:
+        kind: the name of its kind.
+        steps: the way to its place: the first step, and the way from there.
+    """
 
     kind: str
-    path: str = ""
+    steps: "Steps | None" = None
+
+    @property
+    def path(self) -> str:
+        """The JSON pointer of the place, cut if it is very long."""
+        steps, left = self.steps, PATH_CHARACTERS_MAX
+        path = ["#/"] if steps is None else ["#"]
+        while steps is not None and left > 0:
+            step, steps = steps
+            path.append(step[:left])
+            left -= len(step)
+        return "/".join(path)
 
     def below(self, step: str) -> "Difference":
         """Return the difference as seen from the schema above, one step further up."""
-        return Difference(self.kind, f"{step}/{self.path}" if self.path else step)
+        return Difference(self.kind, (step, self.steps))
 
     def compatible(self, policy: Policy) -> bool:
         accepted = KINDS[self.kind].accepted
@@ -47,8 +67,7 @@ class Difference:
 
     def described(self) -> Incompatibility:
         """Return the difference as clients see it."""
-        path = f"#/{self.path}"
-        return Incompatibility(self.kind, KINDS[self.kind].sentence.replace("{path}", path))
+        return Incompatibility(self.kind, KINDS[self.kind].sentence.replace("{path}", self.path))
 
 
 _KEYWORD = (

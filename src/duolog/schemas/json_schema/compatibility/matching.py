@@ -1,83 +1,108 @@
-"""A largest matching of a bipartite graph: each node is paired at most once.
+"""Pairs the branches of two combinations so that each pair is compatible.
 
-Source: Hopcroft and Karp (1973), in O(edges · √nodes), without recursion.
+A largest matching is found by paths that alternate between pairs and other compatible branches
+(Kuhn 1955). Branches are compared only when a path needs it, first with a branch of the same text:
+after the usual change of one branch, n branches take about 2 n comparisons instead of n².
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
+from typing import TypeAlias
 
-_FREE = -1
+from duolog.schemas.json_schema.compatibility.steps import (
+    Context,
+    Differences,
+    Pair,
+    Schema,
+)
+
+Matched: TypeAlias = list[tuple[int, int, Differences]]
 
 
-def largest_matching(edges: Sequence[Sequence[int]], right_count: int) -> list[int]:
-    """Return the partner of each node of the left side; -1 for a node without one.
+class Matching:
+    """The search for pairs.
 
     Args:
-        edges: the nodes of the right side that each node of the left side may be paired with.
-        right_count: the number of nodes of the right side.
-
-    Example:
-        >>> largest_matching([[0, 1], [0]], 2)
-        [1, 0]
-    """
-    matching = _Matching(edges, right_count)
-    while matching.measure():
-        matching.extend()
-    return matching.partner
-
-
-class _Matching:
-    """A matching that grows.
-
-    Attributes:
-        partner: the node of the right side that each node of the left side is paired with.
+        context: the comparison.
+        old: the branches of the writer.
+        new: the branches of the reader.
+        texts: for each branch of both, a value that is equal for equal texts.
     """
 
-    def __init__(self, edges: Sequence[Sequence[int]], right_count: int) -> None:
-        self.partner = [_FREE] * len(edges)
-        self._edges = edges
-        self._taken = [_FREE] * right_count
-        self._layers: dict[int, int] = {}
+    def __init__(
+        self,
+        context: Context,
+        old: Sequence[Schema],
+        new: Sequence[Schema],
+        texts: tuple[Sequence[Hashable], Sequence[Hashable]],
+    ) -> None:
+        self._context = context
+        self._old, self._new = old, new
+        # Rows are the branches of the smaller combination, columns those of the other one.
+        self._swapped = len(new) < len(old)
+        row_texts, column_texts = reversed(texts) if self._swapped else texts
+        self._same = {text: column for column, text in enumerate(column_texts)}
+        self._row_texts, self._columns = row_texts, len(column_texts)
+        self._partner: dict[int, int] = {}
+        self._taken: dict[int, int] = {}
+        self._below: dict[tuple[int, int], Differences] = {}
 
-    def measure(self) -> bool:
-        """Find the distance of left nodes from a free one; return False if no path is left."""
-        self._layers = {node: 0 for node, other in enumerate(self.partner) if other == _FREE}
-        queue, reached = deque(self._layers), False
+    def run(self) -> Generator[Pair, Differences, Matched]:
+        """Return pairs of positions with their differences, as many as possible.
+
+        If only incompatible differences are wanted, the search ends at the first branch of the
+        smaller combination that cannot have a partner.
+        """
+        for row in range(len(self._row_texts)):
+            found = yield from self._augment(row)
+            if not found and not self._context.everything:
+                break
+        return [
+            (*self._positions(row, column), self._below[row, column])
+            for row, column in sorted(self._partner.items())
+        ]
+
+    def _augment(self, root: int) -> Generator[Pair, Differences, bool]:
+        """Give a row a partner, if need be by giving other rows other partners."""
+        queue, reached_from = deque([root]), dict[int, int]()
         while queue:
-            node = queue.popleft()
-            for right in self._edges[node]:
-                left = self._taken[right]
-                reached = reached or left == _FREE
-                if left != _FREE and left not in self._layers:
-                    self._layers[left] = self._layers[node] + 1
-                    queue.append(left)
-        return reached
+            row = queue.popleft()
+            for column in self._candidates(row):
+                if column in reached_from:
+                    continue
+                compatible = yield from self._compatible(row, column)
+                if not compatible:
+                    continue
+                reached_from[column] = row
+                if column not in self._taken:
+                    self._flip(root, column, reached_from)
+                    return True
+                queue.append(self._taken[column])
+        return False
 
-    def extend(self) -> None:
-        """Pair free left nodes along paths that follow the distances."""
-        following = [iter(nodes) for nodes in self._edges]
-        for node, other in enumerate(self.partner):
-            if other == _FREE:
-                self._extend_from(node, following)
+    def _candidates(self, row: int) -> Iterator[int]:
+        likely = self._same.get(self._row_texts[row], -1)
+        if likely >= 0:
+            yield likely
+        if row != likely:
+            yield row
+        yield from (column for column in range(self._columns) if column not in {likely, row})
 
-    def _extend_from(self, node: int, following: list[Iterator[int]]) -> None:
-        path: list[tuple[int, int]] = []
+    def _compatible(self, row: int, column: int) -> Generator[Pair, Differences, bool]:
+        self._context.budget.spend()
+        if (row, column) not in self._below:
+            left, right = self._positions(row, column)
+            self._below[row, column] = yield self._old[left], self._new[right]
+        return self._context.compatible(self._below[row, column])
+
+    def _positions(self, row: int, column: int) -> tuple[int, int]:
+        return (column, row) if self._swapped else (row, column)
+
+    def _flip(self, root: int, column: int, reached_from: dict[int, int]) -> None:
         while True:
-            onward = (right for right in following[node] if self._leads_on(right, node))
-            right = next(onward, None)
-            if right is not None:
-                path.append((node, right))
-                if self._taken[right] == _FREE:
-                    break
-                node = self._taken[right]
-            elif path:
-                del self._layers[node]
-                node, _ = path.pop()
-            else:
+            row = reached_from[column]
+            left_behind = self._partner.get(row)
+            self._partner[row], self._taken[column] = column, row
+            if row == root or left_behind is None:
                 return
-        for left, right in path:
-            self.partner[left], self._taken[right] = right, left
-
-    def _leads_on(self, right: int, node: int) -> bool:
-        left = self._taken[right]
-        return left == _FREE or self._layers.get(left) == self._layers[node] + 1
+            column = left_behind
