@@ -144,6 +144,10 @@ class Documents:
             )
         return found
 
+    def anchored(self, resource: Resource, raw: RawSchema) -> Node:
+        """Return the node of a schema that a resource holds."""
+        return self._nodes_of(raw, resource)
+
     def _dynamic_target(self, ref: str, node: Node) -> Node:
         found = self.resolve(ref, node)
         _, name = urldefrag(ref)
@@ -208,7 +212,8 @@ class Documents:
         if not isinstance(document, bool | dict):
             raise InvalidSchemaError(f'the reference "{name[:200]}" is not a JSON Schema')
         uri = name.removesuffix("#")
-        node = self._add(document, uri=uri, draft=draft_of(document))
+        # Without `$schema`, it is of the draft of the schema that refers to it.
+        node = self._add(document, uri=uri, draft=draft_of(document, self.root.draft))
         for alias in (name, uri, uri.removeprefix("./"), _joined(base, uri)):
             self._resources.setdefault(alias, node.resource)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Final
 
 from duolog.schemas.errors import InvalidSchemaError
 from duolog.schemas.json_schema.checks import ensure_valid
@@ -9,7 +10,10 @@ from duolog.schemas.json_schema.compatibility.comparison import differences
 from duolog.schemas.json_schema.documents import Documents, RawSchema
 from duolog.schemas.json_schema.json_text import read, write
 from duolog.schemas.json_schema.shapes import Shapes
+from duolog.schemas.json_schema.validation import Problem, Validator
 from duolog.schemas.schema import Incompatibility, Language, Policy
+
+DESCRIPTIONS_CHARACTERS_MAX: Final = 1_000_000
 
 
 class JsonSchema:
@@ -55,7 +59,30 @@ class JsonSchema:
             InvalidSchemaError: the comparison takes too many steps.
         """
         found = differences(writer.shapes.root(), self.shapes.root(), policy)
-        return tuple(difference.described() for difference in found)
+        # Long names in many differences would make an answer of many megabytes.
+        described, characters = [], 0
+        for difference in found:
+            described.append(difference.described())
+            characters += len(described[-1].description)
+            if characters > DESCRIPTIONS_CHARACTERS_MAX:
+                break
+        return tuple(described)
+
+    def problem(self, value: object, *, formats: bool = False) -> Problem | None:
+        """Return the first reason why a JSON value is invalid; None if it is valid.
+
+        Args:
+            value: None, bool, int, float, Decimal, str, or a list or dict of these.
+            formats: check `format`, too, which otherwise only describes a value.
+
+        Raises:
+            InvalidSchemaError: the validation takes too many steps.
+        """
+        return self._validator.problem(value, formats=formats)
+
+    @cached_property
+    def _validator(self) -> Validator:
+        return Validator(self._documents)
 
     @cached_property
     def shapes(self) -> Shapes:
