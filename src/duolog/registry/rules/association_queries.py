@@ -41,11 +41,10 @@ def of_resource(basis: Basis, namespace: str | None, name: str | None) -> list[A
     """Return the associations of a resource by its name; `-` means any namespace or name."""
     if name is None:
         return []
+    associations = basis.state.associations
+    found = associations.all() if name == ANY_NAMESPACE else associations.of_resource_name(name)
     return [
-        value
-        for value in basis.state.associations.all()
-        if name in {ANY_NAMESPACE, value.resource_name}
-        and namespace in {None, ANY_NAMESPACE, value.resource_namespace}
+        value for value in found if namespace in {None, ANY_NAMESPACE, value.resource_namespace}
     ]
 
 

@@ -19,6 +19,7 @@ class Associations:
         self._values: dict[AssociationKey, AssociationValue] = {}
         self._by_subject: dict[str, _Keys] = {}
         self._by_resource_id: dict[str, _Keys] = {}
+        self._by_resource_name: dict[str, _Keys] = {}
 
     def all(self) -> list[AssociationValue]:
         """Return all associations in order."""
@@ -32,6 +33,10 @@ class Associations:
         """Return the associations of a resource in order."""
         return self._found(self._by_resource_id.get(resource_id, {}))
 
+    def of_resource_name(self, name: str) -> list[AssociationValue]:
+        """Return the associations of the resources of this name in order."""
+        return self._found(self._by_resource_name.get(name, {}))
+
     def put(self, key: AssociationKey, value: AssociationValue) -> None:
         """Add or replace an association; the time of its creation stays.
 
@@ -44,10 +49,7 @@ class Associations:
             value = replace(value, create_timestamp=created)
         self.remove(key)
         self._journal.put(self._values, key, value)
-        for index, entry in (
-            (self._by_subject, key.subject),
-            (self._by_resource_id, value.resource_id),
-        ):
+        for index, entry in self._entries(key, value):
             if entry not in index:
                 self._journal.put(index, entry, {})
             self._journal.put(index[entry], key, None)
@@ -58,13 +60,19 @@ class Associations:
         if value is None:
             return
         self._journal.remove(self._values, key)
-        for index, entry in (
-            (self._by_subject, key.subject),
-            (self._by_resource_id, value.resource_id),
-        ):
+        for index, entry in self._entries(key, value):
             self._journal.remove(index[entry], key)
             if not index[entry]:
                 self._journal.remove(index, entry)
+
+    def _entries(
+        self, key: AssociationKey, value: AssociationValue
+    ) -> tuple[tuple[dict[str, _Keys], str], ...]:
+        return (
+            (self._by_subject, key.subject),
+            (self._by_resource_id, value.resource_id),
+            (self._by_resource_name, key.resource_name),
+        )
 
     def _found(self, keys: _Keys) -> list[AssociationValue]:
         return _ordered(self._values[key] for key in keys)
