@@ -8,6 +8,7 @@ After each program
 - a refused request has written nothing.
 """
 
+import contextlib
 import random
 from collections.abc import Callable
 from typing import Final
@@ -34,7 +35,7 @@ SCHEMAS: Final = (
     '{"type":"record","name":"U","fields":[{"name":"t","type":"T"}]}',
 )
 IMPORTED: Final = (2, 50, 90)
-STEPS: Final = 40
+STEPS: Final = 30
 CONFIGS: Final[tuple[dict[str, Json], ...]] = (
     {"compatibility": "NONE"},
     {"compatibility": "FULL", "compatibilityGroup": "major"},
@@ -233,16 +234,16 @@ def run(seed: int) -> Harness:
     harness = Harness()
     known: dict[tuple[str, int], str] = {}
     steps = [kind for kind, weight in KINDS for _ in range(weight)]
+    state = state_of(harness.registry)
     for _ in range(STEPS):
-        step = dice.choice(steps)
-        before = state_of(harness.registry)
-        try:
-            decision = step(harness.registry, dice)
-        except RequestError:
-            assert state_of(harness.registry) == before
+        decision: Decision[Answer] | None = None
+        with contextlib.suppress(RequestError):
+            decision = dice.choice(steps)(harness.registry, dice)
+        assert state_of(harness.registry) == state
+        if decision is None or not decision.records:
             continue
-        assert state_of(harness.registry) == before
         harness.commit(decision)
+        state = state_of(harness.registry)
         for answer in harness.registry.schemas(":*:", deleted=True):
             place = (context_of(answer.subject), answer.id)
             if answer.id not in IMPORTED:
@@ -256,14 +257,11 @@ def test_a_replay_and_a_compaction_give_the_same_registry(seed: int) -> None:
     harness = run(seed)
     state, answers = state_of(harness.registry), answers_of(harness.registry)
 
-    for log in (
-        harness.log,
-        compacted(harness.log, tombstones=True),
-        compacted(harness.log, tombstones=False),
-    ):
-        again = replayed(log)
-        assert state_of(again) == state
-        assert answers_of(again) == answers
+    for log in (harness.log, compacted(harness.log, tombstones=True)):
+        assert state_of(replayed(log)) == state
+    last = replayed(compacted(harness.log, tombstones=False))
+    assert state_of(last) == state
+    assert answers_of(last) == answers
 
 
 @given(seed=st.integers(0, 2**32))
