@@ -36,6 +36,30 @@ def test_the_fixtures_work_without_any_preparation(suite: Suite) -> None:
     assert suite.left() == []
 
 
+def test_a_schema_registry_is_there_for_those_who_ask(suite: Suite) -> None:
+    suite.write(
+        """
+    import json
+    from urllib.request import Request, urlopen
+
+    import pytest
+
+    @pytest.mark.parametrize("number", range(2))
+    def test_a_schema_is_registered(number, topic, schema_registry_url):
+        url = f"{schema_registry_url}/subjects/{topic}-value/versions"
+        body = json.dumps({"schema": json.dumps({"type": "array", "items": "long"})}).encode()
+        sent = Request(url, body, {"Content-Type": "application/json"})
+        with urlopen(sent, timeout=60) as answer:
+            assert json.load(answer) == {"id": 1}
+        with urlopen(url, timeout=60) as answer:
+            assert json.load(answer) == [1]
+    """
+    )
+
+    assert counts(suite.run()) == {"passed": 2}
+    assert suite.left() == []
+
+
 def test_each_test_has_a_topic_and_a_group_of_its_own(suite: Suite) -> None:
     suite.write("""
     import pytest

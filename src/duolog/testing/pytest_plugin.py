@@ -3,6 +3,7 @@
     duolog_broker            a LocalBroker for the session, started by its first use
     bootstrap_servers        its HOST:PORT
     kafka_url                its kafka://HOST:PORT
+    schema_registry_url      the URL of a schema registry of this broker, started by its first use
     topic                    the name of a new topic, deleted after the test
     new_topic                a function that creates further topics, deleted after the test
     producer                 a confluent_kafka.Producer
@@ -112,6 +113,21 @@ def bootstrap_servers(duolog_broker: "LocalBroker") -> str:
 def kafka_url(duolog_broker: "LocalBroker") -> str:
     """The address of the broker as a URL, kafka://HOST:PORT."""
     return duolog_broker.url
+
+
+@pytest.fixture(scope="session")
+def schema_registry_url(
+    duolog_broker: "LocalBroker", tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The URL of a schema registry that stores its schemas in the broker.
+
+    It runs for the session. Subjects of the fixture `topic` are new in each test.
+    """
+    from duolog.runtime.registry_process import RegistryProcess  # noqa: PLC0415
+
+    log = tmp_path_factory.mktemp("schema-registry") / "registry.log"
+    with RegistryProcess(duolog_broker.bootstrap_servers, log_path=log) as registry:
+        yield registry.url
 
 
 @pytest.fixture
