@@ -2,13 +2,17 @@
 
 import json
 import time
-from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
 from duolog.registry.http.messages import HttpResponse
 
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = (
+    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
+    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+)
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -56,4 +60,7 @@ def _status_line(status: int) -> str:
 
 @lru_cache(maxsize=1)
 def _date(second: int) -> str:
-    return formatdate(second, usegmt=True)
+    # Not by strftime, whose names of days and months depend on the locale.
+    year, month, day, hour, minute, seconds, weekday, *_ = time.gmtime(second)
+    date = f"{_DAYS[weekday]}, {day:02} {_MONTHS[month - 1]} {year}"
+    return f"{date} {hour:02}:{minute:02}:{seconds:02} GMT"
