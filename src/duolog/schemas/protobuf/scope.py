@@ -1,4 +1,4 @@
-"""What the names of types and extensions in a file stand for.
+"""Names of types and extensions in a file, and the places in which they are looked up.
 
 A name is looked up from the innermost message outwards, then in the package and in the packages
 around it, as protoc does: first in the file itself and in those that it imports. What is not found
