@@ -357,6 +357,15 @@ def test_the_time_of_creation_stays_when_an_association_changes(harness: Harness
     assert changed.timestamp != created.timestamp
 
 
+def test_another_topic_of_the_same_name_has_times_of_its_own(weak: Harness) -> None:
+    create(weak, {"subject": "shared"}, resourceId="id2")
+
+    assert weak.registry.associations_of_resource_id("id1") == ()
+    (found,) = weak.registry.associations_of_resource_id("id2")
+    assert found.value.guid == "guid-2"
+    assert found.value.create_timestamp == found.value.timestamp
+
+
 def test_schemas_are_listed_by_their_associations(strong: Harness) -> None:
     strong.register("plain", A)
     registry = strong.registry
