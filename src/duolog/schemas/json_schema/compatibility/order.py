@@ -14,7 +14,7 @@ def hash_order(*names: Iterable[str]) -> list[str]:
 
     Example:
         >>> hash_order(["name", "id"], ["id", "f"])
-        ['f', 'id', 'name']
+        ['f', 'name', 'id']
     """
     distinct = list(dict.fromkeys(name for some in names for name in some))
     slots = _SLOTS_MIN
