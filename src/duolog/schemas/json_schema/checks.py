@@ -9,6 +9,7 @@
 4. No schema applies itself to the same value again: a validator would never return.
 """
 
+import json
 import re
 from decimal import Decimal
 from functools import lru_cache
@@ -18,7 +19,7 @@ from duolog.schemas.errors import InvalidSchemaError
 from duolog.schemas.json_schema import patterns
 from duolog.schemas.json_schema.documents import Documents, Node
 from duolog.schemas.json_schema.drafts import DRAFTS, Draft
-from duolog.schemas.json_schema.json_text import JsonValue, comparable, read, write
+from duolog.schemas.json_schema.json_text import JsonValue, comparable, write
 
 _FREE: Final = frozenset({"default", "const", "$vocabulary"})
 """Keywords whose values may be anything."""
@@ -45,7 +46,8 @@ def _ensure_conformant(documents: Documents, checked: set[int]) -> None:
         assert isinstance(node.raw, dict)
         if not isinstance(node.raw.get("$ref", ""), str):  # Draft 4 has no rule for it.
             raise InvalidSchemaError(f"the $ref at {node.pointer} is not a string")
-        problem = _problem(write(_sketch(node.raw, node.draft), ordered=True), node.draft.number)
+        sketch = json.dumps(_sketch(node.raw, node.draft), sort_keys=True, default=float)
+        problem = _problem(sketch, node.draft.number)
         if problem:
             raise InvalidSchemaError(
                 f"the schema at {node.pointer} is not valid in {node.draft.name}",
@@ -67,7 +69,7 @@ def _ensure_expressions(node: Node, raw: dict[str, JsonValue]) -> None:
 @lru_cache(maxsize=4096)
 def _problem(sketch: str, draft_number: int) -> str:
     draft = next(draft for draft in DRAFTS if draft.number == draft_number)
-    error = next(draft.validator(draft.validator.META_SCHEMA).iter_errors(read(sketch)), None)
+    error = next(draft.validator(draft.validator.META_SCHEMA).iter_errors(json.loads(sketch)), None)
     if error is None:
         return ""
     return f"{error.json_path}: {error.message}"[:300]

@@ -35,6 +35,7 @@ class Resource:
         draft: the draft that it is written in.
         anchors: schemas inside it by the names that they have in it.
         dynamic: the same for `$dynamicAnchor` only.
+        document: the name of the reference that it is in, for messages; empty in the schema itself.
     """
 
     uri: str
@@ -42,6 +43,7 @@ class Resource:
     draft: Draft
     anchors: dict[str, RawSchema] = field(default_factory=dict)
     dynamic: dict[str, RawSchema] = field(default_factory=dict)
+    document: str = ""
 
 
 @dataclass(eq=False, slots=True)
@@ -71,7 +73,7 @@ class Node:
         while node.parent is not None:
             steps.append(node.step)
             node = node.parent
-        return "/".join(["#", *reversed(steps)])
+        return "/".join([f"{node.resource.document}#", *reversed(steps)])
 
 
 class Documents:
@@ -208,19 +210,18 @@ class Documents:
         return self._nodes[id(raw)]
 
     def _add_reference(self, name: str, text: str, base: str) -> None:
-        document = read(text)
-        if not isinstance(document, bool | dict):
-            raise InvalidSchemaError(f'the reference "{name[:200]}" is not a JSON Schema')
+        document = _read_reference(name, text)
         uri = name.removesuffix("#")
         # Without `$schema`, it is of the draft of the schema that refers to it.
-        node = self._add(document, uri=uri, draft=draft_of(document, self.root.draft))
+        draft = draft_of(document, self.root.draft)
+        node = self._add(document, uri=uri, draft=draft, name=name[:200])
         for alias in (name, uri, uri.removeprefix("./"), _joined(base, uri)):
             self._resources.setdefault(alias, node.resource)
 
-    def _add(self, document: RawSchema, *, uri: str, draft: Draft) -> Node:
+    def _add(self, document: RawSchema, *, uri: str, draft: Draft, name: str = "") -> Node:
         document = _bridged(document)
         self._keep.append(document)
-        resource = Resource(uri, document, draft)
+        resource = Resource(uri, document, draft, document=name)
         self._resources.setdefault(uri, resource)
         node = Node(document, resource)
         if isinstance(document, dict):
@@ -267,9 +268,21 @@ class Documents:
             self._resources.setdefault(parent.uri, parent)
             self._resources.setdefault(uri, parent)
             return parent
-        resource = Resource(uri, raw, draft_of(raw, parent.draft))
+        resource = Resource(uri, raw, draft_of(raw, parent.draft), document=parent.document)
         self._resources.setdefault(uri, resource)
         return resource
+
+
+def _read_reference(name: str, text: str) -> RawSchema:
+    try:
+        document = read(text)
+    except InvalidSchemaError as error:
+        raise InvalidSchemaError(
+            f'the reference "{name[:200]}" cannot be read: {error.message}', detail=error.detail
+        ) from error
+    if not isinstance(document, bool | dict):
+        raise InvalidSchemaError(f'the reference "{name[:200]}" is not a JSON Schema')
+    return document
 
 
 def _joined(base: str, uri: str) -> str:

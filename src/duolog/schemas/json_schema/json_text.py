@@ -19,6 +19,7 @@ import json
 import re
 from collections import Counter
 from decimal import Decimal
+from json.encoder import encode_basestring
 from typing import Final, NoReturn, TypeAlias
 
 from duolog.schemas.errors import InvalidSchemaError
@@ -200,4 +201,8 @@ def _write(value: JsonValue, parts: list[str], *, ordered: bool) -> None:
 
 
 def _quoted(text: str) -> str:
+    quoted: str = encode_basestring(text)
+    if "\\u00" not in quoted:
+        return quoted
+    # Python writes the digits of a control character in lower case.
     return f'"{_ESCAPED.sub(lambda match: _ESCAPES[match[0]], text)}"'

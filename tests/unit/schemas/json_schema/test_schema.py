@@ -228,12 +228,34 @@ class TestReferences:
         # A sibling of a reference is ignored up to draft 7, also `$id`.
         assert parse(json.dumps({"$schema": D20} | document), {name: text}).canonical
 
+    def test_a_reference_without_schema_is_of_the_draft_of_what_refers_to_it(self) -> None:
+        """`$anchor` is no keyword of draft 7, which is the default."""
+        reference = {"a.json": '{"$defs": {"a": {"$anchor": "here"}}}'}
+
+        assert parse(f'{{"$schema": "{D20}", "$ref": "a.json#here"}}', reference).canonical
+        with pytest.raises(InvalidSchemaError, match="cannot resolve"):
+            parse('{"$ref": "a.json#here"}', reference)
+
     def test_a_reference_may_refer_to_another_reference(self) -> None:
         references = {"c.json": '{"type": "string"}', "b.json": '{"items": {"$ref": "c.json"}}'}
 
         assert parse('{"$ref": "b.json"}', references).canonical
         with pytest.raises(InvalidSchemaError, match=r'cannot resolve the \$ref "c\.json"'):
             parse('{"$ref": "b.json"}', {"b.json": references["b.json"]})
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("{", 'the reference "a.json" cannot be read: the schema is not valid JSON'),
+            ("1", 'the reference "a.json" is not a JSON Schema'),
+            ('{"items": {"type": 5}}', "the schema at a.json#/items is not valid in draft 7"),
+        ],
+    )
+    def test_an_invalid_reference_is_named(self, text: str, message: str) -> None:
+        with pytest.raises(InvalidSchemaError) as caught:
+            parse('{"$ref": "a.json"}', {"a.json": text})
+
+        assert caught.value.message == message
 
     @pytest.mark.parametrize(
         "document",
