@@ -229,7 +229,7 @@ class TestReferences:
         assert parse(json.dumps({"$schema": D20} | document), {name: text}).canonical
 
     def test_a_reference_without_schema_is_of_the_draft_of_what_refers_to_it(self) -> None:
-        """`$anchor` is no keyword of draft 7, which is the default."""
+        """Draft 7, which is the default, has no keyword `$anchor`."""
         reference = {"a.json": '{"$defs": {"a": {"$anchor": "here"}}}'}
 
         assert parse(f'{{"$schema": "{D20}", "$ref": "a.json#here"}}', reference).canonical
