@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -19,7 +21,7 @@ from duolog import testing
 from duolog.runtime.broker_process import BrokerProcess
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.testing import Client, LocalBroker
-from duolog.testing.local_broker.errors import FaultRefused
+from duolog.testing.local_broker.errors import FaultRefused, TopicMissing
 
 DAY: Final = timedelta(days=1)
 DAY_MS: Final = DAY // timedelta(milliseconds=1)
@@ -271,6 +273,66 @@ def test_a_replication_factor_of_production_is_accepted(broker: LocalBroker) -> 
     assert broker.read("replicated") == []
 
 
+def test_reading_a_topic_that_does_not_exist_is_reported(broker: LocalBroker) -> None:
+    with pytest.raises(TopicMissing, match='topic "misspelt" does not exist'):
+        broker.read("misspelt")
+    with pytest.raises(TopicMissing, match='topic "misspelt" does not exist'):
+        broker.read("misspelt", at_least=1, timeout_s=0.1)
+    with pytest.raises(TopicMissing, match='topic "misspelt" does not exist'):
+        broker.wait_until_consumed("misspelt", "group", timeout_s=0.1)
+
+
+def test_reading_waits_for_a_topic_that_is_created_later(broker: LocalBroker) -> None:
+    def create() -> None:
+        Client(broker.bootstrap_servers).produce("created-later", None, "1")
+
+    with ThreadPoolExecutor() as pool:
+        created = pool.submit(create)
+        records = broker.read("created-later", at_least=1)
+        created.result()
+
+    assert [record.value_text for record in records] == ["1"]
+
+
+def test_reading_from_a_broker_that_cannot_answer_is_refused(broker: LocalBroker) -> None:
+    broker.create_topic("unread")
+    with broker.paused():
+        with pytest.raises(FaultRefused, match="cannot read from a broker that is paused"):
+            broker.read("unread")
+        with pytest.raises(FaultRefused, match="cannot read from a broker that is paused"):
+            broker.wait_until_consumed("unread", "group")
+    broker.kill()
+    with pytest.raises(FaultRefused, match="cannot read from a broker that is not running"):
+        broker.read("unread", at_least=1)
+
+
+def test_a_broker_that_another_program_has_stopped_is_healed(
+    monkeypatch: pytest.MonkeyPatch, broker: LocalBroker
+) -> None:
+    broker.create_topic("stopped")
+    pid = broker.pid
+    os.kill(pid, signal.SIGSTOP)
+    ask = BrokerProcess.ask
+    monkeypatch.setattr(BrokerProcess, "ask", lambda self, line: ask(self, line, timeout_s=0.1))
+
+    broker.heal()
+    monkeypatch.undo()
+
+    assert broker.pid != pid
+    assert broker.read("stopped") == []
+
+
+def test_topics_have_the_number_of_partitions_that_the_broker_is_set_to() -> None:
+    with testing.broker({"num.partitions": "3"}) as broker:
+        broker.create_topic("by-default")
+        broker.create_topic("one", partitions=1)
+        topics = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(
+            timeout=60
+        )
+
+    assert [len(topics.topics[name].partitions) for name in ("by-default", "one")] == [3, 1]
+
+
 def test_a_fault_of_a_broker_that_cannot_carry_it_out_is_refused(broker: LocalBroker) -> None:
     with broker.paused(), pytest.raises(FaultRefused, match="cannot advance a broker that is pa"):
         broker.advance(DAY)
@@ -281,6 +343,8 @@ def test_a_fault_of_a_broker_that_cannot_carry_it_out_is_refused(broker: LocalBr
         broker.pause()
     with pytest.raises(FaultRefused, match="was not started"):
         _ = LocalBroker().bootstrap_servers
+    with pytest.raises(TypeError, match="a timedelta, such as"):
+        broker.advance(60)  # type: ignore[arg-type]  # A frequent mistake.
 
 
 def test_deleted_topics_are_gone_and_missing_ones_are_passed_over(broker: LocalBroker) -> None:
@@ -319,6 +383,39 @@ def test_a_stopped_broker_leaves_nothing_behind() -> None:
     assert not log_path.parent.exists()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+    with pytest.raises(FaultRefused, match="the broker has been stopped"):
+        _ = broker.bootstrap_servers
+
+
+def test_a_broker_whose_start_is_cancelled_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timeout of asyncio cancels the start; the thread that starts the broker continues."""
+    made: list[LocalBroker] = []
+    begun, cancelled = threading.Event(), threading.Event()
+    start = LocalBroker.start
+
+    def start_slowly(broker: LocalBroker) -> None:
+        begun.set()
+        assert cancelled.wait(60)
+        start(broker)
+
+    monkeypatch.setattr(LocalBroker, "start", start_slowly)
+
+    async def enter() -> None:
+        made.append(testing.broker())
+        async with made[0]:
+            pass
+
+    async def run() -> None:
+        entering = asyncio.create_task(enter())
+        await asyncio.to_thread(begun.wait, 60)
+        entering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await entering
+        cancelled.set()
+
+    asyncio.run(run())  # It waits for its threads.
+
+    assert not made[0].running
 
 
 def test_async_with_starts_and_stops_a_broker() -> None:

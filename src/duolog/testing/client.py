@@ -49,6 +49,11 @@ class Client:
     ) -> None:
         """Create a topic and wait until it exists.
 
+        Args:
+            name: the topic.
+            partitions: their number; -1 for the broker's `num.partitions`.
+            configs: settings of the topic by name.
+
         Raises:
             KafkaException: the broker refuses.
         """
@@ -71,15 +76,17 @@ class Client:
     def lag(self, topic: str, group: str) -> int:
         """Return the number of records of a topic that a consumer group has not committed.
 
+        A missing topic has no records.
+
         Raises:
-            KafkaException: there is no such topic, or no broker.
+            KafkaException: there is no broker.
         """
         with self.reader(group) as reader:
             return reader.lag(topic)
 
-    def reader(self, group: str = "duolog-testing") -> TopicReader:
+    def reader(self, group: str = "duolog-testing", timeout_s: float = TIMEOUT_S) -> TopicReader:
         """Return a reader of topics, for a `with` block."""
-        return TopicReader(self._config, group)
+        return TopicReader(self._config, group, timeout_s)
 
     def _admin_client(self) -> AdminClient:
         """Return a client that lives as long as this one: its destruction drops responses."""
@@ -116,16 +123,26 @@ class Client:
     def read(self, topic: str) -> list[Record]:
         """Return all records that a topic contains now, in order within each partition.
 
+        A missing topic has no records.
+
         Raises:
-            KafkaException: there is no such topic, or no broker, or it does not send the next
-                record in time.
+            KafkaException: there is no broker, or it does not send the next record in time.
         """
         with self.reader() as reader:
-            return [
-                _record(message)
-                for partition in reader.partitions(topic)
-                for message in reader.messages(partition)
-            ]
+            return records_of(reader, topic)
+
+
+def records_of(reader: TopicReader, topic: str) -> list[Record]:
+    """Return all records that a topic contains now, in order within each partition.
+
+    Raises:
+        KafkaException: there is no broker, or it does not send the next record in time.
+    """
+    return [
+        _record(message)
+        for partition in reader.partitions(topic)
+        for message in reader.messages(partition)
+    ]
 
 
 def _record(message: Message) -> Record:

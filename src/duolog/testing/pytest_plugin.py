@@ -10,7 +10,7 @@
     consumer                 a confluent_kafka.Consumer in a group of its own, subscribed to `topic`
 
 Override `duolog_broker_settings`, `producer_config` or `consumer_config` to change settings. The
-marker `duolog_topic(partitions=1, configs=None)` changes the topic of a test.
+marker `duolog_topic(partitions=…, configs=None)` changes the topic of a test.
 
 Each process of pytest-xdist has a broker of its own, so that faults and time travel disturb no test
 of another process, and no process waits for another one to start or stop a shared broker.
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from duolog.testing.local_broker.local_broker import LocalBroker
 
 MARKER: Final = "duolog_topic"
+_MARKER_ARGUMENTS: Final = frozenset({"partitions", "configs"})
 _NAME_MAX: Final = 200
 """Kafka allows 249 characters; the rest is for suffixes such as ".dlq"."""
 _FLUSH_S: Final = 10.0
@@ -62,7 +63,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(partitions=1, configs=None): partitions and configs of the fixture topic",
+        f"{MARKER}(partitions, configs=None): partitions and configs of the fixture topic",
     )
 
 
@@ -134,13 +135,14 @@ def schema_registry_url(
 def new_topic(duolog_broker: "LocalBroker", request: pytest.FixtureRequest) -> Iterator[NewTopic]:
     """A function that creates a topic and returns its name.
 
-    Its arguments are a suffix for the name, such as ".dlq", `partitions=1` and `configs=None`.
+    Its arguments are a suffix for the name, such as ".dlq", `partitions` (by default the broker's
+    `num.partitions`) and `configs=None`.
     """
     stem = f"{_topic_name(request.node.name)}-{secrets.token_hex(3)}"
     created: list[str] = []
 
     def create(
-        suffix: str = "", partitions: int = 1, configs: Mapping[str, str] | None = None
+        suffix: str = "", partitions: int = -1, configs: Mapping[str, str] | None = None
     ) -> str:
         name = f"{stem}{suffix}"
         duolog_broker.create_topic(name, partitions, configs)
@@ -156,7 +158,17 @@ def new_topic(duolog_broker: "LocalBroker", request: pytest.FixtureRequest) -> I
 def topic(new_topic: NewTopic, request: pytest.FixtureRequest) -> str:
     """The name of a new topic, which begins with the name of the test."""
     marker = request.node.get_closest_marker(MARKER)
-    return new_topic("", *marker.args, **marker.kwargs) if marker else new_topic()
+    if marker is None:
+        return new_topic()
+    if len(marker.args) > len(_MARKER_ARGUMENTS) or not marker.kwargs.keys() <= _MARKER_ARGUMENTS:
+        given = ", ".join(
+            [*map(repr, marker.args), *(f"{n}={v!r}" for n, v in marker.kwargs.items())]
+        )
+        raise pytest.UsageError(
+            f"the marker {MARKER} takes partitions and configs, not ({given}): "
+            f"{request.node.nodeid}"
+        )
+    return new_topic("", *marker.args, **marker.kwargs)
 
 
 @pytest.fixture

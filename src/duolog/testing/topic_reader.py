@@ -52,11 +52,21 @@ class TopicReader:
     ) -> None:
         self._consumer.close()
 
+    def exists(self, topic: str) -> bool:
+        """Return whether the topic exists.
+
+        Raises:
+            KafkaException: there is no broker.
+        """
+        return bool(self.partitions(topic))
+
     def partitions(self, topic: str) -> list[TopicPartition]:
         """Return the partitions of a topic in order, from their first offsets.
 
+        A missing topic has none.
+
         Raises:
-            KafkaException: there is no such topic, or no broker.
+            KafkaException: there is no broker.
         """
         numbers = self._consumer.list_topics(topic, self.timeout_s).topics[topic].partitions
         return [TopicPartition(topic, number, 0) for number in sorted(numbers)]
@@ -87,16 +97,20 @@ class TopicReader:
     def lag(self, topic: str) -> int:
         """Return the number of records of a topic that the group has not committed.
 
+        A missing topic has no records.
+
         Raises:
-            KafkaException: there is no such topic, or no broker.
+            KafkaException: there is no broker.
         """
         return sum(1 for _ in self._uncommitted(topic))
 
     def consumed(self, topic: str) -> bool:
         """Return whether the group has committed all records of a topic; cheaper than `lag`.
 
+        A missing topic has no records.
+
         Raises:
-            KafkaException: there is no such topic, or no broker.
+            KafkaException: there is no broker.
         """
         return next(self._uncommitted(topic), None) is None
 

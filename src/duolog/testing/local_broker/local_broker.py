@@ -14,6 +14,7 @@ import asyncio
 import json
 import logging
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,11 +25,12 @@ from typing import TYPE_CHECKING, Final, Self
 from duolog.core.units import SECOND_MS
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.testing.cluster import EmbeddedCluster
-from duolog.testing.local_broker.errors import FaultRefused
+from duolog.testing.local_broker.errors import FaultRefused, TopicMissing
 from duolog.testing.local_broker.scratch import Scratch
 
 if TYPE_CHECKING:
     from duolog.testing.client import Client, Record
+    from duolog.testing.topic_reader import TopicReader
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +48,7 @@ SETTINGS: Final = {
 _PROGRAM: Final = (sys.executable, "-P", "-m", "duolog.testing.local_broker.program")
 _MILLISECOND: Final = timedelta(milliseconds=1)
 WAIT_S: Final = 60.0
+_ANSWER_S: Final = 15.0
 _POLL_S: Final = 0.01
 _POLL_S_MAX: Final = 0.2
 
@@ -70,6 +73,8 @@ class LocalBroker:
         self._delay_ms = 0
         self._full = False
         self._shift_ms = 0
+        self._ended = False
+        """True after `stop`."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -84,7 +89,20 @@ class LocalBroker:
         self.stop()
 
     async def __aenter__(self) -> Self:
-        await asyncio.to_thread(self.start)
+        cancelled = threading.Event()
+
+        def start() -> None:
+            self.start()
+            if cancelled.is_set():
+                self.stop()
+
+        try:
+            await asyncio.to_thread(start)
+        except asyncio.CancelledError:
+            # `__aexit__` will not be called, and the thread may still be starting the broker.
+            cancelled.set()
+            self.stop()
+            raise
         return self
 
     async def __aexit__(
@@ -130,6 +148,7 @@ class LocalBroker:
     def stop(self) -> None:
         """Stop the broker and delete its data; may be called again."""
         cluster, self._cluster = self._cluster, None
+        self._ended = True
         if cluster is None:
             return
         assert self._scratch is not None
@@ -201,9 +220,15 @@ class LocalBroker:
         return self._client
 
     def create_topic(
-        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+        self, name: str, partitions: int = -1, configs: Mapping[str, str] | None = None
     ) -> None:
-        """Create a topic and wait until it exists."""
+        """Create a topic and wait until it exists.
+
+        Args:
+            name: the topic.
+            partitions: their number; -1 for the broker's `num.partitions`, which is 1 by default.
+            configs: settings of the topic by name.
+        """
         self.client.create_topic(name, partitions, configs)
 
     def delete_topics(self, *names: str) -> None:
@@ -213,16 +238,22 @@ class LocalBroker:
     def read(self, topic: str, *, at_least: int = 0, timeout_s: float = WAIT_S) -> "list[Record]":
         """Return all records of a topic, in order within each partition.
 
-        Wait until it contains `at_least` records.
+        Wait until it exists and contains `at_least` records; with 0, do not wait.
 
         Raises:
-            BrokerUnavailable: the topic does not contain them in time.
+            TopicMissing: there is no such topic, after the wait.
+            BrokerUnavailable: the topic does not contain them in time, or the broker does not
+                answer.
         """
-        records = self.client.read(topic)
-        for _ in _polls(timeout_s):
-            if len(records) >= at_least:
-                return records
-            records = self.client.read(topic)
+        from duolog.testing.client import records_of  # noqa: PLC0415  Loads librdkafka.
+
+        records: list[Record] = []
+        with self._reading("duolog-testing", timeout_s) as reader:
+            for _ in _polls(timeout_s if at_least else 0):
+                records = records_of(reader, topic)
+                if len(records) >= at_least and (records or reader.exists(topic)):
+                    return records
+            _ensure_exists(reader, topic)
         raise BrokerUnavailable(
             f'topic "{topic}" has {len(records)} records, not {at_least}',
             detail=f"Waited {timeout_s:g} s.",
@@ -231,20 +262,41 @@ class LocalBroker:
     def wait_until_consumed(self, topic: str, group: str, *, timeout_s: float = WAIT_S) -> None:
         """Wait until a consumer group has committed the offsets of all records of a topic.
 
-        Records of aborted and open transactions do not count.
+        Wait until the topic exists, too. Records of aborted and open transactions do not count.
 
         Raises:
-            BrokerUnavailable: the group does not commit them in time.
+            TopicMissing: there is no such topic, after the wait.
+            BrokerUnavailable: the group does not commit them in time, or the broker does not
+                answer.
         """
-        with self.client.reader(group) as reader:
+        with self._reading(group, timeout_s) as reader:
             for _ in _polls(timeout_s):
-                if reader.consumed(topic):
+                if reader.consumed(topic) and reader.exists(topic):
                     return
+            _ensure_exists(reader, topic)
             lag = reader.lag(topic)
         raise BrokerUnavailable(
             f'group "{group}" has not consumed {lag} records of topic "{topic}"',
             detail=f"Waited {timeout_s:g} s.",
         )
+
+    @contextmanager
+    def _reading(self, group: str, timeout_s: float) -> "Iterator[TopicReader]":
+        """Open a reader of a broker that can answer.
+
+        Raises:
+            BrokerUnavailable: the broker is paused, is not running, or does not answer in time.
+        """
+        self._ensure_responsive("read from")
+        from confluent_kafka import KafkaException  # noqa: PLC0415  Loads librdkafka.
+
+        with self.client.reader(group, min(max(timeout_s, 1.0), _ANSWER_S)) as reader:
+            try:
+                yield reader
+            except KafkaException as error:
+                raise BrokerUnavailable(
+                    "the broker does not answer", detail=error.args[0].str()
+                ) from error
 
     # Faults.
 
@@ -324,7 +376,15 @@ class LocalBroker:
             by: how much time passes; negative to go back.
             timers: let the time pass for timeouts as well: sessions of group members,
                 transactions and long polls expire. Not with a negative `by`.
+
+        Raises:
+            TypeError: `by` is not a timedelta.
+            FaultRefused: the broker is not running or paused, or `by` is negative with `timers`.
         """
+        if not isinstance(by, timedelta):
+            raise TypeError(
+                f"advance() takes a timedelta, such as timedelta(minutes=1), not {by!r}"
+            )
         if timers and by < timedelta():
             raise FaultRefused(
                 "cannot turn back time for timeouts", hint="Leave out timers=True to go back."
@@ -350,6 +410,8 @@ class LocalBroker:
         try:
             if self.running:
                 self._end_faults()
+                # Another program may have stopped the process.
+                self._ask({"command": "advance", "ms": 0, "timers": False})
                 return
         except BrokerUnavailable as error:
             logger.warning("the broker is killed", extra={"reason": error.message})
@@ -373,23 +435,31 @@ class LocalBroker:
     def _started(self) -> EmbeddedCluster:
         if self._cluster is None:
             raise FaultRefused(
-                "the broker was not started", hint="Use it in a with block, or call start()."
+                "the broker has been stopped" if self._ended else "the broker was not started",
+                hint="Use it in a with block, or call start().",
             )
         return self._cluster
+
+    def _ensure_responsive(self, verb: str) -> None:
+        """Refuse what a broker that is paused or not running cannot do.
+
+        Raises:
+            FaultRefused: it is paused, was killed or stopped, or was never started.
+        """
+        if not self._started.broker.running:
+            raise FaultRefused(
+                f"cannot {verb} a broker that is not running", hint="Call restart() before."
+            )
+        if self._paused:
+            raise FaultRefused(
+                f"cannot {verb} a broker that is paused", hint="Call resume() before."
+            )
 
     def _ask(self, command: Mapping[str, object]) -> None:
         """Send a command to the broker's process and wait until it is carried out."""
         broker = self._started.broker
-        if not broker.running:
-            raise FaultRefused(
-                f"cannot {command['command']} a broker that is not running",
-                hint="Call restart() before.",
-            )
-        if self._paused and command["command"] != "resume":
-            raise FaultRefused(
-                f"cannot {command['command']} a broker that is paused",
-                hint="Call resume() before.",
-            )
+        if command["command"] != "resume":
+            self._ensure_responsive(str(command["command"]))
         try:
             answer = json.loads(broker.ask(json.dumps(command).encode()))
         except BrokerUnavailable as error:
@@ -402,6 +472,14 @@ class LocalBroker:
             raise FaultRefused(
                 f"the broker could not {command['command']}", detail=str(answer["error"])
             )
+
+
+def _ensure_exists(reader: "TopicReader", topic: str) -> None:
+    if not reader.exists(topic):
+        raise TopicMissing(
+            f'topic "{topic}" does not exist',
+            hint="Check its name. Create it with create_topic(), or by writing to it.",
+        )
 
 
 def _polls(timeout_s: float) -> Iterator[None]:
