@@ -81,8 +81,9 @@ class Setting:
         try:
             return self._convert(text)
         except (KeyError, ValueError) as error:
+            article = "an" if self.kind is Kind.INT else "a"
             raise ConfigError(
-                f'setting "{self.name}" takes a {self.kind.value}, not "{text}"',
+                f'setting "{self.name}" takes {article} {self.kind.value}, not "{text}"',
                 name=self.name,
                 value=text,
             ) from error

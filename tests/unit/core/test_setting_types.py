@@ -43,7 +43,7 @@ def test_an_unknown_name_is_an_error_that_names_the_nearest() -> None:
     ("name", "text", "message"),
     [
         ("segment.bytes", "13", 'setting "segment.bytes" must be at least 14, not 13'),
-        ("segment.bytes", "4294967296", 'setting "segment.bytes" takes a int, not "4294967296"'),
+        ("segment.bytes", "4294967296", 'setting "segment.bytes" takes an int, not "4294967296"'),
         ("ratio", "1.5", 'setting "ratio" must be between 0 and 1, not 1.5'),
         ("auto", "yes", 'setting "auto" takes a boolean, not "yes"'),
         ("cleanup.policy", "shred", "must be one of delete, compact, not shred"),

@@ -26,7 +26,8 @@ def fetch_jars(*, directory: Path | None, connector: str) -> None:
 
     The package duolog contains the default set, and nothing is downloaded for it. Run this command
     in a container file to add other versions to the image. It needs the engine, whose version of
-    Spark decides which jars are needed. Every jar is verified by its SHA-256. Its path is printed, one per line.
+    Spark decides which jars are needed. Every jar is verified by its SHA-256. Its path is printed,
+    one per line.
 
     \b
     Examples:

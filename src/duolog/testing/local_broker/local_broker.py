@@ -136,10 +136,8 @@ class LocalBroker:
             cluster.__enter__()
         except BrokerUnavailable as error:
             self._scratch.remove()
-            # Its hint names the log, which has just been deleted.
-            raise BrokerUnavailable(
-                error.message, detail=error.detail, hint="Read the end of its log in the detail."
-            ) from None
+            # Its hint names the log, which has just been deleted; the detail has the log's end.
+            raise BrokerUnavailable(error.message, detail=error.detail) from None
         except BaseException:
             self._scratch.remove()
             raise

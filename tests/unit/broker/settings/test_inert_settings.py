@@ -39,7 +39,7 @@ def test_values_kafka_accepts_are_accepted(name: str, value: str) -> None:
     ("name", "value", "message"),
     [
         ("num.io.threads", "0", "must be at least 1, not 0"),
-        ("num.io.threads", "many", "takes a int"),
+        ("num.io.threads", "many", "takes an int"),
         ("offsets.topic.replication.factor", "40000", "takes a short"),
         ("ssl.client.auth", "maybe", "must be one of required, requested, none"),
         ("group.share.delivery.count.limit", "11", "must be between 2 and 10"),
