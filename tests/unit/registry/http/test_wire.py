@@ -1,5 +1,6 @@
 """Responses as bytes."""
 
+import time
 from email.utils import formatdate
 
 import pytest
@@ -10,7 +11,7 @@ from duolog.registry.http.messages import HttpResponse
 
 @pytest.mark.parametrize("second", [0, 951_782_399, 1_795_000_000, 2_000_000_000])
 def test_the_date_has_the_form_of_http(second: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire.time, "time", lambda: second + 0.5)
+    monkeypatch.setattr(time, "time", lambda: second + 0.5)
 
     head = wire.encode(HttpResponse(200), method="GET", keep_alive=True).decode()
 

@@ -1,9 +1,14 @@
 """The rules with Protobuf: references, built-in files, tags, and the serialized form."""
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from duolog.registry.errors import RequestError
 from unit.registry.harness import Harness, request, shown
+
+if TYPE_CHECKING:
+    from duolog.registry.json_text import Json
 
 BASE = 'syntax = "proto3"; package a; message T { string x = 1; }'
 USER = """
@@ -23,7 +28,7 @@ message U {
 @pytest.fixture
 def referring(harness: Harness) -> Harness:
     harness.register("base", BASE, schemaType="PROTOBUF")
-    reference = {"name": "base.proto", "subject": "base", "version": 1}
+    reference: Json = {"name": "base.proto", "subject": "base", "version": 1}
     harness.register("user", USER, schemaType="PROTOBUF", references=[reference])
     return harness
 
@@ -47,12 +52,12 @@ def test_the_tags_of_a_field(referring: Harness) -> None:
 
 def test_a_registration_adds_tags(referring: Harness) -> None:
     entity = {"entityPath": "T.x", "entityType": "sr_field"}
-    tags = [{"schemaEntity": entity, "tags": ["PII"]}]
+    tags: Json = [{"schemaEntity": entity, "tags": ["PII"]}]
 
     referring.register("base", BASE, schemaType="PROTOBUF", schemaTagsToAdd=tags)
 
     assert "confluent.field_meta" in referring.registry.version("base", "2").schema
-    unknown = [{"schemaEntity": {**entity, "entityPath": "T.no"}, "tags": ["PII"]}]
+    unknown: Json = [{"schemaEntity": {**entity, "entityPath": "T.no"}, "tags": ["PII"]}]
     with pytest.raises(RequestError) as caught:
         referring.register("base", BASE, schemaType="PROTOBUF", schemaTagsToAdd=unknown)
     assert caught.value.code == 42201
