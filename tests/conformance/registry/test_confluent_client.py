@@ -58,7 +58,7 @@ def test_errors_reach_the_caller_with_their_codes(client: SchemaRegistryClient) 
 
     assert (unknown.value.http_status_code, unknown.value.error_code) == (404, 40401)
     assert (invalid.value.http_status_code, invalid.value.error_code) == (422, 42201)
-    assert (incompatible.value.http_status_code, incompatible.value.error_code) == (409, 40901)
+    assert (incompatible.value.http_status_code, incompatible.value.error_code) == (409, 409)
 
 
 def test_compatibility_and_configurations(client: SchemaRegistryClient) -> None:
