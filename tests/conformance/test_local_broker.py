@@ -277,9 +277,9 @@ def test_reading_a_topic_that_does_not_exist_is_reported(broker: LocalBroker) ->
     with pytest.raises(TopicMissing, match='topic "misspelt" does not exist'):
         broker.read("misspelt")
     with pytest.raises(TopicMissing, match='topic "misspelt" does not exist'):
-        broker.read("misspelt", at_least=1, timeout_s=0.1)
+        broker.read("misspelt", at_least=1, timeout_s=0)
     with pytest.raises(TopicMissing, match='topic "misspelt" does not exist'):
-        broker.wait_until_consumed("misspelt", "group", timeout_s=0.1)
+        broker.wait_until_consumed("misspelt", "group", timeout_s=0)
 
 
 def test_reading_waits_for_a_topic_that_is_created_later(broker: LocalBroker) -> None:

@@ -84,9 +84,9 @@ class Client:
         with self.reader(group) as reader:
             return reader.lag(topic)
 
-    def reader(self, group: str = "duolog-testing", timeout_s: float = TIMEOUT_S) -> TopicReader:
+    def reader(self, group: str = "duolog-testing") -> TopicReader:
         """Return a reader of topics, for a `with` block."""
-        return TopicReader(self._config, group, timeout_s)
+        return TopicReader(self._config, group)
 
     def _admin_client(self) -> AdminClient:
         """Return a client that lives as long as this one: its destruction drops responses."""

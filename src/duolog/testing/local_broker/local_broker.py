@@ -48,7 +48,6 @@ SETTINGS: Final = {
 _PROGRAM: Final = (sys.executable, "-P", "-m", "duolog.testing.local_broker.program")
 _MILLISECOND: Final = timedelta(milliseconds=1)
 WAIT_S: Final = 60.0
-_ANSWER_S: Final = 15.0
 _POLL_S: Final = 0.01
 _POLL_S_MAX: Final = 0.2
 
@@ -246,7 +245,7 @@ class LocalBroker:
         from duolog.testing.client import records_of  # noqa: PLC0415  Loads librdkafka.
 
         records: list[Record] = []
-        with self._reading("duolog-testing", timeout_s) as reader:
+        with self._reading("duolog-testing") as reader:
             for _ in _polls(timeout_s if at_least else 0):
                 records = records_of(reader, topic)
                 if len(records) >= at_least and (records or reader.exists(topic)):
@@ -267,7 +266,7 @@ class LocalBroker:
             BrokerUnavailable: the group does not commit them in time, or the broker does not
                 answer.
         """
-        with self._reading(group, timeout_s) as reader:
+        with self._reading(group) as reader:
             for _ in _polls(timeout_s):
                 if reader.consumed(topic) and reader.exists(topic):
                     return
@@ -279,7 +278,7 @@ class LocalBroker:
         )
 
     @contextmanager
-    def _reading(self, group: str, timeout_s: float) -> "Iterator[TopicReader]":
+    def _reading(self, group: str) -> "Iterator[TopicReader]":
         """Open a reader of a broker that can answer.
 
         Raises:
@@ -288,7 +287,7 @@ class LocalBroker:
         self._ensure_responsive("read from")
         from confluent_kafka import KafkaException  # noqa: PLC0415  Loads librdkafka.
 
-        with self.client.reader(group, min(max(timeout_s, 1.0), _ANSWER_S)) as reader:
+        with self.client.reader(group) as reader:
             try:
                 yield reader
             except KafkaException as error:
@@ -474,10 +473,7 @@ class LocalBroker:
 
 def _ensure_exists(reader: "TopicReader", topic: str) -> None:
     if not reader.exists(topic):
-        raise TopicMissing(
-            f'topic "{topic}" does not exist',
-            hint="Check its name. Create it with create_topic(), or by writing to it.",
-        )
+        raise TopicMissing(topic)
 
 
 def _polls(timeout_s: float) -> Iterator[None]:
