@@ -4,8 +4,7 @@
     broker       `LocalBroker.start`, until it accepts connections
     start        a suite of one test that writes and reads a record, less the same without a broker
     isolation    a suite of 1,000 tests, each with a topic of its own that is deleted after it
-    round trips  a suite of 1,000 tests that write and read a record in a group of their own;
-                 a tenth of a second in each is librdkafka's
+    round trips  a suite of 1,000 tests that write and read a record in a group of their own
     memory       resident set of the broker when it has loaded all schemas, and after those tests
     peer         one test, and 20, with pytest-kafka-broker, which starts a broker for each test;
                  install it first. It needs Java, and downloads Kafka when it is first used

@@ -113,3 +113,11 @@ def test_the_readme_counts_the_tests_of_clients() -> None:
     assert f"[{passed} tests of seven clients pass]" in reasons()
     assert len(rows) == 7
     assert f"each of the {failed} that fail is explained" in reasons()
+
+
+def test_the_broker_for_tests_is_the_latest_measurement() -> None:
+    kept = result("pytest_plugin")["duolog"]
+    start_s, memory_mb = kept["broker_start_s"]["median"], kept["broker_resident_mb"]
+
+    assert f"| {start_s:.2f} s, {memory_mb:.0f} MB | `scripts/bench pytest_plugin`" in figures()
+    assert f"| {kept['isolated_tests_s']:.0f} s; {kept['round_trips_s']:.0f} s |" in figures()
