@@ -10,14 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
+from duolog.schemas.nesting import is_deeper
+
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 
 DEPTH_MAX: Final = 200
 
-# The last quote is optional, so that a text that never ends is not searched again and again.
-_STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_BRACKETS: Final = {ord("{"): "[", ord("}"): "]"}
-_OTHER: Final = re.compile(r"[^][]+")
 _LOWER_ESCAPE: Final = re.compile(r"(\\\\)|\\u00([01][0-9a-f])")
 
 
@@ -29,7 +27,7 @@ def load(text: str | bytes) -> Json:
     """
     if isinstance(text, bytes):
         text = text.decode()
-    if text.count("[") + text.count("{") > DEPTH_MAX and _is_deep(text):
+    if is_deeper(text, DEPTH_MAX):
         raise ValueError(f"nested deeper than {DEPTH_MAX} levels")
     value: Json = json.loads(text)
     return value
@@ -50,14 +48,3 @@ def dump(value: Json) -> str:
 
 def _upper_escape(match: re.Match[str]) -> str:
     return match[1] or f"\\u00{match[2].upper()}"
-
-
-def _is_deep(text: str) -> bool:
-    brackets = _OTHER.sub("", _STRING.sub("", text).translate(_BRACKETS))
-    # Each pass takes away the innermost level; what no pass changes is not JSON at all.
-    for _ in range(DEPTH_MAX):
-        flatter = brackets.replace("[]", "")
-        if len(flatter) == len(brackets):
-            break
-        brackets = flatter
-    return bool(brackets)

@@ -2,6 +2,7 @@
 
     schema.py       what the three share: Schema, Reference, Incompatibility
     errors.py       InvalidSchemaError
+    nesting.py      how deep a JSON text is nested
     languages.py    parse(language, text, references), loads a language on first use
     avro/           names, parsing, canonical form, resolution rules
     json_schema/    drafts 4 to 2020-12, the difference of two schemas

@@ -16,6 +16,7 @@ from typing import Final, cast
 
 from duolog.schemas.avro.types import Json
 from duolog.schemas.errors import InvalidSchemaError
+from duolog.schemas.nesting import is_deeper
 
 DEPTH_MAX: Final = 400
 _SIZE_MAX: Final = 10 * 1024 * 1024
@@ -70,21 +71,12 @@ def check_depth(text: str) -> None:
     Raises:
         InvalidSchemaError: it is.
     """
-    if text.count("{") + text.count("[") <= DEPTH_MAX:
-        return
-    depth = 0
-    for token in _TOKEN.finditer(text):
-        first = text[token.start()]
-        if first in "[{":
-            depth += 1
-            if depth > DEPTH_MAX:
-                raise InvalidSchemaError(
-                    f"schema is nested deeper than {DEPTH_MAX} levels",
-                    detail="Objects and arrays of the JSON text count, with all types written out.",
-                    hint="Define types that contain each other with fewer levels.",
-                )
-        elif first in "]}":
-            depth -= 1
+    if is_deeper(text, DEPTH_MAX, _TOKEN):
+        raise InvalidSchemaError(
+            f"schema is nested deeper than {DEPTH_MAX} levels",
+            detail="Objects and arrays of the JSON text count, with all types written out.",
+            hint="Define types that contain each other with fewer levels.",
+        )
 
 
 def json_text(value: Json, *, sort: bool = False) -> str:  # noqa: PLR0911 - a table of cases

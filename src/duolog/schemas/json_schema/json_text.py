@@ -23,6 +23,7 @@ from json.encoder import encode_basestring
 from typing import Final, NoReturn, TypeAlias
 
 from duolog.schemas.errors import InvalidSchemaError
+from duolog.schemas.nesting import is_deeper
 
 TEXT_CHARACTERS_MAX: Final = 1024 * 1024
 DEPTH_MAX: Final = 256
@@ -31,9 +32,6 @@ EXPONENT_MAX: Final = 10_000
 
 JsonValue: TypeAlias = "bool | int | Decimal | str | list[JsonValue] | dict[str, JsonValue] | None"
 
-# A string that does not end matches up to the end of the text: else each of its escaped quotes
-# would start another search.
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 _ESCAPED = re.compile(r'[\x00-\x1f"\\]')
 _ESCAPES = {
     **{chr(code): f"\\u{code:04X}" for code in range(0x20)},
@@ -118,19 +116,12 @@ def comparable(value: JsonValue) -> object:
 
 
 def _ensure_shallow(text: str) -> None:
-    depth = 0
-    for match in _BRACKETS.finditer(text):
-        bracket = match[0]
-        if bracket in "[{":
-            depth += 1
-            if depth > DEPTH_MAX:
-                raise InvalidSchemaError(
-                    "the schema is nested too deep",
-                    detail=f"At most {DEPTH_MAX} nested objects and arrays are accepted.",
-                    hint="Give deep parts a name below definitions and refer to them.",
-                )
-        elif bracket in "]}":
-            depth -= 1
+    if is_deeper(text, DEPTH_MAX):
+        raise InvalidSchemaError(
+            "the schema is nested too deep",
+            detail=f"At most {DEPTH_MAX} nested objects and arrays are accepted.",
+            hint="Give deep parts a name below definitions and refer to them.",
+        )
 
 
 def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
