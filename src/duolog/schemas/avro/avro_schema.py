@@ -111,10 +111,11 @@ class AvroSchema:
         """
         return equal(self.root, other.root, meta=True)
 
-    def plain(self) -> Json:
+    def plain(self, *, logical: bool = True) -> Json:
         """Return the schema as JSON values for libraries that read Avro, such as fastavro.
 
         All types are written out, names are full, and what has no meaning for the bytes is left
-        out: docs, unknown attributes, logical types that break a rule of theirs.
+        out: docs, unknown attributes, logical types that break a rule of theirs; and all logical
+        types if `logical` is False.
         """
-        return plain_schema(self.root)
+        return plain_schema(self.root, logical=logical)

@@ -26,16 +26,23 @@ from duolog.schemas.avro.types import (
 )
 
 
-def plain_schema(root: Type) -> Json:
-    """Return the JSON values of a schema, which share no mutable part with it but defaults."""
+def plain_schema(root: Type, *, logical: bool = True) -> Json:
+    """Return the JSON values of a schema, which share no mutable part with it but defaults.
+
+    Args:
+        root: the type of the schema.
+        logical: False to leave out the logical types, so that values have no other form than their
+            bytes have.
+    """
     named = [node for node in reachable(root) if isinstance(node, Named)]
-    return run(_Plain(dotted=any(node.name.space for node in named)).of, root)
+    return run(_Plain(dotted=any(node.name.space for node in named), logical=logical).of, root)
 
 
 class _Plain:
-    def __init__(self, *, dotted: bool) -> None:
+    def __init__(self, *, dotted: bool, logical: bool) -> None:
         self._known: set[str] = set()
         self._dotted = dotted
+        self._logical = _logical if logical else _no_logical
 
     def of(self, node: Type) -> Generator[Type, Json, Json]:  # noqa: PLR0911 - a table of cases
         match node:
@@ -45,16 +52,16 @@ class _Plain:
                     branches.append((yield branch))  # noqa: PERF401 - yields in between
                 return branches
             case Array():
-                return {"type": "array", "items": (yield node.items), **_logical(node)}
+                return {"type": "array", "items": (yield node.items), **self._logical(node)}
             case Map():
-                return {"type": "map", "values": (yield node.values), **_logical(node)}
+                return {"type": "map", "values": (yield node.values), **self._logical(node)}
             case Named() if node.name.full in self._known:
                 return self._name(node.name)
             case Named():
                 self._known.add(node.name.full)
                 return (yield from self._definition(node))
-            case _ if node.logical is not None:
-                return {"type": node.kind, **_logical(node)}
+            case _ if given := self._logical(node):
+                return {"type": node.kind, **given}
             case _:
                 return node.kind
 
@@ -62,7 +69,7 @@ class _Plain:
         plain: dict[str, Json] = {
             "type": node.kind,
             "name": self._name(node.name),
-            **_logical(node),
+            **self._logical(node),
         }
         if node.aliases:
             plain["aliases"] = [self._name(alias) for alias in node.aliases]
@@ -88,6 +95,10 @@ class _Plain:
 
     def _name(self, name: Name) -> str:
         return f".{name.simple}" if self._dotted and name.space is None else name.full
+
+
+def _no_logical(_node: Type) -> dict[str, Json]:
+    return {}
 
 
 def _logical(node: Type) -> dict[str, Json]:

@@ -17,16 +17,20 @@ DESCRIPTIONS_CHARACTERS_MAX: Final = 1_000_000
 
 
 class JsonSchema:
-    """A JSON Schema of draft 4, 6, 7, 2019-09 or 2020-12."""
+    """A JSON Schema of draft 4, 6, 7, 2019-09 or 2020-12.
+
+    Attributes:
+        documents: the schema and everything that it refers to.
+    """
 
     language = Language.JSON
 
     def __init__(self, root: RawSchema, references: Mapping[str, str], *, strict: bool) -> None:
         self._root = root
         self.canonical = write(root)
-        self._documents = Documents(root, references)
+        self.documents = Documents(root, references)
         if strict:
-            ensure_valid(self._documents)
+            ensure_valid(self.documents)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JsonSchema) and self.canonical == other.canonical
@@ -87,7 +91,7 @@ class JsonSchema:
     @cached_property
     def shapes(self) -> Shapes:
         """The form in which it is compared."""
-        return Shapes(self._documents)
+        return Shapes(self.documents)
 
 
 def parse(text: str, references: Mapping[str, str], *, strict: bool = True) -> JsonSchema:
