@@ -7,12 +7,22 @@ supports.
     KAFKA      exactly one primitive column, in the format of Kafka's own serializers
     DELIMITED  columns of plain types, between delimiters
     NONE       no column: the key is null and is not read
+    AVRO       any columns, as a record, or a single column; a schema registry has the schemas
+    JSON_SR    the same, as JSON with the id of a JSON Schema
+    PROTOBUF   columns as a message; a schema registry has the schemas
+    PROTOBUF_NOSR  the same, with the schema that the columns make and no registry
 
 Options, each with a default:
 
     dialect    of JSON: "ksqldb" reads and writes as ksqlDB does (`KSQLDB`)
-    single     of JSON values: "bare" writes a single column without an object around it
+    single     of values in JSON, AVRO, JSON_SR: "bare" writes a single column without an object
+               or record around it
     delimiter  of DELIMITED: the character between columns, by default a comma
+    registry   the address of the registry, of formats that have one
+    id         the id of the schema to write with; none if the format is only read
+    schema     the text of that schema, with what it refers to
+    message    of PROTOBUF: the full name of the message to write, by default the first one
+    nullable   of PROTOBUF_NOSR: "optional" or "wrapper", the representation of null
 """
 
 from dataclasses import dataclass
@@ -37,11 +47,18 @@ from duolog.plan.types import (
 KAFKA_TYPES: Final = (BOOLEAN, INT, BIGINT, DOUBLE, STRING, BYTES)
 """The types that one of Kafka's serializers writes with a fixed meaning."""
 
-NAMES: Final = ("JSON", "KAFKA", "DELIMITED", "NONE")
+OF_SCHEMAS: Final = ("AVRO", "JSON_SR", "PROTOBUF", "PROTOBUF_NOSR")
+"""Formats whose bytes have a schema."""
+NAMES: Final = ("JSON", "KAFKA", "DELIMITED", "NONE", *OF_SCHEMAS)
 
 DIALECT: Final = "dialect"
 SINGLE: Final = "single"
 DELIMITER: Final = "delimiter"
+REGISTRY: Final = "registry"
+SCHEMA_ID: Final = "id"
+SCHEMA: Final = "schema"
+MESSAGE: Final = "message"
+NULLABLE: Final = "nullable"
 KSQLDB: Final = "ksqldb"
 """The JSON dialect of ksqlDB.
 
@@ -52,6 +69,10 @@ BARE: Final = "bare"
 _OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "JSON": (DIALECT, SINGLE),
     "DELIMITED": (DELIMITER,),
+    "AVRO": (SCHEMA_ID, REGISTRY, SCHEMA, SINGLE),
+    "JSON_SR": (SCHEMA_ID, REGISTRY, SCHEMA, SINGLE),
+    "PROTOBUF": (SCHEMA_ID, MESSAGE, REGISTRY, SCHEMA),
+    "PROTOBUF_NOSR": (NULLABLE,),
 }
 
 
@@ -86,7 +107,7 @@ class Format:
 
     @property
     def is_ksqldb(self) -> bool:
-        return self.name == "DELIMITED" or self.option(DIALECT) == KSQLDB
+        return self.name in {"DELIMITED", *OF_SCHEMAS} or self.option(DIALECT) == KSQLDB
 
     def check(self, columns: tuple[Column, ...], what: str) -> None:
         """Check that this format supports `columns`; errors call their owner `what`.

@@ -17,7 +17,8 @@ lowest bits; here the record is an error.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal as PythonDecimal
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast
 
 from duolog.core.types import (
     BIGINT,
@@ -56,14 +57,29 @@ if TYPE_CHECKING:
     import datetime as dt
 
 T = TypeVar("T")
+Maps = Literal["objects", "entries"]
 _BEYOND: Final = re.compile("[\U00010000-\U0010ffff]")
 
 
 class KsqlJsonSerde(JsonObjects):
-    """Reads and writes rows as JSON objects, or one column as a bare value."""
+    """Reads and writes rows as JSON objects, or one column as a bare value.
 
-    def __init__(self, columns: tuple[Column, ...], *, bare: bool = False) -> None:
-        super().__init__(columns, _writer, _reader, bare=bare)
+    Args:
+        columns: the columns of a row.
+        bare: the single column is written without an object.
+        maps: the form in which maps are written. If it is given, maps are read in both forms:
+            "objects", or "entries", arrays of {"key": …, "value": …}.
+    """
+
+    def __init__(
+        self, columns: tuple[Column, ...], *, bare: bool = False, maps: Maps | None = None
+    ) -> None:
+        super().__init__(
+            columns,
+            partial(_writer, entries=maps == "entries"),
+            partial(_reader, entries=maps is not None),
+            bare=bare,
+        )
         self._names = [column.name for column in columns]
 
     def _encoded(self, text: str) -> bytes:
@@ -101,24 +117,34 @@ def _escapes(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at]:02X}{units[at + 1]:02X}" for at in (0, 2))
 
 
-def _writer(of: Type) -> Writer:
+def _writer(of: Type, *, entries: bool) -> Writer:
     """Return the function that writes values of a type, including null."""
-    write = _plain_writer(of)
+    write = _plain_writer(of, entries=entries)
     return lambda value: "null" if value is None else write(value)
 
 
-def _plain_writer(of: Type) -> Writer:
+def _plain_writer(of: Type, *, entries: bool) -> Writer:
     match of:
         case Array(element=element):
-            item = _writer(element)
+            item = _writer(element, entries=entries)
             return lambda value: f"[{','.join(map(item, cast('list[object]', value)))}]"
+        case Map(key=key, value=inner) if entries:
+            entry = _writer(Struct((Column("key", key), Column("value", inner))), entries=entries)
+            return lambda value: (
+                "["
+                + ",".join(
+                    entry({"key": name, "value": one})
+                    for name, one in cast("dict[object, object]", value).items()
+                )
+                + "]"
+            )
         case Map(value=inner):
-            item = _writer(inner)
+            item = _writer(inner, entries=entries)
             return lambda value: _object(
                 (str(key), item(one)) for key, one in cast("dict[object, object]", value).items()
             )
         case Struct(fields=fields):
-            writers = [(name, _writer(kind)) for name, kind in fields]
+            writers = [(name, _writer(kind, entries=entries)) for name, kind in fields]
             return lambda value: _object(
                 (name, write(cast("dict[str, object]", value).get(name))) for name, write in writers
             )
@@ -146,37 +172,52 @@ _WRITERS: Final[dict[Type, Writer]] = {
 }
 
 
-def _reader(of: Type) -> Reader:
+def _reader(of: Type, *, entries: bool) -> Reader:
     """Return the function that reads values of a type, including null."""
-    read = _plain_reader(of)
+    read = _plain_reader(of, entries=entries)
     return lambda value: None if value is None else read(value)
 
 
-def _plain_reader(of: Type) -> Reader:
+def _plain_reader(of: Type, *, entries: bool) -> Reader:
     match of:
         case Array(element=element):
-            item = _reader(element)
+            item = _reader(element, entries=entries)
             return lambda value: [item(one) for one in _expect(list, value)]
+        case Map(key=key, value=inner) if entries:
+            return _entries_reader(key, inner)
         case Map(value=inner):
-            item = _reader(inner)
+            item = _reader(inner, entries=entries)
             return lambda value: {key: item(one) for key, one in _expect(dict, value).items()}
         case Struct(fields=fields):
-            return _struct_reader(fields)
+            return _struct_reader(fields, entries=entries)
         case Decimal():
             return lambda value: text_numbers.decimal(_number_text(value), of)
         case _:
             return _READERS[of]
 
 
-def _struct_reader(fields: tuple[Column, ...]) -> Reader:
+def _struct_reader(fields: tuple[Column, ...], *, entries: bool) -> Reader:
     names = [field.name for field in fields]
-    readers = [(field.name, _reader(field.type)) for field in fields]
+    readers = [(field.name, _reader(field.type, entries=entries)) for field in fields]
 
     def read_struct(value: object) -> object:
         found = fields_of(names, _expect(dict, value))
         return {name: read(found[name]) for name, read in readers}
 
     return read_struct
+
+
+def _entries_reader(key: Type, inner: Type) -> Reader:
+    """Return the function that reads maps in both forms."""
+    read_key, item = _reader(key, entries=True), _reader(inner, entries=True)
+
+    def read_map(value: object) -> object:
+        if isinstance(value, dict):
+            return {read_key(name): item(one) for name, one in value.items()}
+        found = [_expect(dict, one) for one in _expect(list, value)]
+        return {read_key(one.get("key")): item(one.get("value")) for one in found}
+
+    return read_map
 
 
 def _number_text(value: object) -> str:

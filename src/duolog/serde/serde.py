@@ -4,17 +4,20 @@ A row is a tuple of values in the order of the columns. A missing row is None, a
 None: a tombstone as a value, a record without key as a key.
 """
 
-from typing import Protocol
+from typing import Final, Literal, Protocol
 
 from duolog.core.errors import SerdeError
 from duolog.core.types import Column
 from duolog.core.windowed_key import BOUND_BYTES, NO_END, WindowedKey
+from duolog.schemas.source import SchemaSource, source_at
 from duolog.serde.delimited import COMMA, DelimitedSerde
 from duolog.serde.json import JsonSerde
 from duolog.serde.kafka import KafkaSerde
 from duolog.serde.ksql_json import KsqlJsonSerde
 from duolog.serde.row import Row
 
+OF_SCHEMAS: Final = ("AVRO", "JSON_SR", "PROTOBUF", "PROTOBUF_NOSR")
+"""Formats whose bytes have a schema."""
 Options = tuple[tuple[str, str], ...]
 """Names and values, as in a plan's `Format`."""
 
@@ -102,6 +105,8 @@ def key_serde(
         return WindowedSerde(key_serde(format_name, columns[:-2], options=options), window)
     if format_name == "JSON":
         return _json_serde(columns, options, bare=len(columns) == 1)
+    if format_name in OF_SCHEMAS:
+        return _schema_serde(format_name, columns, options, bare=len(columns) == 1)
     return _plain_serde(format_name, columns, options, key=True)
 
 
@@ -113,9 +118,11 @@ def value_serde(format_name: str, columns: tuple[Column, ...], options: Options 
         >>> value_serde("JSON", parse_columns("dest STRING, delay BIGINT")).serialize(("SFO", None))
         b'{"dest":"SFO","delay":null}'
     """
+    bare = dict(options).get("single") == "bare" and len(columns) == 1
     if format_name == "JSON":
-        bare = dict(options).get("single") == "bare" and len(columns) == 1
         return _json_serde(columns, options, bare=bare)
+    if format_name in OF_SCHEMAS:
+        return _schema_serde(format_name, columns, options, bare=bare)
     return _plain_serde(format_name, columns, options, key=False)
 
 
@@ -123,6 +130,45 @@ def _json_serde(columns: tuple[Column, ...], options: Options, *, bare: bool) ->
     if dict(options).get("dialect") == "ksqldb":
         return KsqlJsonSerde(columns, bare=bare)
     return JsonSerde(columns, bare=bare)
+
+
+def _schema_serde(
+    format_name: str, columns: tuple[Column, ...], options: Options, *, bare: bool
+) -> Serde:
+    """Return the serde of a format whose bytes have a schema; its library is loaded here."""
+    given = dict(options)
+    number = given.get("id")
+    schema_id, schema = None if number is None else int(number), given.get("schema")
+    if format_name == "JSON_SR":
+        from duolog.serde.json_sr import JsonSrSerde  # noqa: PLC0415
+
+        return JsonSrSerde(columns, schema_id=schema_id, schema=schema, bare=bare)
+    if format_name == "PROTOBUF_NOSR":
+        from duolog.serde.protobuf import PlainProtobufSerde  # noqa: PLC0415
+
+        return PlainProtobufSerde(columns, _nullable(given.get("nullable")))
+    source = _source(given.get("registry"), format_name)
+    if format_name == "PROTOBUF":
+        from duolog.serde.protobuf import ProtobufSerde  # noqa: PLC0415
+
+        return ProtobufSerde(columns, source, schema_id=schema_id, message=given.get("message"))
+    from duolog.serde.avro import AvroSerde  # noqa: PLC0415
+
+    return AvroSerde(columns, source, schema_id=schema_id, schema=schema, bare=bare)
+
+
+def _nullable(given: str | None) -> Literal["optional", "wrapper"] | None:
+    assert given in {None, "optional", "wrapper"}, given
+    return "optional" if given == "optional" else "wrapper" if given else None
+
+
+def _source(address: str | None, format_name: str) -> SchemaSource:
+    if address is None:
+        raise SerdeError(
+            f"format {format_name} needs a schema registry",
+            hint="Set ksql.schema.registry.url to its address.",
+        )
+    return source_at(address)
 
 
 def _plain_serde(

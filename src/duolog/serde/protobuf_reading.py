@@ -1,0 +1,214 @@
+"""Convert Protobuf messages to values of columns: one function per writer's message.
+
+A field matches the column of its name, else the column of its name in upper case. A column without
+a field is null. A field without presence that is not in the bytes has the default of its type;
+`bytes` without presence are null if they are empty, as in Kafka Connect.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from duolog.core.errors import SerdeError
+from duolog.core.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    Column,
+    Decimal,
+    Map,
+    Struct,
+    Type,
+)
+from duolog.schemas.protobuf import columns as forms
+from duolog.serde import text_numbers
+from duolog.serde.json_writing import double_text
+from duolog.serde.matching import decimal_of, fields_by_name
+from duolog.serde.times import timestamp_of
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+# The values of Protobuf's messages have no static types.
+Convert = Callable[[Any], Any]
+
+_MS_OF_DAY: Final = 86_400_000
+
+
+def converter(
+    message: "Descriptor", columns: tuple[Column, ...], path: str = ""
+) -> Callable[[Any], dict[str, Any]]:
+    """Return the function that converts a message to values by column.
+
+    Raises:
+        SerdeError: no value of a field is a value of its column.
+    """
+    fields = {field.name: field for field in forms.plain_fields_of(message)}
+    oneofs = {forms.union_name(one): one for one in forms.oneofs_of(message)}
+    names = fields_by_name([*oneofs, *fields], columns)
+    readers: list[tuple[str, Convert]] = []
+    for column in columns:
+        name = names.get(column.name)
+        below = f"{path}.{column.name}" if path else column.name
+        if name in oneofs:
+            readers.append((column.name, _union(oneofs[name], column.type, below)))
+        elif name is not None:
+            readers.append((column.name, _field(fields[name], column.type, below)))
+    missing = {column.name: None for column in columns}
+
+    def convert(value: Any) -> dict[str, Any]:
+        return missing | {name: read(value) for name, read in readers}
+
+    return convert
+
+
+def _union(oneof: Any, of: Type, path: str) -> Convert:
+    if not isinstance(of, Struct):
+        raise _mismatch("oneof", of, path)
+    members = {field.name: field for field in oneof.fields}
+    names = fields_by_name(list(members), of.fields)
+    types = {field.name: field.type for field in of.fields}
+    readers = {
+        name: (column, _field(members[name], types[column], f"{path}.{column}"))
+        for column, name in names.items()
+    }
+    name_of_oneof = oneof.name
+
+    def convert(message: Any) -> Any:
+        chosen = message.WhichOneof(name_of_oneof)
+        if chosen is None:
+            return None
+        row: dict[str, Any] = dict.fromkeys(types)
+        if chosen in readers:
+            column, read = readers[chosen]
+            row[column] = read(message)
+        return row
+
+    return convert
+
+
+def _field(field: "FieldDescriptor", of: Type, path: str) -> Convert:
+    """Return the function that reads a field of a message."""
+    name = field.name
+    if forms.is_map(field):
+        return _map(field, of, path)
+    if field.is_repeated:
+        if not isinstance(of, Array):
+            raise _mismatch(_told(field), of, path)
+        item = _value(field, of.element, f"{path}[]")
+        return lambda message: [item(one) for one in getattr(message, name)]
+    read = _value(field, of, path)
+    if field.has_presence:
+        return lambda message: read(getattr(message, name)) if message.HasField(name) else None
+    if of == BYTES:
+        return lambda message: read(getattr(message, name)) or None
+    return lambda message: read(getattr(message, name))
+
+
+def _map(field: "FieldDescriptor", of: Type, path: str) -> Convert:
+    if not isinstance(of, Map):
+        raise _mismatch(_told(field), of, path)
+    name, parts = field.name, field.message_type.fields_by_name
+    if field.message_type.GetOptions().map_entry:
+        read_key = _value(parts["key"], of.key, f"{path}{{key}}")
+        read_value = _value(parts["value"], of.value, f"{path}{{}}")
+        # Indexing a map of messages adds missing keys; `items` does not.
+        return lambda message: {
+            read_key(key): read_value(one) for key, one in getattr(message, name).items()
+        }
+    key_of = _field(parts["key"], of.key, f"{path}{{key}}")
+    value_of = _field(parts["value"], of.value, f"{path}{{}}")
+    return lambda message: {key_of(entry): value_of(entry) for entry in getattr(message, name)}
+
+
+def _value(field: "FieldDescriptor", of: Type, path: str) -> Convert:
+    message = field.message_type
+    if message is None:
+        found = _scalar(field, of)
+    elif message.full_name in forms.WRAPPERS:
+        inner = _scalar(message.fields_by_name["value"], of)
+        found = None if inner is None else _unwrapped(inner)
+    elif isinstance(of, Struct):
+        return converter(message, of.fields, path)
+    else:
+        found = _logical(message.full_name, of)
+    if found is None:
+        raise _mismatch(_told(field), of, path)
+    return found
+
+
+def _unwrapped(inner: Convert) -> Convert:
+    return lambda value: inner(value.value)
+
+
+def _scalar(field: "FieldDescriptor", of: Type) -> Convert | None:
+    if field.type == forms.TYPE_ENUM:
+        symbols = {value.number: value.name for value in reversed(field.enum_type.values)}
+        return (lambda value: symbols.get(value, str(value))) if of == STRING else None
+    kind = forms.type_of_scalar(field.type)
+    if of == STRING and kind != BYTES:
+        return _text(kind)
+    fits = of == kind or (kind == INT and of == BIGINT)
+    if field.type in forms.UNSIGNED_64 and fits:
+        return _signed
+    return _same if fits else None
+
+
+def _text(kind: Type) -> Convert:
+    if kind == STRING:
+        return _same
+    if kind == BOOLEAN:
+        return lambda value: "true" if value else "false"
+    return double_text if kind == DOUBLE else str
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _signed(value: int) -> int:
+    """Return the signed number of the same 64 bits, as Java has it."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _logical(name: str, of: Type) -> Convert | None:
+    if name == forms.TIMESTAMP and of == TIMESTAMP:
+        return lambda value: timestamp_of(value.seconds * 1000 + value.nanos // 1_000_000)
+    if name == forms.DATE and of == DATE:
+        return lambda value: dt.date(value.year, value.month, value.day)
+    if name == forms.TIME and of == TIME:
+        return _time
+    if name == forms.DECIMAL and isinstance(of, Decimal):
+        return lambda value: text_numbers.decimal(f"{decimal_of(value.value, value.scale):f}", of)
+    return None
+
+
+def _time(value: Any) -> int:
+    seconds = (value.hours * 60 + value.minutes) * 60 + value.seconds
+    milliseconds: int = seconds * 1000 + value.nanos // 1_000_000
+    if not 0 <= milliseconds < _MS_OF_DAY:
+        raise ValueError(f"{milliseconds} ms are not a time of day")
+    return milliseconds
+
+
+def _told(field: "FieldDescriptor") -> str:
+    if forms.is_map(field):
+        return "map"
+    kind = "message" if field.message_type is None else field.message_type.full_name
+    if field.message_type is None:
+        kind = "enum" if field.enum_type is not None else str(forms.type_of_scalar(field.type))
+    return f"repeated {kind}" if field.is_repeated else kind
+
+
+def _mismatch(written: str, of: Type, path: str) -> SerdeError:
+    return SerdeError(
+        f'cannot read the Protobuf type {written} as column "{path}" {of}',
+        hint="Declare the type that the writer's schema has, or leave the columns out.",
+    )
