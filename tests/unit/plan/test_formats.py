@@ -2,7 +2,7 @@ import pytest
 
 from duolog.core.errors import StatementError
 from duolog.engine.lowering.formats.formats import decode, encode, or_nulls_only
-from duolog.ksql.catalog.catalog import SqlFormat
+from duolog.ksql.catalog.catalog import Registered, SqlFormat
 from duolog.ksql.catalog.formats import plan_format
 from duolog.ksql.errors import SqlError
 from duolog.plan.formats import JSON, Format
@@ -32,10 +32,28 @@ def test_sql_formats_are_those_of_ksqldb() -> None:
     assert plan_format(SqlFormat("KAFKA")) == Format("KAFKA")
 
 
-@pytest.mark.parametrize("name", ["AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR"])
-def test_a_schema_registry_format_is_refused_as_there_is_no_registry(name: str) -> None:
+@pytest.mark.parametrize("name", ["AVRO", "PROTOBUF", "JSON_SR"])
+def test_a_schema_registry_format_is_refused_without_a_registry(name: str) -> None:
     with pytest.raises(SqlError, match=f"the {name} format needs a schema registry"):
         plan_format(SqlFormat(name))
+
+
+def test_a_schema_registry_format_names_the_registry_and_the_schema_to_write() -> None:
+    written = Registered("mock://a", 7, '"string"')
+    read = Registered("mock://a")
+
+    assert plan_format(SqlFormat("AVRO", wrap=False, registered=written)).options == (
+        ("id", "7"),
+        ("registry", "mock://a"),
+        ("schema", '"string"'),
+        ("single", "bare"),
+    )
+    assert str(plan_format(SqlFormat("JSON_SR", registered=read))) == "JSON_SR(registry=mock://a)"
+    named = SqlFormat("PROTOBUF", (("fullSchemaName", "a.B"),), registered=read)
+    assert plan_format(named).option("message") == "a.B"
+    assert str(plan_format(SqlFormat("PROTOBUF_NOSR"))) == "PROTOBUF_NOSR"
+    wrapped = SqlFormat("PROTOBUF_NOSR", (("nullableRepresentation", "WRAPPER"),))
+    assert plan_format(wrapped).option("nullable") == "wrapper"
 
 
 def test_a_single_column_is_unwrapped_in_keys_and_unwrapped_values() -> None:

@@ -30,6 +30,18 @@ class SqlColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Registered:
+    """The schema registry that a format uses, and the schema to write with.
+
+    `schema_id` is None for a topic that no statement writes.
+    """
+
+    address: str
+    schema_id: int | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SqlFormat:
     """A key or value format with its properties."""
 
@@ -37,6 +49,7 @@ class SqlFormat:
     properties: tuple[tuple[str, str], ...] = ()
     wrap: bool | None = None
     """WRAP_SINGLE_VALUE of a value with one column, or None if it is not given."""
+    registered: Registered | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from duolog.ksql.catalog.catalog import (
     TimestampColumn,
 )
 from duolog.ksql.catalog.format_support import Unsupported
-from duolog.ksql.catalog.formats import ensure_readable, plan_format
+from duolog.ksql.catalog.formats import assumed_format, ensure_readable, plan_format
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.aggregates import aggregates_in
 from duolog.ksql.expressions.binder import Binder
@@ -255,12 +255,15 @@ class _Planner:
         for source in sources:
             ensure_readable(source)
         node = self._timed(result.node, timestamp)
-        sink = self.steps.add(
-            "sink",
-            lambda name: Sink(
-                name, node, target.topic, plan_format(key_format), plan_format(value_format)
-            ),
-        )
+        if target.name:
+            formats = plan_format(key_format), plan_format(value_format)
+        else:
+            of = {role: [c for c in result.columns if c.role == role] for role in ("KEY", "VALUE")}
+            formats = (
+                assumed_format(key_format, of["KEY"]),
+                assumed_format(value_format, of["VALUE"]),
+            )
+        sink = self.steps.add("sink", lambda name: Sink(name, node, target.topic, *formats))
         return Planned(
             plan_of(sink),
             result.columns,

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn, SqlFormat, TimestampColumn
-from duolog.ksql.catalog.format_support import ensure_key, ensure_value, wrapped
+from duolog.ksql.catalog.format_support import Part, ensure_key, ensure_value, wrapped
 from duolog.ksql.catalog.properties import SELECTED, Properties, format_named
+from duolog.ksql.catalog.schemas import LANGUAGES, TopicSchemas
 from duolog.ksql.settings import Settings
 from duolog.ksql.syntax.formatting import quoted_name
 from duolog.plan.schema import BOUNDS
@@ -50,7 +51,18 @@ class Target:
             value = wrapped(value, values, wrap=self.properties.wrap(), default=default)
         ensure_key(key, keys)
         ensure_value(value, values)
-        return key, value
+        if not self.name:
+            # The rows are returned to the caller; no topic has a schema for them.
+            return replace(key, registered=None), replace(value, registered=None)
+        if self.sink is not None:
+            return key, value
+        return self._registered("Key", key, keys), self._registered("Value", value, values)
+
+    def _registered(self, part: Part, of: SqlFormat, columns: Sequence[SqlColumn]) -> SqlFormat:
+        if of.name not in LANGUAGES or not columns or self.settings[settings.REGISTRY] is None:
+            return of
+        schemas = TopicSchemas(self.settings, of)
+        return schemas.written(part, of, self.topic, columns, self.name)
 
     def begin(self, *, is_table: bool) -> str:
         """Return the part of the statement before the query, for error messages."""
@@ -90,4 +102,4 @@ class Target:
 
 def _inherited(of: SqlFormat) -> SqlFormat:
     kept = tuple(pair for pair in of.properties if pair[0] in _INHERITED)
-    return replace(of, properties=kept, wrap=None)
+    return replace(of, properties=kept, wrap=None, registered=None)

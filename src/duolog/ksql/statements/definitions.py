@@ -1,7 +1,7 @@
 """Run CREATE STREAM and CREATE TABLE over a topic, CREATE TYPE, ALTER and DROP."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
@@ -10,10 +10,11 @@ from sqlglot import exp
 
 from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import Role, SourceInfo, SqlColumn, SqlFormat
-from duolog.ksql.catalog.format_support import ensure_key, ensure_value, wrapped
+from duolog.ksql.catalog.format_support import Part, ensure_key, ensure_value, wrapped
 from duolog.ksql.catalog.formats import OF_A_REGISTRY, registry_missing
 from duolog.ksql.catalog.hints import closest, named
 from duolog.ksql.catalog.properties import Properties, ensure_timestamp_format, format_named
+from duolog.ksql.catalog.schemas import LANGUAGES, TopicSchemas, with_schemas
 from duolog.ksql.catalog.source_topics import ensure_one_topic, topics_of
 from duolog.ksql.compatibility.extensions import ensure_global_allowed, ensure_known_to_ksqldb
 from duolog.ksql.errors import SqlError
@@ -27,6 +28,8 @@ from duolog.plan.types import BYTES, STRING, Array, Column, Struct
 RESERVED_COLUMNS: Final = ("ROWTIME", "ROWPARTITION", "ROWOFFSET", "WINDOWSTART", "WINDOWEND")
 """Names of pseudo-columns, which columns cannot have."""
 HEADERS_TYPE: Final = Array(Struct((Column("KEY", STRING), Column("VALUE", BYTES))))
+_PARTS: Final[tuple[Part, ...]] = ("Key", "Value")
+_Inferred = dict[Part, tuple[SqlFormat, tuple[SqlColumn, ...]]]
 _ROLES: Final[Mapping[str, Role]] = {
     "KEY": "KEY",
     "PRIMARY KEY": "KEY",
@@ -54,12 +57,11 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     if existing := existing_result(state, node):
         return existing
     _ensure_no_schema_ids(properties, elements)
-    roles = {str(one.args.get("role") or "VALUE").split()[-1] for one in elements}
-    for part in {"KEY", "VALUE"} - roles:
-        # Columns that are not listed would come from a schema registry.
-        if (of := properties.format(part)) is not None:
-            ensure_registry(state, of)
     columns = tuple(_column(state, kind, element) for element in elements)
+    inferred = _inferred(state, node, properties, {column.role for column in columns})
+    listed: tuple[Part, ...] = tuple(part for part in _PARTS if part not in inferred)
+    keys, values = (inferred[part][1] if part in inferred else () for part in _PARTS)
+    columns = (*keys, *columns, *values)
     _ensure_columns(kind, columns)
     source = _source(state, node, properties, columns)
     if source.window is not None and not source.key:
@@ -71,6 +73,7 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
     ensure_registry(state, source.key_format, source.value_format)
     if not source.columns:
         raise SqlError("The statement does not define any columns.")
+    source = with_schemas(_of_schemas(source, inferred), state.settings, declared=listed)
     if name in state.catalog.sources:
         # Imported here because few statements need it.
         from duolog.ksql.statements.upgrades import ensure_upgradable  # noqa: PLC0415
@@ -85,6 +88,43 @@ def declare(state: SessionState, node: nodes.CreateSource) -> Done:
         for topic in source.topics:
             state.catalog.partitions.setdefault(topic, partitions)
     return Done(node, message=f"{kind.capitalize()} {name} created")
+
+
+def _inferred(
+    state: SessionState,
+    node: nodes.CreateSource,
+    properties: Properties,
+    declared: Collection[Role],
+) -> _Inferred:
+    """Return formats and columns by the schemas of the topic, for parts without columns."""
+    found: _Inferred = {}
+    for part in _PARTS:
+        if part.upper() in declared:
+            continue
+        of = properties.format(part.upper()) or _default_format(state, properties, part)
+        if of is None:
+            continue
+        ensure_registry(state, of)
+        if of.name in LANGUAGES:
+            of = replace(of, wrap=properties.wrap() if part == "Value" else None)
+            topic = topics_of(properties, node, state.settings).names[0]
+            found[part] = TopicSchemas(state.settings, of).inferred(part, of, topic)
+    return found
+
+
+def _default_format(state: SessionState, properties: Properties, part: Part) -> SqlFormat | None:
+    name = state.settings[settings.KEY_FORMAT if part == "Key" else settings.VALUE_FORMAT]
+    return None if name is None else properties.with_options(part.upper(), format_named(name))
+
+
+def _of_schemas(source: SourceInfo, inferred: _Inferred) -> SourceInfo:
+    """Return a source whose rows are written with the schemas that its columns come from."""
+    key, value = (inferred[part][0].registered if part in inferred else None for part in _PARTS)
+    return replace(
+        source,
+        key_format=replace(source.key_format, registered=key),
+        value_format=replace(source.value_format, registered=value),
+    )
 
 
 def existing_result(state: SessionState, node: nodes.CreateSource) -> Done | None:

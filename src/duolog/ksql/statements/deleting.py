@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.catalog.hints import named
+from duolog.ksql.catalog.schemas import with_schemas
 from duolog.ksql.errors import SqlError, syntax_error
 from duolog.ksql.expressions.binder import Binder
 from duolog.ksql.expressions.bound import unwrapped
@@ -49,6 +50,7 @@ def delete_rows(state: SessionState, node: nodes.DeleteRows) -> Done:
                 at=place_of(node.args["where"]),
             )
     names = [column.name for column in source.key]
+    source = with_schemas(source, state.settings, writes=True)
     rows = (tuple(zip(names, key, strict=True)) for key in product(*values))
     return Done(node, inserted=tuple(InsertedRow(source, row, tombstone=True) for row in rows))
 

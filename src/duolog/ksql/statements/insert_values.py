@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.catalog.hints import named
+from duolog.ksql.catalog.schemas import with_schemas
 from duolog.ksql.catalog.source_topics import ensure_one_topic
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.binder import Binder
@@ -67,6 +68,7 @@ def insert_values(state: SessionState, node: nodes.InsertValues) -> Done:
             f"Cannot insert values into table {source.name}: query {source.query} writes it",
             hint="Insert into the sources of that query.",
         )
+    source = with_schemas(source, state.settings, writes=True)
     try:
         row = _row(state, source, node)
     except SqlError as error:

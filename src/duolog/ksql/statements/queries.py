@@ -15,6 +15,7 @@ from duolog.ksql.catalog.properties import (
     Properties,
     ensure_timestamp_format,
 )
+from duolog.ksql.catalog.schemas import with_schemas
 from duolog.ksql.catalog.source_topics import ensure_legal, ensure_one_topic
 from duolog.ksql.compatibility.extensions import (
     ensure_global_allowed,
@@ -108,6 +109,7 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
         raise SqlError(f"Cannot insert into {sink.name} because it has header columns: {listed}")
     selected = _persistent_query(state, node)
     _ensure_no_limit("INSERT INTO", selected)
+    sink = with_schemas(sink, state.settings, writes=True)
     target = Target(sink.topic, properties, state.settings, sink, sink.name)
     planned = plan_query(selected, state.catalog, target)
     if planned.is_table:

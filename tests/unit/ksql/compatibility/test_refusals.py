@@ -452,16 +452,16 @@ def test_dropping_an_unknown_source_is_refused() -> None:
     assert table.hint.endswith("or use DROP TABLE IF EXISTS.")
 
 
-def test_a_registry_format_suggests_no_setting_that_would_not_help() -> None:
+def test_a_registry_format_without_a_registry_suggests_the_setting() -> None:
     expected_message = refused(
         "CREATE STREAM s (a INT) WITH (kafka_topic='s', value_format='AVRO')"
     )
 
-    assert (
-        expected_message.message
-        == "the AVRO format needs a schema registry, which Duolog does not have yet"
+    assert expected_message.message == "the AVRO format needs a schema registry, and none is set"
+    assert expected_message.hint == (
+        "Set ksql.schema.registry.url to its address, or use a format without a registry: JSON, "
+        "DELIMITED or KAFKA."
     )
-    assert expected_message.hint == "Use a format without a registry: JSON, DELIMITED or KAFKA."
 
 
 @pytest.mark.parametrize(

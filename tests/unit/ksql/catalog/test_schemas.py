@@ -1,0 +1,242 @@
+"""Schemas of topics: found for sources without columns, registered for all others."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.errors import SqlError
+from duolog.ksql.session import SqlSession
+from duolog.registry.in_process import InProcessRegistry
+from duolog.schemas.schema import Language
+from duolog.schemas.source import SchemaText, provide, withdraw
+
+ADDRESS = "mock://test-schemas"
+POINT = {
+    "type": "record",
+    "name": "Point",
+    "fields": [{"name": "x", "type": "int"}, {"name": "Label", "type": ["null", "string"]}],
+}
+
+
+@pytest.fixture
+def registry() -> Iterator[InProcessRegistry]:
+    made = InProcessRegistry()
+    provide(ADDRESS, made)
+    yield made
+    withdraw(ADDRESS)
+
+
+def run(text: str, **given: str) -> SqlSession:
+    """Run statements in a new session with the registry."""
+    session = SqlSession(given={"ksql.schema.registry.url": ADDRESS} | given)
+    for _ in session.run(text):
+        pass
+    return session
+
+
+def avro(schema: object) -> SchemaText:
+    return SchemaText(Language.AVRO, json.dumps(schema))
+
+
+def columns(source: SourceInfo) -> list[str]:
+    return [str(column) for column in source.columns]
+
+
+def text_in(registry: InProcessRegistry, subject: str) -> str:
+    latest = registry.latest(subject)
+    assert latest is not None, subject
+    return latest.schema.text
+
+
+def test_declared_columns_are_registered(registry: InProcessRegistry) -> None:
+    run("CREATE STREAM my_rides (id INT KEY, city STRING) WITH (kafka_topic='t', format='AVRO');")
+
+    assert json.loads(text_in(registry, "t-key")) == ["null", "int"]
+    assert '"name":"CITY"' in text_in(registry, "t-value")
+    assert '"KsqlDataSourceSchema"' in text_in(registry, "t-value")
+
+
+def test_declared_columns_leave_the_schema_that_a_topic_has(registry: InProcessRegistry) -> None:
+    registry.register("t-value", avro(POINT))
+
+    session = run("CREATE STREAM s (x INT) WITH (kafka_topic='t', value_format='AVRO');")
+
+    latest = registry.latest("t-value")
+    assert latest is not None
+    assert latest.number == 1
+    written = session.catalog.sources["S"].value_format.registered
+    assert written is not None
+    assert (written.address, written.schema_id) == (ADDRESS, None)
+
+
+def test_columns_are_inferred_in_upper_case(registry: InProcessRegistry) -> None:
+    registry.register("t-key", avro("long"))
+    registry.register("t-value", avro(POINT))
+
+    source = run("CREATE TABLE t WITH (kafka_topic='t', format='AVRO');").catalog.sources["T"]
+
+    assert columns(source) == ["`ROWKEY` BIGINT KEY", "`X` INTEGER", "`LABEL` STRING"]
+    assert source.value_format.registered is not None
+    assert source.value_format.registered.schema_id == 2
+
+
+def test_the_id_of_a_schema_keeps_the_case_of_its_names(registry: InProcessRegistry) -> None:
+    old = registry.register("other", avro(POINT))
+
+    source = run(
+        f"CREATE STREAM s WITH (kafka_topic='t', value_format='AVRO', value_schema_id={old});"
+    ).catalog.sources["S"]
+
+    assert columns(source) == ["`x` INTEGER", "`Label` STRING"]
+
+
+def test_a_value_without_a_record_is_one_column(registry: InProcessRegistry) -> None:
+    registry.register("t-value", avro(POINT))
+
+    source = run(
+        "CREATE STREAM s WITH (kafka_topic='t', value_format='AVRO', wrap_single_value=false);"
+    ).catalog.sources["S"]
+
+    assert columns(source) == ["`ROWVAL` STRUCT<`X` INTEGER, `LABEL` STRING>"]
+
+
+def test_a_message_of_protobuf_is_chosen_by_its_name(registry: InProcessRegistry) -> None:
+    text = 'syntax = "proto3"; message A { int32 a = 1; } message B { string b = 1; }'
+    registry.register("t-value", SchemaText(Language.PROTOBUF, text))
+
+    source = run(
+        "CREATE STREAM s WITH (kafka_topic='t', value_format='PROTOBUF', "
+        "value_schema_full_name='B');"
+    ).catalog.sources["S"]
+
+    assert columns(source) == ["`B` STRING"]
+
+
+def test_the_result_of_a_query_is_registered_under_its_topic(registry: InProcessRegistry) -> None:
+    session = run(
+        "CREATE STREAM s (id INT KEY, p STRUCT<x INT>) WITH (kafka_topic='t', format='JSON');"
+        "CREATE STREAM my_out WITH (format='AVRO', value_schema_full_name='a.Out') AS "
+        "SELECT p, id FROM s PARTITION BY p;"
+    )
+
+    (query,) = session.state.queries.values()
+    sink = query.planned.plan.sinks[0]
+    latest = registry.latest("MY_OUT-value")
+    assert latest is not None
+    assert sink.value_format.option("id") == str(latest.schema_id)
+    assert sink.value_format.option("registry") == ADDRESS
+    assert json.loads(latest.schema.text)["namespace"] == "a"
+    assert json.loads(text_in(registry, "MY_OUT-key"))["name"] == "MyOutKey"
+
+
+def test_an_incompatible_result_is_refused_before_anything_runs(
+    registry: InProcessRegistry,
+) -> None:
+    registry.register("OUT-value", avro(POINT))
+
+    with pytest.raises(SqlError, match="Could not register schema for topic: OUT") as caught:
+        run(
+            "CREATE STREAM s (a INT) WITH (kafka_topic='t', value_format='JSON');"
+            "CREATE STREAM out WITH (value_format='AVRO') AS SELECT * FROM s;"
+        )
+
+    assert "NAME_MISMATCH" in str(caught.value)
+
+
+def test_a_result_must_have_the_columns_of_the_schema_that_is_named(
+    registry: InProcessRegistry,
+) -> None:
+    number = registry.register("other", avro(POINT))
+    statement = (
+        "CREATE STREAM s (`x` INT, y STRING) WITH (kafka_topic='t', value_format='JSON');"
+        "CREATE STREAM out WITH (value_format='AVRO', value_schema_id={id}) AS SELECT {columns} "
+        "FROM s;"
+    )
+
+    session = run(statement.format(id=number, columns="`x`"))
+
+    (query,) = session.state.queries.values()
+    assert query.planned.plan.sinks[0].value_format.option("id") == str(number)
+    with pytest.raises(SqlError) as caught:
+        run(statement.format(id=number, columns="y AS `x`"))
+    assert caught.value.message == (
+        "The following value columns are changed, missing or reordered: [`x` STRING]. Schema from "
+        "schema registry is [`x` INTEGER, `Label` STRING]"
+    )
+
+
+def test_rows_are_inserted_with_the_schema_of_the_topic(registry: InProcessRegistry) -> None:
+    number = registry.register("t-value", avro(POINT))
+    session = run(
+        "CREATE STREAM inferred WITH (kafka_topic='t', value_format='AVRO');"
+        "CREATE STREAM declared (a INT) WITH (kafka_topic='u', value_format='AVRO');"
+    )
+
+    rows = [
+        done.inserted[0].source.value_format.registered
+        for done in session.run(
+            "INSERT INTO inferred (x) VALUES (1); INSERT INTO declared VALUES (1);"
+        )
+    ]
+
+    assert [row and row.schema_id for row in rows] == [number, registry.latest("u-value").schema_id]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "CREATE STREAM s WITH (kafka_topic='t', value_format='AVRO');",
+            (
+                "Schema for message values on topic 't' does not exist in the Schema Registry.\n"
+                "Subject: t-value\n"
+            ),
+        ),
+        (
+            "CREATE STREAM s WITH (kafka_topic='t', value_format='AVRO', value_schema_id=77);",
+            "Subject: t-value\nSchema Id: 77\n",
+        ),
+        (
+            "CREATE STREAM s WITH (kafka_topic='j', value_format='AVRO');",
+            (
+                "Value schema is not in the expected format. You may want to set VALUE_FORMAT to "
+                "'JSON_SR'."
+            ),
+        ),
+        (
+            "CREATE STREAM s WITH (kafka_topic='r', value_format='AVRO');",
+            'Reason: cannot read the Avro schema as columns: "next" is a N inside a N',
+        ),
+        (
+            "CREATE STREAM s (a ARRAY<ARRAY<INT>>) WITH (kafka_topic='t', value_format='PROTOBUF');",
+            "inside an array or a map",
+        ),
+    ],
+)
+def test_errors_are_those_of_ksqldb(registry: InProcessRegistry, text: str, message: str) -> None:
+    registry.register("j-value", SchemaText(Language.JSON, '{"type":"string"}'))
+    node = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
+    registry.register("r-value", avro(node))
+
+    with pytest.raises(SqlError) as caught:
+        run(text)
+
+    assert message in caught.value.message
+
+
+def test_a_registry_that_no_client_is_known_for_is_an_error_with_a_hint() -> None:
+    with pytest.raises(SqlError, match='cannot reach the schema registry "foo://a"') as caught:
+        run(
+            "CREATE STREAM s (a INT) WITH (kafka_topic='t', value_format='AVRO');",
+            **{"ksql.schema.registry.url": "foo://a"},
+        )
+
+    assert "http://" in caught.value.hint
+
+
+def test_a_stream_of_a_pattern_registers_nothing(registry: InProcessRegistry) -> None:
+    run("CREATE STREAM s (a INT) WITH (topic_pattern='a-.*', value_format='AVRO');")
+
+    assert registry.rules.subjects() == ()
