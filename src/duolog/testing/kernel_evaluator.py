@@ -27,6 +27,7 @@ from duolog.plan.nodes import Node, Plan
 from duolog.runtime.store_rows import StoredRow
 from duolog.testing.packed_records import Sunk, pack, unpack
 from duolog.testing.reference import SinkRecord, SourceRecord
+from duolog.testing.schema_edges import SchemaEdges
 
 
 class KernelEvaluator:
@@ -47,6 +48,9 @@ class KernelEvaluator:
         errors: ErrorHandling | None = None,
     ) -> None:
         self.wall_clock_ms = 0
+        # The kernel does not read Avro, Protobuf and JSON_SR.
+        self._edges = SchemaEdges(plan)
+        plan = self._edges.plan
         self._levels = find_levels(plan, tasks)
         # The JVM's metrics have this name.
         name = f"topology-driver-{uuid.uuid4().hex}"
@@ -82,11 +86,13 @@ class KernelEvaluator:
             QueryError: a record cannot be processed.
         """
         ticks = [] if tick_ms is None else [SourceRecord(TICKS, 0, 0, tick_ms, None, None)]
-        written = self._chain.run(pack([*records, *ticks]), self.wall_clock_ms)
-        return [_sink_record(out) for out in unpack(written)]
+        taken = map(self._edges.taken, records)
+        written = self._chain.run(pack([*taken, *ticks]), self.wall_clock_ms)
+        return self._edges.given(_sink_record(out) for out in unpack(written))
 
     def rows(self, table: Node) -> list[StoredRow]:
         """Return the rows in the store of `table`, of all tasks; for a suppress, its buffer."""
+        table = self._edges.node(table)
         packed = self._chain.rows(lower_store_query(table, self._levels))
         shown = ((row.partition or 0, row.key, row.value, row.ts) for row in unpack(packed))
         return [StoredRow(*found) for found in RowReader(table, self._levels).rows(shown)]

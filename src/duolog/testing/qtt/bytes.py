@@ -15,21 +15,10 @@ from typing import Final
 
 from duolog.ksql.catalog.catalog import SourceWindow, SqlColumn, SqlFormat
 from duolog.testing.qtt.cases import JsonObject
+from duolog.testing.qtt.json_values import dumps
+from duolog.testing.qtt.topic_schemas import plain_decode, plain_encode
 
 _PACKED: Final = {"INT": ">i", "BIGINT": ">q", "DOUBLE": ">d"}
-
-
-def dumps(value: object) -> str:
-    """Return JSON in which a Decimal keeps its digits."""
-    match value:
-        case Decimal():
-            return str(value)
-        case dict():
-            return "{" + ",".join(f"{json.dumps(k)}:{dumps(v)}" for k, v in value.items()) + "}"
-        case list():
-            return "[" + ",".join(map(dumps, value)) + "]"
-        case _:
-            return json.dumps(value, ensure_ascii=False)
 
 
 def encode(of: SqlFormat, columns: Sequence[SqlColumn], value: object) -> bytes | None:
@@ -38,6 +27,8 @@ def encode(of: SqlFormat, columns: Sequence[SqlColumn], value: object) -> bytes 
     Raises:
         NotImplementedError: the format requires a schema registry, which is not configured.
     """
+    if of.name == "PROTOBUF_NOSR" and value is not None:
+        return plain_encode(of, columns, value)
     return None if value is None else _codec(of)[0](columns, value)
 
 
@@ -47,6 +38,8 @@ def decode(of: SqlFormat, columns: Sequence[SqlColumn], data: bytes | None) -> o
     Raises:
         NotImplementedError: the format requires a schema registry, which is not configured.
     """
+    if of.name == "PROTOBUF_NOSR" and data is not None:
+        return plain_decode(of, columns, data)
     return None if data is None else _codec(of)[1](columns, data)
 
 

@@ -15,8 +15,9 @@ from decimal import InvalidOperation
 from typing import Final, Literal
 
 from duolog.ksql.catalog.catalog import SqlColumn, SqlFormat
+from duolog.ksql.catalog.format_support import SUPPORT
 from duolog.plan.types import DOUBLE, STRING, Array, Column, Decimal, Map, Struct, Type
-from duolog.testing.qtt.bytes import dumps
+from duolog.testing.qtt.json_values import dumps
 
 NEARLY: Final = 1e-6
 
@@ -42,7 +43,8 @@ def same(
 
 def _shape(of: SqlFormat, columns: Sequence[SqlColumn], part: Literal["key", "value"]) -> Type:
     """Return the type of a whole key or value, which may be a single column."""
-    alone = len(columns) == 1 and (part == "key" or of.wrap is False)
+    bare = SUPPORT[of.name].unwraps if part == "key" else of.wrap is False
+    alone = len(columns) == 1 and bare
     if alone:
         return columns[0].type
     return Struct(tuple(Column(column.name, column.type) for column in columns))

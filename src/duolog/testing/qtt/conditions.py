@@ -8,10 +8,12 @@ from typing import Final
 
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.catalog.format_support import Part, features_of
+from duolog.ksql.catalog.schemas import LANGUAGES
 from duolog.ksql.session import parse
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.types import type_from
 from duolog.testing.qtt.cases import Case, JsonObject
+from duolog.testing.qtt.topic_schemas import TopicSchemas
 
 DEFAULT_PARTITIONS: Final = 4
 """The partitions of a topic that is only declared by a statement."""
@@ -31,8 +33,8 @@ def declared_partitions(case: Case) -> dict[str, int]:
     }
 
 
-def ensure_conditions(case: Case, catalog: Catalog) -> None:
-    """Compare the catalog with the expectations of a case.
+def ensure_conditions(case: Case, catalog: Catalog, schemas: TopicSchemas) -> None:
+    """Compare the catalog, and the schemas of topics, with the expectations of a case.
 
     Raises:
         Mismatch: they differ.
@@ -46,6 +48,7 @@ def ensure_conditions(case: Case, catalog: Catalog) -> None:
     for wanted in topics.get("topics") or ():
         if not wanted["name"].endswith(_INTERNAL):
             _ensure_topic(wanted, catalog)
+            _ensure_schemas(wanted, schemas)
 
 
 def skipped_topics(case: Case) -> list[str]:
@@ -120,6 +123,15 @@ def _ensure_topic(wanted: JsonObject, catalog: Catalog) -> None:
     if wanted.get("partitions") is not None:
         found = catalog.partitions.get(name, DEFAULT_PARTITIONS)
         _ensure(f"topic {name}: partitions", found, int(wanted["partitions"]))
+
+
+def _ensure_schemas(wanted: JsonObject, schemas: TopicSchemas) -> None:
+    for part in ("key", "value"):
+        given, schema = wanted.get(f"{part}Format"), wanted.get(f"{part}Schema")
+        name = given["format"] if isinstance(given, dict) else given
+        if name in LANGUAGES and schema is not None:
+            found, expected = schemas.compared(f"{wanted['name']}-{part}", schema, name)
+            _ensure(f"topic {wanted['name']}: {part} schema", found, expected)
 
 
 def _ensure_none(pattern: str, catalog: Catalog) -> None:

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql import settings
+from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn, SqlFormat
+from duolog.ksql.catalog.format_support import Part
+from duolog.ksql.catalog.formats import OF_A_REGISTRY
 from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.ksql.statements.state import Done, InsertedRow
@@ -18,6 +21,7 @@ from duolog.testing.qtt.cases import Case, JsonObject
 from duolog.testing.qtt.comparison import same
 from duolog.testing.qtt.conditions import Mismatch, declared_partitions, ensure_conditions
 from duolog.testing.qtt.plan_runs import PlanRun, in_memory
+from duolog.testing.qtt.topic_schemas import TopicSchemas
 from duolog.testing.qtt.topics import Topics
 from duolog.testing.reference import SourceRecord
 from duolog.testing.rows_written import computed
@@ -36,6 +40,8 @@ class CaseRun:
         """The number of statements that have run."""
         self._case = case
         self._run_plan = run_plan
+        self._schemas = TopicSchemas(case, given)
+        given = given | {settings.REGISTRY: self._schemas.address}
         self._session = SqlSession(given=given, of_tests=False)
         self._session.catalog.partitions.update(declared_partitions(case))
         self._topics = Topics()
@@ -43,13 +49,19 @@ class CaseRun:
         self._asked: list[exp.Query] = []
 
     def run(self) -> None:
-        """Run everything, and compare the results.
+        """Run everything, once, and compare the results.
 
         Raises:
             SqlError: a statement cannot run.
             QueryError: a query fails.
             Mismatch: the results differ from the expected ones.
         """
+        try:
+            self._run()
+        finally:
+            self._schemas.close()
+
+    def _run(self) -> None:
         for done in self._dones():
             self.done += 1
             if done.query is not None:
@@ -64,7 +76,7 @@ class CaseRun:
         self._compare()
         if self._case.asks_rows and self._case.expected_error is None:
             self._compare_answers()
-        ensure_conditions(self._case, self._session.catalog)
+        ensure_conditions(self._case, self._session.catalog, self._schemas)
 
     def _dones(self) -> Iterator[Done]:
         """Yield the results of statements, of one script or separate requests; defer SELECTs."""
@@ -99,8 +111,8 @@ class CaseRun:
 
     def _input(self, record: JsonObject) -> SourceRecord:
         source = self._source(record["topic"])
-        key = encode(source.key_format, source.key, record.get("key"))
-        value = encode(source.value_format, source.value, record.get("value"))
+        key = self._encoded(source, "Key", record.get("key"))
+        value = self._encoded(source, "Value", record.get("value"))
         return self._topics.write(
             source.topic,
             windowed(key, record.get("window")),
@@ -108,6 +120,18 @@ class CaseRun:
             int(record.get("timestamp", 0)),
             _headers(record),
         )
+
+    def _encoded(self, source: SourceInfo, part: Part, value: object) -> bytes | None:
+        of, columns = _part(source, part)
+        if of.name in OF_A_REGISTRY and value is not None:
+            return self._schemas.encode(of, source.topic, part, value)
+        return encode(of, columns, value)
+
+    def _decoded(self, source: SourceInfo, part: Part, data: bytes | None) -> object:
+        of, columns = _part(source, part)
+        if of.name in OF_A_REGISTRY and data is not None:
+            return self._schemas.decode(of, data)
+        return decode(of, columns, data)
 
     def _insert(self, row: InsertedRow) -> None:
         """Write a row of INSERT … VALUES to its topic."""
@@ -146,8 +170,8 @@ class CaseRun:
     def _told(self, source: SourceInfo, record: SourceRecord) -> object:
         key, _ = unwindowed(record.key, source.window)
         return (
-            decode(source.key_format, source.key, key),
-            decode(source.value_format, source.value, record.value),
+            self._decoded(source, "Key", key),
+            self._decoded(source, "Value", record.value),
             record.timestamp_ms,
         )
 
@@ -155,8 +179,8 @@ class CaseRun:
         self, source: SourceInfo, what: str, found: SourceRecord, wanted: JsonObject
     ) -> None:
         data, bounds = unwindowed(found.key, source.window)
-        key = decode(source.key_format, source.key, data)
-        value = decode(source.value_format, source.value, found.value)
+        key = self._decoded(source, "Key", data)
+        value = self._decoded(source, "Value", found.value)
         if not same(key, wanted.get("key"), source.key_format, source.key, "key"):
             raise Mismatch(f"{what}: key is {key!r}, expected {wanted.get('key')!r}")
         if not same(value, wanted.get("value"), source.value_format, source.value, "value"):
@@ -170,6 +194,12 @@ class CaseRun:
             raise Mismatch(f"{what}: window is {bounds}, expected {window}")
         if found.headers != _headers(wanted):
             raise Mismatch(f"{what}: headers are {found.headers}, expected {_headers(wanted)}")
+
+
+def _part(source: SourceInfo, part: Part) -> tuple[SqlFormat, tuple[SqlColumn, ...]]:
+    if part == "Key":
+        return source.key_format, source.key
+    return source.value_format, source.value
 
 
 def _headers(record: JsonObject) -> tuple[tuple[str, bytes | None], ...]:

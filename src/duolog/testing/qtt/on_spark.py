@@ -9,7 +9,6 @@ different names.
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, replace
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +22,7 @@ from duolog.plan.nodes import Node, Plan, Sink
 from duolog.plan.nodes.topics import Source
 from duolog.testing.client import Client
 from duolog.testing.cluster import EmbeddedCluster
+from duolog.testing.plan_copies import copied
 from duolog.testing.qtt.cases import Case
 from duolog.testing.qtt.runner import Outcome, run_case
 from duolog.testing.qtt.written import Writer
@@ -106,30 +106,14 @@ class SparkRuns:
 
 def apart(plan: Plan, prefix: str) -> Plan:
     """Return the same plan over topics whose names start with `prefix`."""
-    made: dict[Node, Node] = {}
 
-    def changed(value: Any) -> Any:
-        match value:
-            case Node():
-                if value not in made:
-                    made[value] = of(value)
-                return made[value]
-            case tuple() if any(isinstance(one, Node) for one in value):
-                return tuple(map(changed, value))
-            case _:
-                return value
-
-    def of(node: Node) -> Node:
-        values = {one.name: changed(getattr(node, one.name)) for one in fields(node) if one.init}  # type: ignore[arg-type]
+    def change(node: Node, values: dict[str, Any]) -> None:
         if isinstance(node, Source | Sink):
             values["topic"] = prefix + node.topic
         if isinstance(node, Sink):
             values["among"] = tuple(prefix + topic for topic in node.among)
-        return replace(node, **values)  # type: ignore[type-var]
 
-    nodes = tuple(changed(node) for node in plan.nodes)
-    sinks = tuple(changed(sink) for sink in plan.sinks)
-    return Plan(sinks, nodes, plan.places, plan.place)
+    return copied(plan, change)[0]
 
 
 def _topics(plan: Plan) -> set[str]:

@@ -65,18 +65,12 @@ def _run(case: Case, run_plan: PlanRun) -> None:
 
 
 def _settings(case: Case) -> dict[str, str]:
-    """Return the settings of ksqlDB's own runner, then those of the case.
-
-    A case with an expected error has a schema registry: its statements fail before the registry is
-    used.
-    """
+    """Return the settings of ksqlDB's own runner, then those of the case."""
     given = {
         "auto.offset.reset": "earliest",
         "ksql.compatibility": "strict",
         "ksql.service.id": "some.ksql.service.id",
     }
-    if case.expected_error is not None:
-        given["ksql.schema.registry.url"] = "mock://"
     return given | {name: _text(value) for name, value in case.spec.get("properties", {}).items()}
 
 
