@@ -33,7 +33,6 @@ class ProtobufSerde:
         columns: the columns of a row.
         source: the registry that knows the writers' schemas.
         schema_id: the id of the schema to write with; None if the serde only reads.
-        schema: the schema to write with, with what it imports.
         message: the full name of the message to write; None for the first one.
     """
 

@@ -204,7 +204,7 @@ class _Reader:
         for option in UnknownFieldSet(field.GetOptions()):
             if option.field_number == _META_NUMBER:
                 meta = self._schema.message_class(_META).FromString(option.data)
-                parameters |= dict(meta.params)  # type: ignore[attr-defined]
+                parameters |= dict(meta.params)
         try:
             return sql.Decimal(int(parameters["precision"]), int(parameters.get("scale", "0")))
         except Exception as error:  # missing, not a number, or beyond the limits of DECIMAL
