@@ -1,0 +1,9 @@
+"""A client of a schema registry over HTTP.
+
+source.py     `HttpRegistry`, a source of schemas for serdes and SQL; start here
+requests.py   requests to one of several addresses, with retries
+"""
+
+from duolog.registry.client.source import HttpRegistry
+
+__all__ = ["HttpRegistry"]

@@ -1,0 +1,201 @@
+"""Requests to a registry at one of several addresses, with retries.
+
+    http://user:password@first:8081,http://second:8081/path
+
+The addresses are tried in order, starting with the one that answered last. An address that does not
+answer, or answers 429 or 5xx, is followed by the next one; after the last one the client waits and
+starts again. Any thread may send requests.
+"""
+
+import base64
+import http.client
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from duolog.core.errors import ConfigError, RegistryError
+from duolog.registry.json_text import Json, dump, load
+
+TIMEOUT_S: Final = 10.0
+ROUNDS: Final = 3
+FIRST_PAUSE_S: Final = 0.2
+ANSWER_BYTES_MAX: Final = 64 * 2**20
+_CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+_TOO_MANY: Final = 429
+_BROKEN: Final = 500
+
+
+class Answer(NamedTuple):
+    """An answer: the status and the parsed body."""
+
+    status: int
+    body: Json
+
+
+class Refused(RegistryError):
+    """A request that the registry refuses.
+
+    Attributes:
+        code: the registry's number of the error.
+    """
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message, detail=f"The schema registry answers with error code {code}.")
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One address of a registry, with the header for its user."""
+
+    secure: bool
+    host: str
+    port: int | None
+    path: str
+    authorization: str = field(default="", repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The address without user and password."""
+        scheme, port = "https" if self.secure else "http", f":{self.port}" if self.port else ""
+        return f"{scheme}://{self.host}{port}{self.path}"
+
+
+def addresses_of(text: str) -> tuple[Address, ...]:
+    """Return the addresses of a text, separated by commas.
+
+    Raises:
+        ConfigError: one of them is not an HTTP address.
+    """
+    return tuple(_address(one.strip()) for one in text.split(",") if one.strip()) or (_address(""),)
+
+
+def _address(text: str) -> Address:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        # A part that looks like a password is not repeated in the error.
+        raise ConfigError(
+            f'the address "{text.rpartition("@")[2]}" of a schema registry is not an HTTP address',
+            hint="Write it as http://host:8081.",
+        )
+    return Address(
+        parts.scheme == "https",
+        parts.hostname,
+        port,
+        parts.path.rstrip("/"),
+        _authorization(parts),
+    )
+
+
+def _authorization(parts: SplitResult) -> str:
+    if parts.username is None:
+        return ""
+    user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return f"Basic {base64.b64encode(user.encode()).decode()}"
+
+
+Send = Callable[[Address, str, str, str | None], Answer]
+"""Sends a request to an address: method, path and body. Raises OSError or ValueError."""
+
+
+def send(address: Address, method: str, path: str, body: str | None) -> Answer:
+    """Send a request over a connection of its own, and return the answer.
+
+    Raises:
+        OSError: the address does not answer.
+        ValueError: the answer is not JSON, or too long.
+    """
+    kind = http.client.HTTPSConnection if address.secure else http.client.HTTPConnection
+    connection = kind(address.host, address.port, timeout=TIMEOUT_S)
+    headers = {"Accept": _CONTENT_TYPE}
+    if body is not None:
+        headers["Content-Type"] = _CONTENT_TYPE
+    if address.authorization:
+        headers["Authorization"] = address.authorization
+    try:
+        given = None if body is None else body.encode()
+        connection.request(method, address.path + path, given, headers)
+        response = connection.getresponse()
+        data = response.read(ANSWER_BYTES_MAX + 1)
+    except http.client.HTTPException as error:
+        raise OSError(f"{type(error).__name__}: {error}") from error
+    finally:
+        connection.close()
+    if len(data) > ANSWER_BYTES_MAX:
+        raise ValueError(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
+    return Answer(response.status, load(data) if data.strip() else None)
+
+
+class Requests:
+    """Sends requests to one of several addresses.
+
+    Args:
+        addresses: the addresses, the preferred one first.
+        send: sends a request to an address.
+        pause: waits for a number of seconds.
+    """
+
+    def __init__(
+        self,
+        addresses: tuple[Address, ...],
+        send: Send = send,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._addresses = addresses
+        self._send = send
+        self._pause = pause
+        self._first = 0
+
+    def get(self, path: str) -> Json:
+        """Return the body of the answer to GET.
+
+        Raises:
+            Refused: the registry refuses the request.
+            RegistryError: no address answers.
+        """
+        return self._ask("GET", path, None)
+
+    def post(self, path: str, body: Json) -> Json:
+        """Return the body of the answer to POST; see `get` for the errors."""
+        return self._ask("POST", path, dump(body))
+
+    def _ask(self, method: str, path: str, body: str | None) -> Json:
+        failures: dict[str, str] = {}
+        for number in range(ROUNDS):
+            if number:
+                self._pause(FIRST_PAUSE_S * 2 ** (number - 1))
+            for at in range(len(self._addresses)):
+                index = (self._first + at) % len(self._addresses)
+                address = self._addresses[index]
+                try:
+                    answer = self._send(address, method, path, body)
+                except (OSError, ValueError) as error:
+                    failures[address.shown] = str(error) or type(error).__name__
+                    continue
+                if answer.status == _TOO_MANY or answer.status >= _BROKEN:
+                    failures[address.shown] = f"HTTP status {answer.status}"
+                    continue
+                self._first = index
+                return _accepted(answer)
+        raise RegistryError(
+            "the schema registry does not answer",
+            detail="; ".join(f"{address}: {why}" for address, why in failures.items()),
+            hint="Check that it runs, and that ksql.schema.registry.url is its address.",
+        )
+
+
+def _accepted(answer: Answer) -> Json:
+    if 200 <= answer.status < 300:
+        return answer.body
+    body = answer.body if isinstance(answer.body, dict) else {}
+    code, message = body.get("error_code"), body.get("message")
+    raise Refused(
+        message if isinstance(message, str) else f"the schema registry answers {answer.status}",
+        code if isinstance(code, int) else answer.status,
+    )
