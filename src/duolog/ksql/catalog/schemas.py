@@ -55,6 +55,7 @@ class TopicSchemas:
         if address is None:
             raise registry_missing(of)
         self._address = address
+        self._strict = given.strict
 
     def inferred(
         self, part: Part, of: SqlFormat, topic: str
@@ -152,9 +153,9 @@ class TopicSchemas:
         found, there = self.inferred(part, of, topic)
         wanted = [(column.name, column.type) for column in columns]
         given = [(column.name, column.type) for column in there]
-        # The single column without a record has no name in the schema.
+        # A single column without a record has no name in the schema; ksqlDB calls it ROWKEY.
         alone = len(there) == 1 and there[0].name == _SINGLE[part]
-        if alone and len(wanted) == 1 and _is_single(part, of):
+        if alone and len(wanted) == 1 and _is_single(part, of) and not self._strict:
             given = [(wanted[0][0], given[0][1])]
         changed = [
             column
@@ -261,7 +262,7 @@ def _key_name(name: str) -> str:
 
 
 def _listed(columns: Sequence[SqlColumn]) -> str:
-    return ", ".join(str(replace(column, role="VALUE")) for column in columns)
+    return ", ".join(map(str, columns))
 
 
 def _missing(part: Part, topic: str, subject: str, schema_id: int | None) -> SqlError:

@@ -167,6 +167,25 @@ def test_a_result_must_have_the_columns_of_the_schema_that_is_named(
     )
 
 
+def test_a_key_without_a_record_has_any_name_except_in_strict_mode(
+    registry: InProcessRegistry,
+) -> None:
+    number = registry.register("other", avro("int"))
+    statements = (
+        "CREATE STREAM s (k INT KEY, a INT) WITH (kafka_topic='t', format='JSON');"
+        f"CREATE STREAM out WITH (key_format='AVRO', key_schema_id={number}) AS SELECT * FROM s;"
+    )
+
+    run(statements)
+
+    with pytest.raises(SqlError) as caught:
+        run(statements, **{"ksql.compatibility": "strict"})
+    assert caught.value.message == (
+        "The following key columns are changed, missing or reordered: [`K` INTEGER KEY]. Schema "
+        "from schema registry is [`ROWKEY` INTEGER KEY]"
+    )
+
+
 def test_rows_are_inserted_with_the_schema_of_the_topic(registry: InProcessRegistry) -> None:
     number = registry.register("t-value", avro(POINT))
     session = run(
