@@ -25,7 +25,7 @@ from duolog.ksql.settings import Settings
 from duolog.plan.types import Column
 from duolog.schemas import columns as of_schemas
 from duolog.schemas.schema import Language, Schema
-from duolog.schemas.source import SchemaSource, source_at
+from duolog.schemas.source import SchemaSource, SchemaText, source_at
 
 T = TypeVar("T")
 
@@ -127,22 +127,7 @@ class TopicSchemas:
         schema_id = _schema_id(of)
         if schema_id is not None:
             return self._with_id(part, of, schema_id, topic, columns)
-        given = dict(of.properties)
-        avro_key = _key_name(name) if of.name == "AVRO" and part == "Key" else None
-        null = (given.get(_NULLABLE) or "").lower()
-        try:
-            schema = of_schemas.text_of(
-                LANGUAGES[of.name],
-                [Column(column.name, column.type) for column in columns],
-                name=given.get(_NAME) or avro_key,
-                bare=len(columns) == 1 and _is_single(part, of),
-                nullable="optional" if null == "optional" else "wrapper" if null else None,
-            )
-        except RegistryError as error:
-            raise SqlError(
-                f"Could not register schema for topic: {topic}\nReason: {error.message}",
-                hint=error.hint,
-            ) from error
+        schema = schema_of_columns(part, of, columns, name)
         subject = subject_of(topic, part)
         found = self._asked(lambda source: source.register(subject, schema), topic)
         return replace(of, registered=Registered(self._address, found, schema.text))
@@ -196,6 +181,32 @@ class TopicSchemas:
             ) from error
 
 
+def schema_of_columns(
+    part: Part, of: SqlFormat, columns: Sequence[SqlColumn], name: str
+) -> SchemaText:
+    """Return the schema that columns make in a format.
+
+    Raises:
+        SqlError: the language of the schema cannot express a type.
+    """
+    given = dict(of.properties)
+    avro_key = _key_name(name) if of.name == "AVRO" and part == "Key" else None
+    null = (given.get(_NULLABLE) or "").lower()
+    try:
+        return of_schemas.text_of(
+            LANGUAGES.get(of.name, Language.PROTOBUF),
+            [Column(column.name, column.type) for column in columns],
+            name=given.get(_NAME) or avro_key,
+            bare=len(columns) == 1 and _is_single(part, of),
+            nullable="optional" if null == "optional" else "wrapper" if null else None,
+        )
+    except RegistryError as error:
+        raise SqlError(
+            f"{part} format does not support schema.\nformat: {of.name}\nreason: {error.message}",
+            hint=error.hint,
+        ) from error
+
+
 def with_schemas(
     source: SourceInfo, given: Settings, *, declared: Collection[Part] = (), writes: bool = False
 ) -> SourceInfo:
@@ -213,6 +224,8 @@ def with_schemas(
     """
 
     def of(part: Part, form: SqlFormat, columns: Sequence[SqlColumn]) -> SqlFormat:
+        if form.name == "PROTOBUF_NOSR" and columns:
+            schema_of_columns(part, form, columns, source.name)
         known = form.registered is not None and (
             form.registered.schema_id is not None or not writes
         )

@@ -7,7 +7,7 @@ from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn, SqlFormat, TimestampColumn
 from duolog.ksql.catalog.format_support import Part, ensure_key, ensure_value, wrapped
 from duolog.ksql.catalog.properties import SELECTED, Properties, format_named
-from duolog.ksql.catalog.schemas import LANGUAGES, TopicSchemas
+from duolog.ksql.catalog.schemas import LANGUAGES, TopicSchemas, schema_of_columns
 from duolog.ksql.settings import Settings
 from duolog.ksql.syntax.formatting import quoted_name
 from duolog.plan.schema import BOUNDS
@@ -59,6 +59,8 @@ class Target:
         return self._registered("Key", key, keys), self._registered("Value", value, values)
 
     def _registered(self, part: Part, of: SqlFormat, columns: Sequence[SqlColumn]) -> SqlFormat:
+        if of.name == "PROTOBUF_NOSR" and columns:
+            schema_of_columns(part, of, columns, self.name)
         if of.name not in LANGUAGES or not columns or self.settings[settings.REGISTRY] is None:
             return of
         schemas = TopicSchemas(self.settings, of)

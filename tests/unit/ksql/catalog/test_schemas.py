@@ -229,6 +229,16 @@ def test_rows_are_inserted_with_the_schema_of_the_topic(registry: InProcessRegis
             'Reason: cannot read the Avro schema as columns: "next" is a N inside a N',
         ),
         (
+            (
+                "CREATE STREAM s (a ARRAY<ARRAY<INT>>) WITH (kafka_topic='t', "
+                "value_format='PROTOBUF_NOSR');"
+            ),
+            (
+                "Value format does not support schema.\nformat: PROTOBUF_NOSR\nreason: cannot write the "
+                'columns as a Protobuf message: "A[]" is ARRAY<INT> inside an array or a map'
+            ),
+        ),
+        (
             "CREATE STREAM s (a ARRAY<ARRAY<INT>>) WITH (kafka_topic='t', value_format='PROTOBUF');",
             "inside an array or a map",
         ),
