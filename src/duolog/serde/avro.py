@@ -105,7 +105,7 @@ def decoder(schema: AvroSchema, columns: tuple[Column, ...], *, bare: bool) -> _
     read_value = _reader(schema)
     if bare:
         convert = avro_reading.converter(schema.root, columns[0].type, columns[0].name)
-        return lambda data: (convert(read_value(data)),)
+        return lambda data: (_converted(convert, read_value(data)),)
     if not isinstance(root, avro.Record):
         raise SerdeError(
             f"the Avro schema is a {root.kind}, and columns need a record",
@@ -115,10 +115,17 @@ def decoder(schema: AvroSchema, columns: tuple[Column, ...], *, bare: bool) -> _
     names = [column.name for column in columns]
 
     def decode(data: bytes) -> Row:
-        value = whole(read_value(data))
+        value = _converted(whole, read_value(data))
         return tuple(None if value is None else value[name] for name in names)
 
     return decode
+
+
+def _converted(convert: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return convert(value)
+    except (TypeError, ValueError, OverflowError, ArithmeticError) as error:
+        raise SerdeError("an Avro value does not fit its column", detail=str(error)) from error
 
 
 def _reader(schema: AvroSchema) -> Callable[[bytes], Any]:

@@ -256,6 +256,16 @@ def test_damaged_bytes_are_a_serde_error(data: bytes) -> None:
         AvroSerde((Column("S", STRING),), registry, bare=True).deserialize(data)
 
 
+def test_a_value_that_no_column_can_hold_is_a_serde_error() -> None:
+    date = {"type": "int", "logicalType": "date"}
+    wide = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 0}
+
+    with pytest.raises(SerdeError, match="does not fit its column"):
+        reading(record(("d", date)), {"d": 2**31 - 1}, parse_columns("D DATE"))
+    with pytest.raises(SerdeError, match="does not fit its column"):
+        reading(record(("d", wide)), {"d": Decimal(123)}, parse_columns("D DECIMAL(2, 0)"))
+
+
 def test_an_unknown_id_and_a_schema_of_another_language_are_serde_errors() -> None:
     registry = InProcessRegistry()
     registry.register("t-value", SchemaText(Language.JSON, '{"type":"string"}'))
