@@ -22,6 +22,7 @@ Source: ksqlDB's documentation of PROTOBUF; Kafka Connect's Protobuf converter.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
+from google.protobuf.descriptor_pb2 import DescriptorProto
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from duolog.core import types as sql
@@ -131,7 +132,12 @@ def plain_fields_of(message: "Descriptor") -> list["FieldDescriptor"]:
 
 
 def _is_synthetic(oneof: "OneofDescriptor") -> bool:
-    return len(oneof.fields) == 1 and oneof.name == f"_{oneof.fields[0].name}"
+    if len(oneof.fields) != 1:
+        return False
+    message = DescriptorProto()
+    oneof.containing_type.CopyToProto(message)
+    (name,) = (field.name for field in oneof.fields)
+    return any(field.name == name and field.proto3_optional for field in message.field)
 
 
 def is_map(field: "FieldDescriptor") -> bool:

@@ -26,6 +26,7 @@ def inferred(body: str, *, name: str | None = None, upper: bool = True) -> Type:
     ("fields", "columns"),
     [
         ("bool a = 1; int32 b = 2; sint32 c = 3; sfixed32 d = 4;", "A BOOLEAN, B INT, C INT, D INT"),
+        ("oneof _a { int32 a = 1; } optional int32 b = 2;", "_A_0 STRUCT<A INT>, B INT"),
         ("message MEntry { string key = 1; int32 value = 2; } repeated MEntry a = 1;",
          "A MAP<STRING, INT>"),
         ("message MEntry { string key = 1; repeated int32 value = 2; } repeated MEntry a = 1;",
