@@ -52,6 +52,7 @@ from duolog.runtime.sql.persistent.service_queries import ServiceQueries
 from duolog.runtime.sql.persistent.shutdown_deadline import shutdown_deadline
 from duolog.runtime.sql.persistent.spark_queries import SparkQueries, SparkQuerySettings
 from duolog.runtime.sql.reply import showing
+from duolog.schemas.source import SchemaSource, provide_scheme
 
 if TYPE_CHECKING:
     from duolog.engine import Engine
@@ -108,6 +109,8 @@ class SqlEngine:
         self.service_id = service_id
         given = {"ksql.service.id": service_id, **(properties or {})}
         self.session = SqlSession(given=given)
+        for scheme in ("http", "https"):
+            provide_scheme(scheme, _registry_at)
         for name, value in given.items():
             self.session.state.settings.set(name, value)
         self.topics = Topics(bootstrap)
@@ -419,6 +422,13 @@ def _read(node: nodes.RunScript) -> str:
             hint=error.hint,
             at=place_of(node),
         ) from error
+
+
+def _registry_at(address: str) -> SchemaSource:
+    # Imported here because only some formats need a registry.
+    from duolog.registry.client import HttpRegistry  # noqa: PLC0415
+
+    return HttpRegistry(address)
 
 
 def _seconds(given: Mapping[str, str], name: str, otherwise: float) -> float:
