@@ -245,6 +245,19 @@ def with_schemas(
     )
 
 
+def with_other_columns(source: SourceInfo, columns: tuple[SqlColumn, ...]) -> SourceInfo:
+    """Return a source with other value columns; their schema is registered when rows are written.
+
+    Args:
+        source: the stream or table.
+        columns: all columns of the new source.
+    """
+    known = source.value_format.registered
+    registered = None if known is None else Registered(known.address)
+    value_format = replace(source.value_format, registered=registered)
+    return replace(source, columns=columns, value_format=value_format)
+
+
 def subject_of(topic: str, part: Part) -> str:
     """Return the subject of a topic's keys or values."""
     return f"{topic}-{part.lower()}"

@@ -203,6 +203,21 @@ def test_rows_are_inserted_with_the_schema_of_the_topic(registry: InProcessRegis
     assert [row and row.schema_id for row in rows] == [number, registry.latest("u-value").schema_id]
 
 
+def test_an_added_column_is_in_the_schema_of_the_next_row(registry: InProcessRegistry) -> None:
+    session = run(
+        "CREATE STREAM s (a INT) WITH (kafka_topic='t', value_format='AVRO');"
+        "ALTER STREAM s ADD COLUMN b STRING;"
+    )
+
+    (done,) = session.run("INSERT INTO s (a, b) VALUES (1, 'x');")
+
+    registered = done.inserted[0].source.value_format.registered
+    assert registered is not None
+    assert '"name":"B"' in registered.text
+    assert registered.schema_id == 2
+    assert '"name":"B"' in text_in(registry, "t-value")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
