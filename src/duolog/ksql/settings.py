@@ -63,6 +63,7 @@ _OF_SESSION: Final = frozenset(
         VALUE_FORMAT,
         WRAP,
         SUBSTITUTION,
+        REGISTRY,
         THROW_ON_INVALID_TIME,
         NEW_PLANNER,
         OFFSET_RESET,

@@ -1,5 +1,6 @@
 """Run ASSERT TOPIC and ASSERT SCHEMA, and the ASSERT STREAM and ASSERT TABLE of test files."""
 
+from duolog.core.errors import RegistryError
 from duolog.ksql import settings
 from duolog.ksql.catalog.hints import named
 from duolog.ksql.catalog.properties import Properties
@@ -8,6 +9,7 @@ from duolog.ksql.statements.state import Done, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.types import sql_name, type_from
+from duolog.schemas.source import UnknownSchemaError, source_at
 
 
 def assert_topic(state: SessionState, node: nodes.AssertTopic) -> Done:
@@ -38,10 +40,10 @@ def assert_topic(state: SessionState, node: nodes.AssertTopic) -> Done:
 
 
 def assert_schema(state: SessionState, node: nodes.AssertSchema) -> Done:
-    """Run ASSERT SCHEMA: without a schema registry, there are no schemas.
+    """Run ASSERT SCHEMA or ASSERT NOT EXISTS SCHEMA.
 
     Raises:
-        SqlError: the assertion is that a schema exists.
+        SqlError: the assertion does not hold, or there is no schema registry to ask.
     """
     subject, number = node.args.get("subject"), node.args.get("id")
     if subject is None and number is None:
@@ -59,9 +61,33 @@ def assert_schema(state: SessionState, node: nodes.AssertSchema) -> Done:
         )
         if part
     )
-    if node.args.get("absent"):
-        return Done(node, message=f"Schema with {described} does not exist.")
-    raise SqlError(f"Schema with {described} does not exist.")
+    found = _schema_exists(
+        state.settings[settings.REGISTRY] or "",
+        subject.name if subject else None,
+        int(number.name) if number else None,
+    )
+    message = f"Schema with {described} {'exists' if found else 'does not exist'}."
+    if found == bool(node.args.get("absent")):
+        raise SqlError(message)
+    return Done(node, message=message)
+
+
+def _schema_exists(address: str, subject: str | None, schema_id: int | None) -> bool:
+    """Return whether a subject has a schema, an id has one, or the id's one is the subject's."""
+    try:
+        source = source_at(address)
+        if schema_id is None:
+            return source.latest(subject or "") is not None
+        text = source.text_of(schema_id)
+        return subject is None or source.id_of(subject, text) == schema_id
+    except UnknownSchemaError:
+        return False
+    except RegistryError as error:
+        raise SqlError(
+            f"Failed to check schema existence: {error.message}",
+            detail=error.detail,
+            hint=error.hint,
+        ) from error
 
 
 def assert_source(state: SessionState, node: nodes.AssertSource) -> Done:

@@ -203,6 +203,35 @@ def test_rows_are_inserted_with_the_schema_of_the_topic(registry: InProcessRegis
     assert [row and row.schema_id for row in rows] == [number, registry.latest("u-value").schema_id]
 
 
+def test_the_existence_of_a_schema_is_asserted(registry: InProcessRegistry) -> None:
+    registry.register("a-value", avro("int"))
+    registry.register("b-value", avro("long"))
+    session = run("")
+
+    said = [
+        done.message
+        for done in session.run(
+            "ASSERT SCHEMA SUBJECT 'a-value' ID 1; ASSERT SCHEMA ID 2;"
+            "ASSERT NOT EXISTS SCHEMA SUBJECT 'c-value';"
+            "ASSERT NOT EXISTS SCHEMA SUBJECT 'a-value' ID 2; ASSERT NOT EXISTS SCHEMA ID 9;"
+        )
+    ]
+
+    assert said == [
+        "Schema with subject name a-value id 1 exists.",
+        "Schema with id 2 exists.",
+        "Schema with subject name c-value does not exist.",
+        "Schema with subject name a-value id 2 does not exist.",
+        "Schema with id 9 does not exist.",
+    ]
+    for text, message in (
+        ("ASSERT SCHEMA ID 9;", "Schema with id 9 does not exist."),
+        ("ASSERT NOT EXISTS SCHEMA SUBJECT 'a-value';", "Schema with subject name a-value exists."),
+    ):
+        with pytest.raises(SqlError, match=message):
+            run(text)
+
+
 def test_an_added_column_is_in_the_schema_of_the_next_row(registry: InProcessRegistry) -> None:
     session = run(
         "CREATE STREAM s (a INT) WITH (kafka_topic='t', value_format='AVRO');"
