@@ -20,6 +20,7 @@ from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import Registered, Role, SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.catalog.format_support import SUPPORT, Part
 from duolog.ksql.catalog.formats import registry_missing
+from duolog.ksql.catalog.kept_schemas import kept_or_found
 from duolog.ksql.errors import SqlError
 from duolog.ksql.settings import Settings
 from duolog.plan.types import Column
@@ -65,6 +66,11 @@ class TopicSchemas:
         Raises:
             SqlError: there is no schema, or columns cannot have its types.
         """
+        return kept_or_found(lambda: self._inferred(part, of, topic), of, self._address)
+
+    def _inferred(
+        self, part: Part, of: SqlFormat, topic: str
+    ) -> tuple[SqlFormat, tuple[SqlColumn, ...]]:
         schema_id = _schema_id(of)
         found_id, schema = self._found(part, of, topic, schema_id)
         language = LANGUAGES[of.name]
@@ -100,9 +106,14 @@ class TopicSchemas:
         Raises:
             SqlError: the registry refuses the schema.
         """
-        if self._asked(lambda source: source.latest(subject_of(topic, part)), topic) is None:
-            return self.written(part, of, topic, columns, name)
-        return self.read(of)
+
+        def find() -> tuple[SqlFormat, tuple[SqlColumn, ...]]:
+            latest = self._asked(lambda source: source.latest(subject_of(topic, part)), topic)
+            if latest is None:
+                return self._written(part, of, topic, columns, name), ()
+            return self.read(of), ()
+
+        return kept_or_found(find, of, self._address)[0]
 
     def read(self, of: SqlFormat) -> SqlFormat:
         """Return the format of a topic that is only read."""
@@ -124,6 +135,13 @@ class TopicSchemas:
             SqlError: the registry refuses the schema, or the schema that the statement names has
                 other columns.
         """
+        return kept_or_found(
+            lambda: (self._written(part, of, topic, columns, name), ()), of, self._address
+        )[0]
+
+    def _written(
+        self, part: Part, of: SqlFormat, topic: str, columns: Sequence[SqlColumn], name: str
+    ) -> SqlFormat:
         schema_id = _schema_id(of)
         if schema_id is not None:
             return self._with_id(part, of, schema_id, topic, columns)
@@ -135,7 +153,7 @@ class TopicSchemas:
     def _with_id(
         self, part: Part, of: SqlFormat, schema_id: int, topic: str, columns: Sequence[SqlColumn]
     ) -> SqlFormat:
-        found, there = self.inferred(part, of, topic)
+        found, there = self._inferred(part, of, topic)
         wanted = [(column.name, column.type) for column in columns]
         given = [(column.name, column.type) for column in there]
         # A single column without a record has no name in the schema; ksqlDB calls it ROWKEY.

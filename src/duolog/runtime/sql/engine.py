@@ -135,7 +135,9 @@ class SqlEngine:
             first_s=_seconds(given, _FIRST_PAUSE, 15.0),
             longest_s=_seconds(given, _LONGEST_PAUSE, 900.0),
         )
-        self._replayed = ReplayedCatalog(CommandTopic(bootstrap, service_id))
+        self._replayed = ReplayedCatalog(
+            CommandTopic(bootstrap, service_id), given.get(settings.REGISTRY)
+        )
         self._lock = threading.RLock()
         self._queries = ServiceQueries(
             bootstrap,

@@ -10,7 +10,7 @@ detects modified records.
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ from duolog.ksql.settings import RULES
 from duolog.runtime.sql.errors import CommandDamaged
 
 if TYPE_CHECKING:
+    from duolog.ksql.catalog.kept_schemas import Kept
     from duolog.ksql.udf.modules import KeptFunction
 
 VERSION: Final = 1
@@ -45,6 +46,8 @@ class Command:
     """Start offsets of the query, for topics that it does not read from the first record."""
     function: "KeptFunction | None" = None
     """Definition found by CREATE FUNCTION, for replays without its module."""
+    schemas: "Sequence[Kept] | None" = None
+    """What it has found in the schema registry, for replays without the registry."""
     rules: int = RULES
     """Version of the rules by which it was accepted; old records do not have it."""
 
@@ -66,6 +69,8 @@ def encode(command: Command) -> bytes:
     }
     if command.function is not None:
         content["function"] = command.function
+    if command.schemas:
+        content["schemas"] = list(command.schemas)
     return json.dumps(content | {"check": _check(content)}, ensure_ascii=False).encode()
 
 
@@ -104,6 +109,7 @@ def _command(content: Mapping[str, Any]) -> Command:
             for topic, offsets in content["starts"].items()
         },
         content.get("function"),
+        content.get("schemas"),
         int(content.get("rules", 1)),
     )
 

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from duolog.ksql.catalog.catalog import Catalog
+from duolog.ksql.catalog.kept_schemas import KeptSchemas, keeping
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.user_calls import KEPT
 from duolog.ksql.session import SqlSession, parse
-from duolog.ksql.settings import Settings
+from duolog.ksql.settings import REGISTRY, Settings
 from duolog.ksql.statements.state import Done, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.command_log.command_topic import CommandTopic
@@ -35,10 +36,17 @@ _READ_S: Final = 15.0
 
 
 class ReplayedCatalog:
-    """The catalog and queries of a service, as in its command topic."""
+    """The catalog and queries of a service, as in its command topic.
 
-    def __init__(self, topic: CommandTopic) -> None:
+    Args:
+        topic: the command topic.
+        registry: the address of the schema registry now, which may have moved since a statement
+            was accepted; None for the one that the statement had.
+    """
+
+    def __init__(self, topic: CommandTopic, registry: str | None = None) -> None:
         self.topic = topic
+        self._registry = registry
         self.catalog = Catalog()
         self.session = SqlSession(self.catalog)
         self._starts: dict[str, Offsets] = {}
@@ -103,7 +111,9 @@ class ReplayedCatalog:
         """
         for _ in range(_ATTEMPTS):
             self.follow()
-            tried, done = self._try(node, text, settings)
+            kept = KeptSchemas()
+            with keeping(kept):
+                tried, done = self._try(node, text, settings)
             if not _differs(tried, self.state):
                 return done
             command = Command(
@@ -114,6 +124,7 @@ class ReplayedCatalog:
                 done.query.id if done.query is not None else "",
                 prepare(done, tried),
                 _kept_function(node, tried),
+                kept.answers,
             )
             if self._follow_to(self.topic.append(command)):
                 return done
@@ -147,7 +158,8 @@ class ReplayedCatalog:
 
     def _replay(self, offset: int, command: Command) -> None:
         state = self.state
-        state.settings = Settings(command.properties, rules=command.rules)
+        now = {} if self._registry is None else {REGISTRY: self._registry}
+        state.settings = Settings({**command.properties, **now}, rules=command.rules)
         state.begun = command.begun
         if command.query:
             # A replacement continues from the state, or starts where the original query started.
@@ -156,7 +168,8 @@ class ReplayedCatalog:
             (node,) = parse(command.statement)
             if command.function is not None:
                 node.meta[KEPT] = command.function
-            done = self.session.execute(node, command.statement)
+            with keeping(KeptSchemas(command.schemas or None)):
+                done = self.session.execute(node, command.statement)
         except (SqlError, ValueError) as error:
             reason = error.message if isinstance(error, SqlError) else "It is not one statement."
             raise CommandDamaged(

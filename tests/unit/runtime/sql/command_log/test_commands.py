@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,14 @@ COMMAND = Command("CREATE …;", 4, {"auto.offset.reset": "latest"}, 3, "CSAS_LA
 def test_a_command_is_read_as_it_was_written() -> None:
     assert decode(encode(COMMAND), "c", 5) == COMMAND
     assert decode(encode(Command("DROP STREAM S;", FIRST)), "c", 0).after == FIRST
+
+
+def test_a_command_keeps_what_it_found_in_the_schema_registry() -> None:
+    kept = [{"id": 7, "text": "{}", "columns": [["A", ["ARRAY", "INT"], "VALUE"]]}]
+    command = replace(COMMAND, schemas=kept)
+
+    assert decode(encode(command), "c", 5) == command
+    assert b"schemas" not in encode(replace(COMMAND, schemas=[]))
 
 
 @pytest.mark.parametrize(

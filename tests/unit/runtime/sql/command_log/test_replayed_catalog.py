@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from duolog.ksql.catalog.catalog import Registered
 from duolog.runtime.sql.command_log.commands import FIRST, Command, decode, encode
 from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
 from duolog.runtime.sql.errors import CommandDamaged
@@ -145,3 +146,25 @@ def test_calls_with_nulls_only_are_refused_in_strict_mode_only(call: str) -> Non
     assert "N" in found.catalog.sources
     with pytest.raises(CommandDamaged, match="ambiguous method parameters"):
         replayed(Command(PLAIN, FIRST), replace(made, properties=STRICT)).follow()
+
+
+def test_a_statement_is_replayed_with_the_schemas_that_it_found_and_the_registry_of_now() -> None:
+    kept = [{"id": 7, "text": '"int"', "columns": [["A", "INT", "VALUE"]]}]
+    command = Command(
+        "CREATE STREAM s WITH (kafka_topic='t', value_format='AVRO');",
+        FIRST,
+        {"ksql.schema.registry.url": "http://old"},
+        schemas=kept,
+    )
+    topic = cast("CommandTopic", Records(command))
+
+    now, moved = ReplayedCatalog(topic), ReplayedCatalog(topic, "http://new")
+    now.follow()
+    moved.follow()
+
+    sources = [one.catalog.sources["S"] for one in (now, moved)]
+    assert [[str(column) for column in one.columns] for one in sources] == [["`A` INTEGER"]] * 2
+    assert [one.value_format.registered for one in sources] == [
+        Registered("http://old", 7, '"int"'),
+        Registered("http://new", 7, '"int"'),
+    ]
