@@ -7,19 +7,25 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.types.AbstractDataType;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.ObjectType;
 import org.apache.spark.sql.types.StructType;
 import org.duolog.kernel.functions.format.Delimited;
 import org.duolog.kernel.functions.format.JsonReader;
 import org.duolog.kernel.functions.format.KsqlJsonWriter;
+import org.duolog.kernel.functions.format.schema.JsonSr;
+import org.duolog.kernel.functions.format.schema.SchemaFormat;
+import org.duolog.kernel.functions.format.schema.SchemaReader;
+import org.duolog.kernel.functions.format.schema.SchemaWriter;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * SQL functions over formats: {@code read(BINARY, 'name TYPE, …')} returns a row,
  * {@code write(STRUCT, 'name TYPE, …')} bytes; further arguments are specific to the format. All
- * but the first are literals.
+ * but the first are literals. Formats with schemas take their options as a JSON object; their reader
+ * returns null for a missing value, and fails for bytes that cannot be read.
  */
 public final class FormatFunctions {
   private static final Seq<AbstractDataType> NO_TYPES =
@@ -28,8 +34,9 @@ public final class FormatFunctions {
   private FormatFunctions() {}
 
   public static void register(FunctionRegistry registry) {
-    Function<List<String>, Object> reader = given -> new JsonReader(type(given), true);
-    Function<List<String>, Object> writer = given -> new KsqlJsonWriter(type(given));
+    Function<List<String>, Object> reader =
+        given -> new JsonReader(type(given), JsonReader.Dialect.KSQLDB);
+    Function<List<String>, Object> writer = given -> new KsqlJsonWriter(type(given), false);
     Function<List<String>, Object> delimited = given -> new Delimited(type(given), given.get(1));
     reads(registry, "duolog_ksql_json_read", JsonReader.class, reader, "read");
     reads(registry, "duolog_ksql_json_read_alone", JsonReader.class, reader, "readAlone");
@@ -37,6 +44,21 @@ public final class FormatFunctions {
     writes(registry, "duolog_ksql_json_write_alone", KsqlJsonWriter.class, writer, "writeAlone");
     reads(registry, "duolog_delimited_read", Delimited.class, delimited, "read");
     writes(registry, "duolog_delimited_write", Delimited.class, delimited, "write");
+    ofSchemas(registry, "json_sr", new JsonSr());
+  }
+
+  private static void ofSchemas(FunctionRegistry registry, String name, SchemaFormat format) {
+    registry.createOrReplaceTempFunction(
+        "duolog_" + name + "_read",
+        (Seq<Expression> arguments) -> {
+          List<String> given = literals(arguments);
+          SchemaReader reader = new SchemaReader(format, given.get(0), given.get(1));
+          return invoked(reader, SchemaReader.class, "read", reader.type(), arguments);
+        },
+        "scala_udf");
+    Function<List<String>, Object> writer =
+        given -> new SchemaWriter(format, given.get(0), given.get(1));
+    writes(registry, "duolog_" + name + "_write", SchemaWriter.class, writer, "write");
   }
 
   private static StructType type(List<String> given) {
@@ -53,9 +75,7 @@ public final class FormatFunctions {
         name,
         (Seq<Expression> arguments) -> {
           List<String> given = literals(arguments);
-          Expression object = Literal.fromObject(make.apply(given), new ObjectType(in));
-          return new Invoke(
-              object, method, type(given), first(arguments), NO_TYPES, true, true, true);
+          return invoked(make.apply(given), in, method, type(given), arguments);
         },
         "scala_udf");
   }
@@ -69,19 +89,16 @@ public final class FormatFunctions {
     registry.createOrReplaceTempFunction(
         name,
         (Seq<Expression> arguments) -> {
-          Expression object =
-              Literal.fromObject(make.apply(literals(arguments)), new ObjectType(in));
-          return new Invoke(
-              object,
-              method,
-              DataTypes.BinaryType,
-              first(arguments),
-              NO_TYPES,
-              true,
-              true,
-              true);
+          Object object = make.apply(literals(arguments));
+          return invoked(object, in, method, DataTypes.BinaryType, arguments);
         },
         "scala_udf");
+  }
+
+  private static Expression invoked(
+      Object object, Class<?> in, String method, DataType type, Seq<Expression> arguments) {
+    Expression on = Literal.fromObject(object, new ObjectType(in));
+    return new Invoke(on, method, type, first(arguments), NO_TYPES, true, true, true);
   }
 
   private static Seq<Expression> first(Seq<Expression> arguments) {

@@ -28,6 +28,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.types.DataType;
 import org.duolog.kernel.functions.CallNotes;
+import org.duolog.kernel.functions.format.schema.RegistryAwayException;
 import org.duolog.kernel.record.RecordException;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
@@ -106,6 +107,7 @@ public final class Program implements Serializable {
    * Computes the row.
    *
    * @throws RecordException if an expression cannot be computed for this row
+   * @throws RegistryAwayException if that needs a registry that does not answer
    */
   public UnsafeRow apply(InternalRow row) {
     InternalRow result = row;
@@ -113,6 +115,8 @@ public final class Program implements Serializable {
       for (UnsafeProjection projection : compiled) {
         result = projection.apply(result);
       }
+    } catch (RegistryAwayException e) {
+      throw e;
     } catch (Exception e) { // Scala does not declare what expressions throw.
       throw new RecordException(e);
     }

@@ -52,25 +52,35 @@ public final class JsonReader implements Serializable {
           .build();
 
   private final StructType schema;
-  private final boolean asKsql;
+  private final Dialect dialect;
   private transient JsonValue object;
   private transient JsonValue alone;
   private transient Records records;
 
   public JsonReader(StructType schema) {
-    this(schema, false);
+    this(schema, Dialect.DUOLOG);
   }
 
-  /** @param asKsql true to use the rules of {@link KsqlJson} */
-  public JsonReader(StructType schema, boolean asKsql) {
+  public JsonReader(StructType schema, Dialect dialect) {
     this.schema = schema;
-    this.asKsql = asKsql;
+    this.dialect = dialect;
+  }
+
+  /** The rules of {@link JsonValue}, or of {@link KsqlJson} without and with maps as entries. */
+  public enum Dialect {
+    DUOLOG,
+    KSQLDB,
+    KSQLDB_ENTRIES;
+
+    private JsonValue of(DataType type) {
+      return this == DUOLOG ? JsonValue.of(type) : KsqlJson.of(type, this == KSQLDB_ENTRIES);
+    }
   }
 
   /** Returns the object's fields, or null. */
   public InternalRow read(byte[] bytes) {
     if (object == null) {
-      object = asKsql ? KsqlJson.object(schema) : JsonValue.object(schema);
+      object = dialect.of(schema);
     }
     if (!isText(bytes)) {
       return null;
@@ -84,8 +94,7 @@ public final class JsonReader implements Serializable {
   /** Returns a bare value as the only field of a row, or null. */
   public InternalRow readAlone(byte[] bytes) {
     if (alone == null) {
-      DataType type = schema.fields()[0].dataType();
-      alone = asKsql ? KsqlJson.of(type) : JsonValue.of(type);
+      alone = dialect.of(schema.fields()[0].dataType());
     }
     Object value = isText(bytes) ? readAlone(bytes, alone) : null;
     return value == null ? null : new GenericInternalRow(new Object[] {value});

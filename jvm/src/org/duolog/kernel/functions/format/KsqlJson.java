@@ -44,15 +44,26 @@ public final class KsqlJson {
 
   private KsqlJson() {}
 
-  /** Returns a reader for values that are not null. */
-  static JsonValue of(DataType type) {
+  /**
+   * Returns a reader for values that are not null.
+   *
+   * @param entries true to read maps also as arrays of entries, see {@link KsqlJsonEntries}
+   */
+  static JsonValue of(DataType type, boolean entries) {
     if (type instanceof StructType struct) {
-      return object(struct);
+      return object(struct, entries);
     } else if (type instanceof ArrayType array) {
-      return JsonValue.array(of(array.elementType()));
+      return JsonValue.array(of(array.elementType(), entries));
+    } else if (type instanceof MapType map && entries) {
+      return KsqlJsonEntries.of(map);
     } else if (type instanceof MapType map && map.keyType() instanceof StringType) {
-      return JsonValue.map(of(map.valueType()));
-    } else if (type instanceof DecimalType decimal) {
+      return JsonValue.map(of(map.valueType(), false));
+    }
+    return scalar(type);
+  }
+
+  private static JsonValue scalar(DataType type) {
+    if (type instanceof DecimalType decimal) {
       return number(text -> TextNumbers.decimal(text, decimal));
     } else if (type instanceof StringType) {
       return parser -> UTF8String.fromString(text(parser));
@@ -71,11 +82,11 @@ public final class KsqlJson {
     return JsonValue.of(type);
   }
 
-  static JsonValue object(StructType struct) {
+  static JsonValue object(StructType struct, boolean entries) {
     StructField[] fields = struct.fields();
     JsonValue[] readers = new JsonValue[fields.length];
     for (int i = 0; i < fields.length; i++) {
-      readers[i] = of(fields[i].dataType());
+      readers[i] = of(fields[i].dataType(), entries);
     }
     Names names = new Names(struct);
     return parser -> {

@@ -36,10 +36,13 @@ public final class KsqlJsonWriter implements Serializable {
   private static final long MICROS = 1000;
 
   private final StructType schema;
+  private final boolean entries;
   private transient Item[] columns;
 
-  public KsqlJsonWriter(StructType schema) {
+  /** @param entries true to write maps as arrays of objects with a key and a value */
+  public KsqlJsonWriter(StructType schema, boolean entries) {
     this.schema = schema;
+    this.entries = entries;
   }
 
   /** Returns all columns as an object. */
@@ -54,7 +57,7 @@ public final class KsqlJsonWriter implements Serializable {
 
   private Item[] columns() {
     if (columns == null) {
-      columns = items(schema);
+      columns = items(schema, entries);
     }
     return columns;
   }
@@ -78,18 +81,27 @@ public final class KsqlJsonWriter implements Serializable {
     void write(SpecializedGetters values, int at, JsonGenerator out) throws IOException;
   }
 
-  private static Item of(DataType type) {
+  private static Item of(DataType type, boolean entries) {
     if (type instanceof StructType struct) {
       StructField[] fields = struct.fields();
-      Item[] items = items(struct);
+      Item[] items = items(struct, entries);
       return (values, at, out) -> fields(values.getStruct(at, fields.length), fields, items, out);
     } else if (type instanceof ArrayType array) {
-      Item element = of(array.elementType());
+      Item element = of(array.elementType(), entries);
       return (values, at, out) -> array(values.getArray(at), element, out);
+    } else if (type instanceof MapType map && entries) {
+      Item key = of(map.keyType(), true);
+      Item value = of(map.valueType(), true);
+      return (values, at, out) -> entries(values.getMap(at), key, value, out);
     } else if (type instanceof MapType map && map.keyType() instanceof StringType) {
-      Item value = of(map.valueType());
+      Item value = of(map.valueType(), false);
       return (values, at, out) -> map(values.getMap(at), value, out);
-    } else if (type instanceof DecimalType decimal) {
+    }
+    return scalar(type);
+  }
+
+  private static Item scalar(DataType type) {
+    if (type instanceof DecimalType decimal) {
       int precision = decimal.precision();
       int scale = decimal.scale();
       return (values, at, out) ->
@@ -113,11 +125,11 @@ public final class KsqlJsonWriter implements Serializable {
     throw new IllegalArgumentException("JSON cannot be written from " + type.sql());
   }
 
-  private static Item[] items(StructType struct) {
+  private static Item[] items(StructType struct, boolean entries) {
     StructField[] fields = struct.fields();
     Item[] items = new Item[fields.length];
     for (int i = 0; i < fields.length; i++) {
-      items[i] = of(fields[i].dataType());
+      items[i] = of(fields[i].dataType(), entries);
     }
     return items;
   }
@@ -149,6 +161,20 @@ public final class KsqlJsonWriter implements Serializable {
       orNull(values, i, value, out);
     }
     out.writeEndObject();
+  }
+
+  private static void entries(MapData map, Item key, Item value, JsonGenerator out)
+      throws IOException {
+    out.writeStartArray();
+    for (int i = 0; i < map.numElements(); i++) {
+      out.writeStartObject();
+      out.writeFieldName(KsqlJsonEntries.KEY);
+      orNull(map.keyArray(), i, key, out);
+      out.writeFieldName(KsqlJsonEntries.VALUE);
+      orNull(map.valueArray(), i, value, out);
+      out.writeEndObject();
+    }
+    out.writeEndArray();
   }
 
   private static void orNull(SpecializedGetters values, int at, Item item, JsonGenerator out)

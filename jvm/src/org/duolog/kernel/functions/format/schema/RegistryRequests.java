@@ -1,0 +1,174 @@
+package org.duolog.kernel.functions.format.schema;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * GET requests to a registry at one of several addresses, as {@code duolog.registry.client} sends
+ * them: an address that does not answer, or answers 429 or 5xx, is followed by the next one; after
+ * the last one the client waits and starts again.
+ *
+ * <p>Threads: one at a time.
+ */
+final class RegistryRequests {
+  private static final String PATIENCE = "duolog.schema.registry.patience.ms";
+  private static final long PATIENCE_MS = 120_000;
+  private static final long PAUSE_MS_MIN = 200;
+  private static final long PAUSE_MS_MAX = 5_000;
+  private static final long TIMEOUT_S = 10;
+  private static final String ACCEPT = "application/vnd.schemaregistry.v1+json";
+  private static final int NOT_FOUND = 404;
+  private static final int TOO_MANY = 429;
+  private static final int BROKEN = 500;
+
+  private final List<String> addresses = new ArrayList<>();
+  private HttpClient client;
+  private int first;
+  private RegistryAwayException away;
+  private long awayUntil;
+
+  RegistryRequests(String addresses) {
+    for (String address : addresses.split(",")) {
+      this.addresses.add(address.strip().replaceAll("/+$", ""));
+    }
+  }
+
+  /** How long a registry that does not answer is asked again. */
+  static long patienceMs() {
+    return Long.getLong(PATIENCE, PATIENCE_MS);
+  }
+
+  /** Returns the body of the answer; null if the registry does not know what was asked for. */
+  JsonNode get(String path) {
+    if (away != null && System.nanoTime() - awayUntil < 0) {
+      // Tasks that waited for this one do not wait a second time.
+      throw away;
+    }
+    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(patienceMs());
+    long pause = PAUSE_MS_MIN;
+    Map<String, String> failures = new LinkedHashMap<>();
+    while (true) {
+      for (int i = 0; i < addresses.size(); i++) {
+        int index = (first + i) % addresses.size();
+        HttpResponse<byte[]> answer = asked(addresses.get(index), path, failures);
+        if (answer != null) {
+          first = index;
+          away = null;
+          return answer.statusCode() == NOT_FOUND ? null : body(addresses.get(index), answer);
+        }
+      }
+      if (System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(pause) > deadline) {
+        away = new RegistryAwayException("the schema registry does not answer: " + failures, null);
+        awayUntil = System.nanoTime() + TimeUnit.SECONDS.toNanos(1);
+        throw away;
+      }
+      sleep(pause);
+      pause = Math.min(2 * pause, PAUSE_MS_MAX);
+    }
+  }
+
+  /** Returns an answer that counts; null if the next address is to be asked. */
+  private HttpResponse<byte[]> asked(String address, String path, Map<String, String> failures) {
+    try {
+      HttpResponse<byte[]> answer = sent(address, path);
+      int status = answer.statusCode();
+      if (status != TOO_MANY && status < BROKEN) {
+        return answer;
+      }
+      failures.put(address, "HTTP status " + status);
+    } catch (IOException e) {
+      failures.put(address, e.getMessage() == null ? e.toString() : e.getMessage());
+    }
+    return null;
+  }
+
+  private HttpResponse<byte[]> sent(String address, String path) throws IOException {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(uri(address + path)).header("Accept", ACCEPT);
+    String authorization = RegistryUsers.authorization(address);
+    if (authorization != null) {
+      request.header("Authorization", authorization);
+    }
+    CompletableFuture<HttpResponse<byte[]>> answer =
+        client().sendAsync(request.build(), HttpResponse.BodyHandlers.ofByteArray());
+    try {
+      return answer.get(TIMEOUT_S, TimeUnit.SECONDS);
+    } catch (ExecutionException e) {
+      throw new IOException(e.getCause().toString(), e);
+    } catch (TimeoutException e) {
+      throw new IOException("no answer within " + TIMEOUT_S + " s", e);
+    } catch (InterruptedException e) {
+      throw interrupted(e);
+    } finally {
+      answer.cancel(true);
+    }
+  }
+
+  private static JsonNode body(String address, HttpResponse<byte[]> answer) {
+    if (answer.statusCode() / 100 != 2) {
+      throw new RegistryAwayException(
+          String.format(
+              "the schema registry %s refuses a request with HTTP status %d",
+              address, answer.statusCode()),
+          null);
+    }
+    try {
+      return SchemaRegistry.json(answer.body());
+    } catch (IOException e) {
+      throw new RegistryAwayException("the answer of " + address + " is not JSON", e);
+    }
+  }
+
+  private static URI uri(String text) {
+    URI uri;
+    try {
+      uri = URI.create(text);
+    } catch (IllegalArgumentException e) {
+      throw new RegistryAwayException("the address of the schema registry is invalid", e);
+    }
+    if (!"http".equals(uri.getScheme()) && !"https".equals(uri.getScheme())) {
+      throw new RegistryAwayException(
+          "the address of a schema registry must start with http:// or https://, not with "
+              + uri.getScheme() + "://",
+          null);
+    }
+    return uri;
+  }
+
+  private HttpClient client() {
+    if (client == null) {
+      client =
+          HttpClient.newBuilder()
+              .version(HttpClient.Version.HTTP_1_1)
+              .connectTimeout(Duration.ofSeconds(TIMEOUT_S))
+              .build();
+    }
+    return client;
+  }
+
+  private static void sleep(long ms) {
+    try {
+      Thread.sleep(ms);
+    } catch (InterruptedException e) {
+      throw interrupted(e);
+    }
+  }
+
+  private static RegistryAwayException interrupted(InterruptedException e) {
+    Thread.currentThread().interrupt();
+    return new RegistryAwayException("interrupted while asking the schema registry", e);
+  }
+}

@@ -1,0 +1,46 @@
+package org.duolog.kernel.functions.format.schema;
+
+import java.io.Serializable;
+import org.apache.kafka.common.errors.SerializationException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Reads the bytes of one format; what a reader throws for bytes is a {@code SerializationException}.
+ *
+ * <p>Threads: one at a time. Called from code that Spark generates.
+ */
+public final class SchemaReader implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  private final SchemaFormat format;
+  private final Columns columns;
+  private final Options options;
+  private transient RowReader reader;
+
+  public SchemaReader(SchemaFormat format, String ddl, String options) {
+    this.format = format;
+    this.columns = Columns.of(ddl);
+    this.options = Options.of(options);
+  }
+
+  /** Returns the columns; null if the bytes stand for a missing key or value. */
+  public InternalRow read(byte[] bytes) {
+    try {
+      if (reader == null) {
+        reader = format.reader(columns, options);
+      }
+      return reader.read(bytes);
+    } catch (RegistryAwayException | SerializationException e) {
+      throw e;
+    } catch (RuntimeException | StackOverflowError e) {
+      // Damaged bytes cause exceptions of many kinds.
+      throw new SerializationException("the bytes do not fit their schema: " + e, e);
+    }
+  }
+
+  /** Returns the type of rows. */
+  public StructType type() {
+    return columns.spark();
+  }
+}
