@@ -26,7 +26,7 @@ _NOT_FOUND: Final = 404
 
 
 class InProcessRegistry:
-    """The rules of a registry behind a lock; a `SchemaSource`.
+    """The rules of a registry, protected by a lock; a `SchemaSource`.
 
     Example:
         >>> registry = InProcessRegistry()

@@ -1,11 +1,11 @@
-"""Where serdes and SQL get schemas from: a registry, without its HTTP interface.
+"""Sources of schemas for serdes and SQL: a registry, without its HTTP interface.
 
     http://…  an HTTP client over a registry
     mock://…  the registry's rules in this process, for tests
 
-A plan names its registry by address, so that it stays a value. `provide` tells this process which
-source an address stands for; `source_at` returns it. One lock-free table per process: `provide`
-replaces one entry, which is atomic.
+A plan names its registry by address, so that it stays a value. `provide` sets the source that an
+address stands for in this process; `source_at` returns it. One lock-free table per process:
+`provide` replaces one entry, which is atomic.
 """
 
 from collections.abc import Callable

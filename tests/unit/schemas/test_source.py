@@ -1,4 +1,4 @@
-"""Where schemas come from: sources by address, and references resolved."""
+"""Sources of schemas: by address, and references resolved."""
 
 from collections.abc import Iterator
 

@@ -106,7 +106,8 @@ def test_other_libraries_read_what_is_written() -> None:
 
     assert data is not None
     assert data[:5] == b"\0\0\0\0\x01"
-    schema = fastavro.parse_schema(value_schema(columns))
+    written: Any = value_schema(columns)
+    schema = fastavro.parse_schema(written)
     read = fastavro.schemaless_reader(io.BytesIO(data[5:]), schema, None)
     assert read == {"FARE": Decimal("1.50"), "AT": at, "NAME": "x"}
 

@@ -1,4 +1,4 @@
-"""What a statement has found in the schema registry, kept for replays.
+"""Answers of the schema registry to a statement, kept for replays.
 
 A replay must mean the same as the statement did when it was accepted: with the columns that it
 inferred then, the schemas that it registered, and without a registry that answers.

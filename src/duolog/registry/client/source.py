@@ -1,4 +1,4 @@
-"""A registry behind an HTTP address, as serdes and SQL see it.
+"""A registry at an HTTP address, as serdes and SQL see it.
 
 What never changes is kept for ever: the schema of an id, and the id of a schema in a subject. A
 registry that is down therefore stops nothing that runs. Any thread may call it; two threads that

@@ -11,7 +11,7 @@ Reading, as ksqlDB infers the columns of a topic:
 
 Writing, as ksqlDB registers a sink: each field is a union with null and has the default null; a
 MAP is an array of entries, because its keys may be null or not texts. The attributes `connect.…`
-tell readers in Kafka Connect the types that Avro does not have.
+name the types that Avro does not have, for readers in Kafka Connect.
 
 Source: ksqlDB's documentation of AVRO; Kafka Connect's Avro converter.
 """

@@ -86,7 +86,7 @@ class JsonSchema:
 
     @cached_property
     def _validator(self) -> Validator:
-        return Validator(self._documents)
+        return Validator(self.documents)
 
     @cached_property
     def shapes(self) -> Shapes:

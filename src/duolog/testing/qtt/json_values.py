@@ -4,6 +4,7 @@ import base64
 import json
 from datetime import date, datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from duolog.core.types import (
     BIGINT,
@@ -23,6 +24,9 @@ from duolog.core.types import (
 from duolog.core.types import Decimal as DecimalType
 from duolog.serde.text_numbers import EXACT
 from duolog.serde.times import date_of, days_of, milliseconds_of, timestamp_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def dumps(value: object) -> str:
@@ -69,7 +73,7 @@ def _scalar(value: object, of: Type) -> object:
     text = value if isinstance(value, str) else dumps(value)
     if of in {INT, BIGINT, TIME}:
         return int(text)
-    converted = {
+    converted: dict[Type, Callable[[], object]] = {
         BOOLEAN: lambda: text == "true",
         DOUBLE: lambda: float(text),
         STRING: lambda: text,

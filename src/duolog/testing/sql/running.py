@@ -19,8 +19,9 @@ from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.statements.state import InsertedRow
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.script import is_blank, parse, pieces, substituted
-from duolog.testing.qtt.bytes import decode, dumps, unwindowed
+from duolog.testing.qtt.bytes import decode, unwindowed
 from duolog.testing.qtt.comparison import same
+from duolog.testing.qtt.json_values import dumps
 from duolog.testing.reference import SinkRecord, SourceRecord
 from duolog.testing.rows_written import computed
 from duolog.testing.sql.files import SqlTest

@@ -1,4 +1,4 @@
-"""What a statement has found in the registry is what its replays find."""
+"""A replay of a statement gets the answers that the registry gave the first time."""
 
 import json
 

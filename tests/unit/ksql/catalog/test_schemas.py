@@ -200,7 +200,9 @@ def test_rows_are_inserted_with_the_schema_of_the_topic(registry: InProcessRegis
         )
     ]
 
-    assert [row and row.schema_id for row in rows] == [number, registry.latest("u-value").schema_id]
+    latest = registry.latest("u-value")
+    assert latest is not None
+    assert [row and row.schema_id for row in rows] == [number, latest.schema_id]
 
 
 def test_the_existence_of_a_schema_is_asserted(registry: InProcessRegistry) -> None:

@@ -1,4 +1,4 @@
-"""A registry behind an HTTP address, as serdes and SQL see it."""
+"""A registry at an HTTP address, as serdes and SQL see it."""
 
 from collections.abc import Callable
 from urllib.parse import unquote, urlsplit

@@ -132,5 +132,5 @@ def test_every_type_is_read_as_it_was_written() -> None:
     )
 
     for nullable in (None, "optional", "wrapper"):
-        schema = parse(schema_text(columns, None, nullable), {})  # type: ignore[arg-type]
+        schema = parse(schema_text(columns, None, nullable), {})
         assert type_of(schema, None, upper=False).fields == columns

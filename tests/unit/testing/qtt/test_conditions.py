@@ -12,6 +12,7 @@ from duolog.testing.qtt.conditions import (
     ensure_conditions,
     skipped_topics,
 )
+from duolog.testing.qtt.topic_schemas import TopicSchemas
 
 STATEMENTS = """
     CREATE STREAM rides (id INT KEY, fare DECIMAL(6, 2)) WITH (kafka_topic='rides', format='JSON', partitions=2);
@@ -27,7 +28,12 @@ def case_of(post: dict[str, Any]) -> Case:
 def check(post: dict[str, Any]) -> None:
     session = SqlSession()
     list(session.run(STATEMENTS))
-    ensure_conditions(case_of(post), session.catalog)
+    case = case_of(post)
+    schemas = TopicSchemas(case, {})
+    try:
+        ensure_conditions(case, session.catalog, schemas)
+    finally:
+        schemas.close()
 
 
 KEY = {"format": "JSON", "windowType": "TUMBLING", "windowSize": 10_000}
