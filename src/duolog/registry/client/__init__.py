@@ -1,6 +1,8 @@
 """A client of a schema registry over HTTP.
 
 source.py     `HttpRegistry`, a source of schemas for serdes and SQL; start here
+admin.py      `RegistryAdmin`, for tools: lists, deletions, settings
+answers.py    the fields of answers
 requests.py   requests to one of several addresses, with retries
 """
 

@@ -10,7 +10,7 @@ starts again. Any thread may send requests.
 import base64
 import http.client
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -25,6 +25,8 @@ ANSWER_BYTES_MAX: Final = 64 * 2**20
 _CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _TOO_MANY: Final = 429
 _BROKEN: Final = 500
+_HINT: Final = "Check that it runs, and that ksql.schema.registry.url is its address."
+_NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 class Answer(NamedTuple):
@@ -44,6 +46,16 @@ class Refused(RegistryError):
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message, detail=f"The schema registry answers with error code {code}.")
         self.code = code
+
+
+class Unanswered(RegistryError):
+    """No address of a registry answers, or the registry cannot answer now.
+
+    Attributes:
+        code: the status of HTTP for a service that is unavailable.
+    """
+
+    code: Final = 503
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +108,49 @@ def _address(text: str) -> Address:
 def _authorization(parts: SplitResult) -> str:
     if parts.username is None:
         return ""
-    user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return f"Basic {base64.b64encode(user.encode()).decode()}"
+    return basic(unquote(parts.username), unquote(parts.password or ""))
+
+
+def basic(user: str, password: str) -> str:
+    """Return the header of basic authentication.
+
+    Example:
+        >>> basic("ann", "secret")
+        'Basic YW5uOnNlY3JldA=='
+    """
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
 Send = Callable[[Address, str, str, str | None], Answer]
 """Sends a request to an address: method, path and body. Raises OSError or ValueError."""
 
 
-def send(address: Address, method: str, path: str, body: str | None) -> Answer:
+def send(
+    address: Address,
+    method: str,
+    path: str,
+    body: str | None,
+    *,
+    timeout_s: float = TIMEOUT_S,
+    more: Mapping[str, str] = _NO_HEADERS,
+) -> Answer:
     """Send a request over a connection of its own, and return the answer.
+
+    Args:
+        address: the address of the registry.
+        method: the method.
+        path: the path below the address, with its parameters.
+        body: the body in JSON; None for a request without one.
+        timeout_s: the time to wait for the connection, and for each part of the answer.
+        more: headers in addition.
 
     Raises:
         OSError: the address does not answer.
         ValueError: the answer is not JSON, or too long.
     """
     kind = http.client.HTTPSConnection if address.secure else http.client.HTTPConnection
-    connection = kind(address.host, address.port, timeout=TIMEOUT_S)
-    headers = {"Accept": _CONTENT_TYPE}
+    connection = kind(address.host, address.port, timeout=timeout_s)
+    headers = {"Accept": _CONTENT_TYPE, **more}
     if body is not None:
         headers["Content-Type"] = _CONTENT_TYPE
     if address.authorization:
@@ -139,6 +176,8 @@ class Requests:
         addresses: the addresses, the preferred one first.
         send: sends a request to an address.
         pause: waits for a number of seconds.
+        hint: the hint of the error if no address answers.
+        rounds: the number of times that all addresses are tried.
     """
 
     def __init__(
@@ -146,10 +185,14 @@ class Requests:
         addresses: tuple[Address, ...],
         send: Send = send,
         pause: Callable[[float], None] = time.sleep,
+        hint: str = _HINT,
+        rounds: int = ROUNDS,
     ) -> None:
         self._addresses = addresses
         self._send = send
         self._pause = pause
+        self._hint = hint
+        self._rounds = rounds
         self._first = 0
 
     def get(self, path: str) -> Json:
@@ -157,7 +200,7 @@ class Requests:
 
         Raises:
             Refused: the registry refuses the request.
-            RegistryError: no address answers.
+            Unanswered: no address answers.
         """
         return self._ask("GET", path, None)
 
@@ -165,9 +208,17 @@ class Requests:
         """Return the body of the answer to POST; see `get` for the errors."""
         return self._ask("POST", path, dump(body))
 
+    def put(self, path: str, body: Json) -> Json:
+        """Return the body of the answer to PUT; see `get` for the errors."""
+        return self._ask("PUT", path, dump(body))
+
+    def delete(self, path: str) -> Json:
+        """Return the body of the answer to DELETE; see `get` for the errors."""
+        return self._ask("DELETE", path, None)
+
     def _ask(self, method: str, path: str, body: str | None) -> Json:
         failures: dict[str, str] = {}
-        for number in range(ROUNDS):
+        for number in range(self._rounds):
             if number:
                 self._pause(FIRST_PAUSE_S * 2 ** (number - 1))
             for at in range(len(self._addresses)):
@@ -176,18 +227,30 @@ class Requests:
                 try:
                     answer = self._send(address, method, path, body)
                 except (OSError, ValueError) as error:
-                    failures[address.shown] = str(error) or type(error).__name__
+                    failures[address.shown] = _told(error)
                     continue
                 if answer.status == _TOO_MANY or answer.status >= _BROKEN:
-                    failures[address.shown] = f"HTTP status {answer.status}"
+                    failures[address.shown] = _unavailable(answer)
                     continue
                 self._first = index
                 return _accepted(answer)
-        raise RegistryError(
+        raise Unanswered(
             "the schema registry does not answer",
             detail="; ".join(f"{address}: {why}" for address, why in failures.items()),
-            hint="Check that it runs, and that ksql.schema.registry.url is its address.",
+            hint=self._hint,
         )
+
+
+def _told(error: Exception) -> str:
+    told = error.strerror if isinstance(error, OSError) else None
+    return told or str(error) or type(error).__name__
+
+
+def _unavailable(answer: Answer) -> str:
+    """Return why the registry cannot answer now, in its own words if it gives any."""
+    message = answer.body.get("message") if isinstance(answer.body, dict) else None
+    told = f": {message}" if isinstance(message, str) else ""
+    return f"HTTP status {answer.status}{told}"
 
 
 def _accepted(answer: Answer) -> Json:
