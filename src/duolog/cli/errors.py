@@ -183,6 +183,20 @@ _STATUS_OF_KAFKA_CODE: Final = {
     -195: UNAVAILABLE,  # _TRANSPORT
 }
 
+_HTTP_STATUSES: Final = 1000
+# The status of HTTP is the registry's error code or its first three digits.
+_STATUS_OF_REGISTRY_CODE: Final = {
+    400: USAGE,
+    401: DENIED,
+    403: DENIED,
+    404: NOT_FOUND,
+    409: CONFLICT,
+    422: USAGE,
+    42205: DENIED,  # the mode of the subject does not allow it
+    42206: CONFLICT,  # another schema refers to it
+    503: UNAVAILABLE,
+}
+
 _STATUS_OF_INTERRUPTION: Final[dict[type[BaseException], int]] = {
     KeyboardInterrupt: INTERRUPTED,
     click.Abort: INTERRUPTED,
@@ -224,6 +238,11 @@ def exit_status(error: BaseException) -> int | None:
 def _status_of_operating_error(error: DuologError) -> int:
     if isinstance(error, KafkaError) and error.code in _STATUS_OF_KAFKA_CODE:
         return _STATUS_OF_KAFKA_CODE[error.code]
+    # Several classes have the code; importing the client of registries would cost each command.
+    if isinstance(error, RegistryError) and isinstance(code := getattr(error, "code", None), int):
+        status = code if code < _HTTP_STATUSES else code // 100
+        found = _STATUS_OF_REGISTRY_CODE.get(code) or _STATUS_OF_REGISTRY_CODE.get(status)
+        return found or FAILED
     if isinstance(error, LogError) and _is_in_use(error):
         return CONFLICT
     if type(error) is ConfigError and isinstance(error.__cause__, OSError):

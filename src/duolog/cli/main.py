@@ -46,6 +46,10 @@ COMMANDS: Final = {
         "Change the number of tasks of a topology.",
     ),
     "run": ("duolog.cli.commands.run:run", "Run the topology defined in a Python file."),
+    "schema": (
+        "duolog.cli.commands.schema:schema",
+        "Manage the schemas of a registry.",
+    ),
     "sql": ("duolog.cli.commands.sql:sql", "Run SQL statements interactively or from files."),
     "state": (
         "duolog.cli.commands.state:state",

@@ -1,0 +1,179 @@
+"""Options that name a schema registry and its user.
+
+The password comes from a file or the environment: a word of the command line is visible to every
+user of the machine. A user in the URL takes precedence.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial, wraps
+from pathlib import Path
+from threading import Timer
+from typing import Final
+
+import click
+
+from duolog.cli.terminal.logging_setup import emit
+from duolog.core.errors import ConfigError
+from duolog.registry.client import HttpRegistry
+from duolog.registry.client.admin import EXTENDED, RegistryAdmin
+from duolog.registry.client.requests import (
+    Address,
+    Answer,
+    Requests,
+    addresses_of,
+    basic,
+    send,
+)
+
+DEFAULT_URL: Final = "http://127.0.0.1:8081"
+URL_VARIABLE: Final = "DUOLOG_REGISTRY"
+_ANSWER_S: Final = 8.0
+_SILENCE_S: Final = 2.0
+_COMPLETION_S: Final = 1.0
+_HINT: Final = (
+    "Start one with `duolog registry` or `duolog broker --registry HOST:PORT`, or name another "
+    "with --registry."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryAddress:
+    """The addresses of a registry and its user."""
+
+    url: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+    def admin(self) -> RegistryAdmin:
+        """Return a client for lists, deletions and settings.
+
+        Raises:
+            ConfigError: the URL is invalid.
+        """
+        return RegistryAdmin(self._requests())
+
+    def source(self) -> HttpRegistry:
+        """Return a client that keeps the schemas that it has read; raises as `admin`."""
+        return HttpRegistry("", self._requests())
+
+    def for_completion(self) -> RegistryAdmin:
+        """Return a client that does not let a user wait at the shell; raises as `admin`."""
+        once = partial(send, timeout_s=_COMPLETION_S, more=EXTENDED)
+        return RegistryAdmin(Requests(self._addresses(), once, rounds=1))
+
+    @property
+    def shown(self) -> str:
+        """The addresses without users and passwords; raises as `admin`."""
+        return ", ".join(address.shown for address in self._addresses())
+
+    def _requests(self) -> Requests:
+        return Requests(self._addresses(), _send, hint=_HINT)
+
+    def _addresses(self) -> tuple[Address, ...]:
+        parts = (part.strip() for part in self.url.split(","))
+        url = ",".join(part if "://" in part else f"http://{part}" for part in parts if part)
+        found = addresses_of(url)
+        if not self.user:
+            return found
+        header = basic(self.user, self.password)
+        return tuple(
+            one if one.authorization else replace(one, authorization=header) for one in found
+        )
+
+
+def _send(address: Address, method: str, path: str, body: str | None) -> Answer:
+    """Send a request; report a missing answer after two seconds."""
+    waiting = Timer(_SILENCE_S, emit, [f"waiting for an answer from {address.shown} …"])
+    waiting.daemon = True
+    waiting.start()
+    try:
+        return send(address, method, path, body, timeout_s=_ANSWER_S, more=EXTENDED)
+    finally:
+        waiting.cancel()
+
+
+def registry_options(command: Callable[..., object]) -> Callable[..., object]:
+    """Add `--registry` and the options of its user to a command, passed to it as `registry`."""
+    return _options(DEFAULT_URL, "The schema registry.")(command)
+
+
+def maybe_registry_options(command: Callable[..., object]) -> Callable[..., object]:
+    """Add the same options to a command that works without a registry.
+
+    The command receives None if no registry is named.
+    """
+    return _options(
+        None,
+        f"The schema registry that decodes and encodes records.  [default: {DEFAULT_URL}, if the "
+        "broker is on this machine]",
+    )(command)
+
+
+def _options(
+    default: str | None, help_text: str
+) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    def decorate(command: Callable[..., object]) -> Callable[..., object]:
+        @click.option(
+            "-r",
+            "--registry",
+            "registry_url",
+            envvar=URL_VARIABLE,
+            default=default,
+            show_default=default is not None,
+            show_envvar=True,
+            metavar="URL,…",
+            help=help_text,
+        )
+        @click.option(
+            "--registry-user",
+            envvar="DUOLOG_REGISTRY_USER",
+            show_envvar=True,
+            metavar="NAME",
+            help="User of the registry. The password is in --registry-password-file or in "
+            "DUOLOG_REGISTRY_PASSWORD.",
+        )
+        @click.option(
+            "--registry-password-file",
+            "password_file",
+            envvar="DUOLOG_REGISTRY_PASSWORD_FILE",
+            show_envvar=True,
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="File with the password in its first line.",
+        )
+        @wraps(command)
+        def with_registry(
+            *args: object,
+            registry_url: str | None,
+            registry_user: str | None,
+            password_file: Path | None,
+            **options: object,
+        ) -> object:
+            registry = None
+            if registry_url is not None:
+                registry = RegistryAddress(
+                    _whole(registry_url), registry_user or "", _password(password_file)
+                )
+            return command(*args, registry=registry, **options)
+
+        return with_registry
+
+    return decorate
+
+
+def _whole(url: str) -> str:
+    if not url.strip():
+        raise click.BadParameter("it is empty; write for example --registry http://127.0.0.1:8081")
+    return url
+
+
+def _password(file: Path | None) -> str:
+    if file is None:
+        return os.environ.get("DUOLOG_REGISTRY_PASSWORD", "")
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f'the password file "{file}" is not UTF-8') from error
+    return lines[0] if lines else ""
