@@ -16,6 +16,7 @@ _PACKAGES: Final = {
         "SharedDirectory",
         "Transactions",
     ),
+    "functions.format.schema": ("RegistryUsers", "SchemaRegistry"),
     "kafka": ("Extensions", "GuardedShuffle", "OrderedKafka", "RealTimeKafka", "TickSource"),
     "metrics": ("Epochs", "Metrics", "Prints"),
     "python": ("Calls", "KeyFunctions", "MetricsPlugin", "ProcessorWorkers", "PythonOutput"),

@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Final, TypeVar
 
 from duolog.registry.errors import RequestError
+from duolog.registry.json_text import Json
 from duolog.registry.records import encode
 from duolog.registry.rules import ConfigRequest, Decision, ModeRequest, RegisterRequest, Registry
 from duolog.registry.rules.answers import SchemaAnswer, SchemaTextAnswer
@@ -101,6 +102,24 @@ class InProcessRegistry:
                 return ()
             answer = self.rules.compatibility(subject, None, _request(schema), verbose=True)
         return () if answer.is_compatible else tuple(answer.messages or ())
+
+    def answer_by_id(self, schema_id: int, form: str = "") -> dict[str, Json]:
+        """Return the answer to `GET /schemas/ids/{schema_id}?format={form}`.
+
+        Raises:
+            RequestError: there is no such schema.
+        """
+        with self._lock:
+            return self.rules.schema_by_id(schema_id, form=form).to_json()
+
+    def answer_by_version(self, subject: str, version: str, form: str = "") -> dict[str, Json]:
+        """Return the answer to `GET /subjects/{subject}/versions/{version}?format={form}`.
+
+        Raises:
+            RequestError: there is no such version.
+        """
+        with self._lock:
+            return self.rules.version(subject, version, form=form).to_json()
 
     def set_compatibility(self, level: str) -> None:
         """Set the level by which versions of a subject must be compatible, such as `NONE`."""

@@ -49,6 +49,7 @@ from duolog.serde.times import date_of, timestamp_of
 # The values of fastavro have no static types.
 Convert = Callable[[Any], Any]
 
+_BITS: Final = {"int": 32, "long": 64}
 _PER_MILLISECOND: Final = {"millis": 1, "micros": 1_000, "nanos": 1_000_000}
 
 
@@ -168,7 +169,8 @@ def _texts(node: avro.Type) -> Convert | None:
         case "boolean":
             return lambda value: "true" if value else "false"
         case "int" | "long":
-            return str
+            read = _within(_BITS[node.kind])
+            return lambda value: str(read(value))
         case "float" | "double":
             return double_text
         case _:
@@ -181,10 +183,10 @@ def _plain(node: avro.Type, of: Type) -> Convert | None:
         return _texts(node)
     if of in {DATE, TIME, TIMESTAMP}:
         return _times(node, of)
+    if of in {INT, BIGINT} and node.kind in _BITS:
+        return _within(_BITS[node.kind]) if of == BIGINT or node.kind == "int" else None
     fitting = {
         BOOLEAN: ("boolean",),
-        INT: ("int",),
-        BIGINT: ("int", "long"),
         DOUBLE: ("float", "double"),
         BYTES: ("bytes", "fixed"),
     }
@@ -200,8 +202,21 @@ def _times(node: avro.Type, of: Type) -> Convert | None:
     if divisor is None or kind != of.name.lower():
         return None
     if of == TIME:
-        return lambda value: value // divisor
+        read = _within(_BITS["int"])
+        return lambda value: read(value // divisor)
     return lambda value: _instant(value, divisor)
+
+
+def _within(bits: int) -> Convert:
+    """Return the function that refuses numbers that are too large: damaged bytes have them."""
+    least, most = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+
+    def read(value: int) -> int:
+        if not least <= value <= most:
+            raise OverflowError(f"{value} is not a number of {bits} bits")
+        return value
+
+    return read
 
 
 def _instant(value: int, divisor: int) -> dt.datetime:

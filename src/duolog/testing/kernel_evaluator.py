@@ -27,6 +27,7 @@ from duolog.plan.nodes import Node, Plan
 from duolog.runtime.store_rows import StoredRow
 from duolog.testing.packed_records import Sunk, pack, unpack
 from duolog.testing.reference import SinkRecord, SourceRecord
+from duolog.testing.registries import let_kernel_reach, withdraw_from_kernel
 from duolog.testing.schema_edges import SchemaEdges
 
 
@@ -48,7 +49,7 @@ class KernelEvaluator:
         errors: ErrorHandling | None = None,
     ) -> None:
         self.wall_clock_ms = 0
-        # The kernel does not read Avro, Protobuf and JSON_SR.
+        # The kernel does not read Protobuf yet.
         self._edges = SchemaEdges(plan)
         plan = self._edges.plan
         self._levels = find_levels(plan, tasks)
@@ -58,6 +59,7 @@ class KernelEvaluator:
         otherwise = ErrorHandling(processing=LOG_AND_CONTINUE if passes_over else LOG_AND_FAIL)
         sources = with_topics(spec["sources"], matched_topics(plan, topics, name))
         python = python_of(PYTHON_TIMEOUT_MS_DEFAULT, PYTHON_MEMORY_BYTES_MAX_DEFAULT)
+        self._registries = let_kernel_reach(plan)
         self._chain = MemoryChain(
             spec | python | {"errors": (errors or otherwise).spec(), "sources": sources}
         )
@@ -100,6 +102,7 @@ class KernelEvaluator:
     def close(self) -> None:
         """Drop the JVM's metrics of this driver; the JVM runs on for the next driver."""
         self._chain.close()
+        withdraw_from_kernel(self._registries)
 
 
 def _sink_record(out: Sunk) -> SinkRecord:

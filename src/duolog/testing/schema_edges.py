@@ -1,6 +1,6 @@
-"""Run plans over topics in Avro on evaluators that read and write JSON.
+"""Run plans over topics in Protobuf on evaluators that read and write JSON.
 
-    record in Avro ─▶ row ─▶ JSON ─▶ evaluator ─▶ JSON ─▶ row ─▶ record in Avro
+    record in Protobuf ─▶ row ─▶ JSON ─▶ evaluator ─▶ JSON ─▶ row ─▶ record in Protobuf
 
 The conversion is Python's own: the evaluator sees the values that `duolog.serde` reads.
 """
@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from duolog.core.errors import QueryError, SerdeError
-from duolog.plan.formats import BARE, DIALECT, KSQLDB, OF_SCHEMAS, SINGLE, Format
+from duolog.plan.formats import BARE, DIALECT, KSQLDB, SINGLE, Format
 from duolog.plan.nodes import Node, Plan, Sink
 from duolog.plan.nodes.topics import Source
 from duolog.serde.serde import Serde, key_serde, value_serde
 from duolog.testing.plan_copies import copied
 from duolog.testing.reference import SinkRecord, SourceRecord
 
+CONVERTED: Final = ("PROTOBUF", "PROTOBUF_NOSR")
+"""The formats that the kernel does not read."""
 _Convert = Callable[[bytes | None], bytes | None]
 _DAMAGED: Final = b"\0"
 """No JSON starts with this byte."""
@@ -24,7 +26,7 @@ _Part = tuple[_Convert, _Convert]
 
 
 class SchemaEdges:
-    """A plan with JSON in place of the formats whose bytes have a schema.
+    """A plan with JSON in place of the formats that the kernel does not read.
 
     Attributes:
         plan: this plan; the given one if it has no such format.
@@ -90,11 +92,11 @@ def _or_damaged(convert: _Convert, data: bytes | None) -> bytes | None:
 
 
 def _has(node: Source | Sink) -> bool:
-    return node.key_format.name in OF_SCHEMAS or node.value_format.name in OF_SCHEMAS
+    return node.key_format.name in CONVERTED or node.value_format.name in CONVERTED
 
 
 def _json_for(of: Format) -> Format:
-    if of.name not in OF_SCHEMAS:
+    if of.name not in CONVERTED:
         return of
     single = ((SINGLE, BARE),) if of.option(SINGLE) == BARE else ()
     return Format("JSON", ((DIALECT, KSQLDB), *single))
@@ -126,7 +128,7 @@ def _same(data: bytes | None) -> bytes | None:
 
 
 def _conversion(of: Format, serde: Callable[[Format], Serde], *, reads: bool) -> _Convert:
-    if of.name not in OF_SCHEMAS:
+    if of.name not in CONVERTED:
         return _same
     schemas, json = serde(of), serde(_json_for(of))
     reader, writer = (schemas, json) if reads else (json, schemas)

@@ -4,7 +4,7 @@
     encode   columns -> bytes; windowed keys as Kafka Streams' windowed serializers write them
 
 One function for each format and direction, in two tables at the end; a new format is a new row.
-ksqlDB's own variants are in `ksql_formats`.
+ksqlDB's own variants are in `ksql_formats`, formats with schemas in `schema_formats`.
 
 A record that cannot be read is passed to the deserialization handler, so `corrupt` must be true
 only if there are bytes and they do not fit the columns.
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from duolog.core.windowed_key import BOUND_BYTES, NO_END, WindowedKey
-from duolog.engine.lowering.formats import ksql_formats
+from duolog.engine.lowering.formats import ksql_formats, schema_formats
 from duolog.engine.lowering.formats.decoded import FALSE, Decoded, Part
 from duolog.engine.lowering.spark_sql.sql import quoted, spark_type, text
 from duolog.plan.errors import InvalidPlan
@@ -63,6 +63,8 @@ def decode(
         of: the expression of these bytes, if they are only a part of the key or value.
     """
     _ensure_coded(source_format)
+    if source_format.name in OF_SCHEMAS:
+        return schema_formats.decode(source_format, columns, part, of or part, first)
     if source_format.is_ksqldb:
         return ksql_formats.decode(source_format, columns, part, of or part, first)
     return _DECODE[source_format.name](columns, part, of or part, first)
@@ -108,6 +110,8 @@ def encode(
 ) -> str:
     """Return the expression of the bytes of `columns`, which are in the row under `names`."""
     _ensure_coded(sink_format)
+    if sink_format.name in OF_SCHEMAS:
+        return schema_formats.encode(sink_format, columns, names, part)
     if sink_format.is_ksqldb:
         return ksql_formats.encode(sink_format, columns, names, part)
     return _ENCODE[sink_format.name](columns, names, part)
@@ -231,8 +235,8 @@ _ENCODE: Final[dict[str, Callable[[tuple[Column, ...], Sequence[str], Part], str
 
 def _ensure_coded(of: Format) -> None:
     """Refuse formats that the kernel cannot read yet."""
-    if of.name in OF_SCHEMAS:
+    if of.name.startswith("PROTOBUF"):
         raise InvalidPlan(
             f"the engine cannot read or write format {of.name} yet",
-            hint="Use the format JSON; tests in memory support this one.",
+            hint="Use the format AVRO; tests in memory support this one.",
         )

@@ -14,6 +14,7 @@ import org.apache.spark.sql.types.StructType;
 import org.duolog.kernel.functions.format.Delimited;
 import org.duolog.kernel.functions.format.JsonReader;
 import org.duolog.kernel.functions.format.KsqlJsonWriter;
+import org.duolog.kernel.functions.format.schema.Avro;
 import org.duolog.kernel.functions.format.schema.JsonSr;
 import org.duolog.kernel.functions.format.schema.SchemaFormat;
 import org.duolog.kernel.functions.format.schema.SchemaReader;
@@ -44,6 +45,7 @@ public final class FormatFunctions {
     writes(registry, "duolog_ksql_json_write_alone", KsqlJsonWriter.class, writer, "writeAlone");
     reads(registry, "duolog_delimited_read", Delimited.class, delimited, "read");
     writes(registry, "duolog_delimited_write", Delimited.class, delimited, "write");
+    ofSchemas(registry, "avro", new Avro());
     ofSchemas(registry, "json_sr", new JsonSr());
   }
 
