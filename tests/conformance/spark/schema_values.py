@@ -71,21 +71,28 @@ def random_type(chance: Random, depth: int) -> Type:
     return Struct(tuple(map(Column, NAMES, (inner, *others))))
 
 
-def random_row(chance: Random, columns: Columns) -> tuple[Any, ...]:
-    return tuple(random_value(chance, column.type) for column in columns)
+def random_row(chance: Random, columns: Columns, *, entries_max: int = 3) -> tuple[Any, ...]:
+    """Return a row; its maps have `entries_max` entries at most.
+
+    PySpark changes the order of entries on the way from Python to Spark.
+    """
+    return tuple(random_value(chance, column.type, entries_max) for column in columns)
 
 
-def random_value(chance: Random, of: Type) -> Any:
+def random_value(chance: Random, of: Type, entries_max: int) -> Any:
     if chance.random() < 0.15:
         return None
     few = range(chance.randrange(4))
     match of:
         case Array(element=element):
-            return [random_value(chance, element) for _ in few]
+            return [random_value(chance, element, entries_max) for _ in few]
         case Map(key=key, value=inner):
-            return {_PLAIN[key](chance): random_value(chance, inner) for _ in few}
+            return {
+                _PLAIN[key](chance): random_value(chance, inner, entries_max)
+                for _ in few[:entries_max]
+            }
         case Struct(fields=fields):
-            return {field.name: random_value(chance, field.type) for field in fields}
+            return {field.name: random_value(chance, field.type, entries_max) for field in fields}
         case Decimal(precision=precision, scale=scale):
             digits = chance.randrange(1, precision + 1)
             unscaled = chance.randrange(-(10**digits) + 1, 10**digits)
