@@ -45,6 +45,7 @@ from duolog.engine.errors import (
 from duolog.protocol.errors import MalformedRequest, UnsupportedRequest
 from duolog.runtime.errors import BrokerUnavailable, RegistryUnavailable
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
+from duolog.schemas.source import UnknownSchemaError
 
 FAILED: Final = 1
 USAGE: Final = 2
@@ -137,6 +138,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     TopicRecreated: CONFLICT,
     StateMissing: NOT_FOUND,
     StatementError: USAGE,
+    UnknownSchemaError: NOT_FOUND,
     UnsupportedRequest: FAILED,
 }
 

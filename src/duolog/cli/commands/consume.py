@@ -10,9 +10,11 @@ import click
 from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.name_completion import complete_groups, complete_topics, reject_topic_option
 from duolog.cli.options import PARTITION
-from duolog.cli.records.field_forms import Forms
+from duolog.cli.records.field_forms import Forms, UnreadForm
 from duolog.cli.records.field_text import problem_of
-from duolog.cli.records.form_options import FormOptions, form_options
+from duolog.cli.records.form_options import RAW, FormOptions, form_options
+from duolog.cli.records.registry_forms import Choices, RegistryForms
+from duolog.cli.records.schema_form import SchemaForm
 from duolog.cli.records.text_record import (
     TEXT,
     Format,
@@ -22,6 +24,11 @@ from duolog.cli.records.text_record import (
     render,
 )
 from duolog.cli.records.topic_reader import Start, TopicReader, read_start
+from duolog.cli.registry.options import (
+    RegistryAddress,
+    default_registry,
+    maybe_registry_options,
+)
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
@@ -74,6 +81,7 @@ _TABLE_FORMAT: Final = parse_format("%p\t%o\t%T\t%k\t%v\n")
 @click.option("-f", "--format", "pattern", help=r"kcat output format, such as '%k=%v\n'.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no status messages.")
 @output.output_option
+@maybe_registry_options
 @cluster_options
 def consume(
     *,
@@ -89,11 +97,15 @@ def consume(
     form: str,
     cluster: Cluster,
     options: FormOptions,
+    registry: RegistryAddress | None,
 ) -> None:
     """Read records from a topic and write each to standard output.
 
     Runs until Ctrl-C unless --max or --until-end is given. `-o json` and `-o jsonl` both write one
     object per line. With --group, commits the offsets of the written records.
+
+    Keys and values that start with the id of a schema are decoded by the schema registry. Others,
+    and those that cannot be decoded, are shown as they are, with the reason on standard error.
 
     \b
     Examples:
@@ -105,6 +117,7 @@ def consume(
       duolog consume orders --from-beginning --key 'id BIGINT'
       duolog consume orders-per-hour --from-beginning --key 'id BIGINT' --key-window 1h
       duolog consume orders-per-hour --from-beginning --like app.py
+      duolog consume payments --registry http://127.0.0.1:8081 --value-format avro
 
     \b
     --format: %t topic, %p partition, %o offset, %T timestamp, %k key, %v value, %h headers,
@@ -121,7 +134,7 @@ def consume(
     if pattern is not None and form != "table":
         raise click.UsageError("Use either -f or -o.")
     layout = None if pattern is None else _read_format(pattern)
-    forms = options.forms_of(topic)
+    forms_of = _forms_of(topic, options, registry or default_registry(cluster.bootstrap_servers))
     begin = read_start(start, time.time_ns() // 1_000_000) if start else Start()
     end_in_order_on_signals()
     say = _say_nothing if quiet else _say
@@ -139,12 +152,27 @@ def consume(
             else:
                 begin = read_start("beginning", 0) if from_beginning else begin
                 reader.assign(partitions, begin, until_end=until_end)
-            writer = RecordWriter(form, layout, forms, say)
+            writer = RecordWriter(form, layout, forms_of, say)
             for record in reader.records(limit):
                 writer.write(record)
     finally:
         reader.close()
     return None
+
+
+def _forms_of(
+    topic: str, options: FormOptions, registry: RegistryAddress | None
+) -> Callable[[TextRecord], Forms]:
+    """Return the function that chooses the forms of a record.
+
+    Raises:
+        click.UsageError: a format needs a registry, and none is named; see also `forms_of`.
+    """
+    given = options.forms_of(topic)
+    choices = Choices(options.key_format, options.value_format)
+    if registry is None and any(choice not in {None, RAW} for choice in choices):
+        raise click.UsageError("Name the schema registry with --registry.")
+    return RegistryForms(topic, given, choices, registry).of
 
 
 def _say(text: str) -> None:
@@ -169,13 +197,13 @@ class RecordWriter:
         self,
         form: str,
         pattern: Format | None,
-        forms: Forms = TEXT,
+        forms_of: Callable[[TextRecord], Forms] = lambda _: TEXT,
         say: Callable[[str], None] = _say_nothing,
     ) -> None:
         self._form = form
-        self._forms = forms
+        self._forms_of = forms_of
         self._say = say
-        self._told: set[str] = set()
+        self._told: set[tuple[str, str]] = set()
         self._pattern = _TABLE_FORMAT if form == "table" and pattern is None else pattern
         self._out: BinaryIO = sys.stdout.buffer
         if self._pattern is None and form in {"csv", "tsv"}:
@@ -184,16 +212,15 @@ class RecordWriter:
             self._write_text("PARTITION\tOFFSET\tTIMESTAMP\tKEY\tVALUE\n")
 
     def write(self, record: TextRecord) -> None:
-        self._report_form(record)
+        forms = self._forms_of(record)
+        self._report_form(record, forms)
         if self._pattern is not None:
-            line = render(
-                self._pattern, record, self._forms, lambda data: bytes_for(data, self._out)
-            )
+            line = render(self._pattern, record, forms, lambda data: bytes_for(data, self._out))
             self._write(line)
         elif self._form in {"csv", "tsv"}:
-            self._write_text(self._separated(list(record_object(record, self._forms).values())))
+            self._write_text(self._separated(list(record_object(record, forms).values())))
         else:
-            self._write_text(output.json_line(record_object(record, self._forms)) + "\n")
+            self._write_text(output.json_line(record_object(record, forms)) + "\n")
 
     def _separated(self, values: list[object]) -> str:
         return output.separated(values, "," if self._form == "csv" else "\t") + "\n"
@@ -205,14 +232,19 @@ class RecordWriter:
         self._out.write(data)
         self._out.flush()
 
-    def _report_form(self, record: TextRecord) -> None:
-        """Report once that keys or values are not in the expected form."""
+    def _report_form(self, record: TextRecord, forms: Forms) -> None:
+        """Report once that keys or values are not in the expected form, or for each reason.
+
+        A schema registry can have another reason for each record; the other forms have one.
+        """
         for part, form, data in zip(
-            ("key", "value"), self._forms, (record.key, record.value), strict=True
+            ("key", "value"), forms, (record.key, record.value), strict=True
         ):
-            if part in self._told or data is None:
+            by_schema = isinstance(form, SchemaForm | UnreadForm)
+            if data is None or (not by_schema and (part, "") in self._told):
                 continue
             problem = problem_of(form, data, part)
-            if problem:
-                self._told.add(part)
+            told = (part, problem if by_schema else "")
+            if problem and told not in self._told:
+                self._told.add(told)
                 self._say(f"partition {record.partition}, offset {record.offset}: {problem}")

@@ -19,7 +19,13 @@ from duolog.cli.options import PARTITION
 from duolog.cli.records.field_forms import FieldForm, Forms
 from duolog.cli.records.field_text import read_field
 from duolog.cli.records.form_options import FormOptions, form_options
+from duolog.cli.records.schema_options import SchemaOptions, schema_options
 from duolog.cli.records.text_record import TEXT, TextRecord, read_record_object
+from duolog.cli.registry.options import (
+    RegistryAddress,
+    default_registry,
+    maybe_registry_options,
+)
 from duolog.cli.text.times import read_time
 from duolog.core.errors import KafkaError, SerdeError
 
@@ -85,6 +91,8 @@ class LineRules(NamedTuple):
     help="Partition of every record.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
+@schema_options
+@maybe_registry_options
 @cluster_options
 def produce(
     *,
@@ -99,11 +107,16 @@ def produce(
     quiet: bool,
     cluster: Cluster,
     options: FormOptions,
+    schemas: SchemaOptions,
+    registry: RegistryAddress | None,
 ) -> None:
     """Write lines of standard input to a topic as records.
 
     Returns when the broker has acknowledged every record. Stops at the first line that is not a
     record: the lines before it are written, the lines after it are not.
+
+    With a schema, keys and values are JSON that must fit it. A key or value that is a string needs
+    no quotes, except in -i jsonl.
 
     \b
     Examples:
@@ -112,6 +125,8 @@ def produce(
       echo 'bob:' | duolog produce users -K : -Z          # a null value: deletes bob
       echo '1001:{"amount": 5}' | duolog produce orders -K : --key-type bigint
       echo '1001:{"amount": 5}' | duolog produce orders -K : --like app.py
+      echo '{"id": 1}' | duolog produce orders --value-format avro
+      echo '{"id": 1}' | duolog produce orders --schema order.avsc --register
       duolog consume a --from-beginning --until-end -o jsonl | duolog produce b -i jsonl
 
     \b
@@ -121,7 +136,8 @@ def produce(
     The fields topic, partition and offset are ignored; -p sets the partition.
     """
     _check_usage(form, separator, key, empty_is_null=empty_is_null)
-    forms = options.forms_of(topic)
+    known = registry or default_registry(cluster.bootstrap_servers)
+    forms = schemas.forms_of(topic, options, known)
     rules = LineRules(
         form=form,
         separator=_unescape(separator),

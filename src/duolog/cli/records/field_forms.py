@@ -73,6 +73,17 @@ class TextForm:
         return data
 
 
+class UnreadForm(TextForm):
+    """Bytes that look like those of a schema, and are shown as text or base64.
+
+    Args:
+        reason: why they cannot be decoded.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
 class JsonForm:
     """JSON text, with digits, names and order preserved and white space between tokens removed."""
 

@@ -7,7 +7,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from duolog.cli.records.field_forms import PLAIN, FieldForm, is_base64
+from duolog.cli.records.field_forms import PLAIN, FieldForm, TextForm, UnreadForm, is_base64
 from duolog.cli.text.json_bytes import from_json_text, in_base64
 from duolog.core.errors import SerdeError
 from duolog.core.printable import printable
@@ -29,7 +29,7 @@ def as_json(form: FieldForm, data: bytes | None) -> object:
 
 def as_bytes(form: FieldForm, data: bytes | None) -> bytes:
     """Return a key or value as text; empty for null, and undecodable bytes unchanged."""
-    if data is None or form is PLAIN:
+    if data is None or isinstance(form, TextForm):
         return data or b""
     try:
         return as_text(form.decode(data)).encode()
@@ -79,11 +79,8 @@ def problem_of(form: FieldForm, data: bytes, name: str) -> str:
         "the key is not text but 8 bytes; if it is a BIGINT, add --key 'id BIGINT'"
     """
     if form is not PLAIN:
-        try:
-            form.decode(data)
-        except ValueError as error:
-            return f"the {name} is shown unchanged: {error}"
-        return ""
+        reason = _reason(form, data)
+        return f"the {name} is shown unchanged: {reason}" if reason else ""
     if name != "key" or _is_text(data):
         return ""
     told = f"the key is not text but {len(data)} bytes"
@@ -98,6 +95,17 @@ def problem_of(form: FieldForm, data: bytes, name: str) -> str:
             "read it as a topology does with --like FILE"
         )
     return f"{told}; specify its form with --key or --like"
+
+
+def _reason(form: FieldForm, data: bytes) -> str:
+    """Return why bytes are not of a form; empty if they are."""
+    if isinstance(form, UnreadForm):
+        return form.reason
+    try:
+        form.decode(data)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def as_text(value: object) -> str:

@@ -34,6 +34,8 @@ class FormOptions(NamedTuple):
     like: Path | None
     key_schema: str | None = None
     key_window: str | None = None
+    key_format: str | None = None
+    value_format: str | None = None
 
     def forms_of(self, topic: str) -> Forms:
         """Return the forms that the options specify for a topic.
@@ -45,8 +47,9 @@ class FormOptions(NamedTuple):
                 topic.
         """
         found = self._given()
+        named = {"key": self.key_format, "value": self.value_format}
         for part, forms in found.items():
-            if len(forms) > 1 or (forms and self.like):
+            if len(forms) + (named[part] is not None) > 1 or (forms and self.like):
                 raise click.UsageError(
                     f"several options specify the form of the {part}s; use only one"
                 )
@@ -91,18 +94,46 @@ def form_options(*, schema: bool) -> Callable[[Callable[..., object]], Callable[
             value_type: str | None,
             packs: tuple[str, ...],
             like: Path | None,
+            key_format: str | None,
+            value_format: str | None,
             key_schema: str | None = None,
             key_window: str | None = None,
             **rest: object,
         ) -> object:
-            options = FormOptions(key_type, value_type, packs, like, key_schema, key_window)
+            options = FormOptions(
+                *(key_type, value_type, packs, like, key_schema, key_window),
+                *(key_format, value_format),
+            )
             return command(options=options, **rest)
 
-        for add in (*_TYPE_OPTIONS, *(_SCHEMA_OPTIONS if schema else ())):
+        formats = _format_options((*FORMATS, RAW) if schema else tuple(FORMATS))
+        for add in (*formats, *_TYPE_OPTIONS, *(_SCHEMA_OPTIONS if schema else ())):
             add(with_forms)
         return with_forms
 
     return decorate
+
+
+FORMATS: Final = ("AVRO", "JSON_SR", "PROTOBUF")
+"""Formats whose schemas are in a registry."""
+RAW: Final = "RAW"
+"""The name for bytes that are not decoded by a registry."""
+
+Add = Callable[[Callable[..., object]], Callable[..., object]]
+
+
+def _format_options(names: tuple[str, ...]) -> tuple[Add, ...]:
+    told = ""
+    if RAW in names:
+        told = f" {RAW}: do not decode. Default: detected."
+    return tuple(
+        click.option(
+            f"--{part}-format",
+            type=click.Choice(names, case_sensitive=False),
+            help=f"Format of the {part}s, whose schemas are in the registry.{told}",
+        )
+        for part in reversed(_PARTS)
+    )
 
 
 _TYPE_OPTIONS: Final = (

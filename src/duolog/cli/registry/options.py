@@ -30,6 +30,7 @@ from duolog.registry.client.requests import (
 DEFAULT_URL: Final = "http://127.0.0.1:8081"
 URL_VARIABLE: Final = "DUOLOG_REGISTRY"
 _ANSWER_S: Final = 8.0
+_THIS_MACHINE: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _SILENCE_S: Final = 2.0
 _COMPLETION_S: Final = 1.0
 _HINT: Final = (
@@ -109,6 +110,15 @@ def maybe_registry_options(command: Callable[..., object]) -> Callable[..., obje
         f"The schema registry that decodes and encodes records.  [default: {DEFAULT_URL}, if the "
         "broker is on this machine]",
     )(command)
+
+
+def default_registry(bootstrap_servers: str) -> RegistryAddress | None:
+    """Return the registry for a broker on this machine; None for another broker.
+
+    The ids of a registry on this machine mean other schemas than those of a remote cluster.
+    """
+    hosts = [server.rpartition(":")[0].strip("[]") for server in bootstrap_servers.split(",")]
+    return RegistryAddress(DEFAULT_URL) if set(hosts) <= _THIS_MACHINE else None
 
 
 def _options(

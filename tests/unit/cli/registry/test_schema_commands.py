@@ -133,7 +133,7 @@ def test_a_misspelled_subject_is_corrected(user: User) -> None:
         (("config", "a", "--unset", "--mode", "IMPORT"), 2),
         (("config", "--compatibility", "SOME"), 2),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_mistakes_have_their_exit_status(user: User, words: tuple[str, ...], status: int) -> None:
     found, _, err = user(*words)
