@@ -23,7 +23,15 @@ from duolog.runtime.data_dirs import default_data_dir
 if TYPE_CHECKING:
     from duolog.runtime.application import Mode
 
-_OWN_ENTRIES: Final = ("broker", "broker.log", "checkpoints", "clusters", "dataset", "engine.log")
+_OWN_ENTRIES: Final = (
+    "broker",
+    "broker.log",
+    "checkpoints",
+    "clusters",
+    "dataset",
+    "engine.log",
+    "registry.log",
+)
 # Limit micro-batches so that the tables change visibly while catching up.
 _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
 
@@ -41,6 +49,14 @@ _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
     default=1,
     show_default=True,
     help="Number of times to play the year; repetitions get earlier dates.",
+)
+@click.option(
+    "--format",
+    "value_format",
+    type=click.Choice(("json", "avro")),
+    default="json",
+    show_default=True,
+    help="Format of the topics' values. avro: also run a schema registry.",
 )
 @mode_option
 @click.option(
@@ -73,6 +89,7 @@ def demo(
     rate: float | None,
     limit: int | None,
     years: int,
+    value_format: str,
     mode: str,
     as_json: bool,
     data_dir: Path | None,
@@ -97,6 +114,7 @@ def demo(
       duolog demo
       duolog demo --rate 200 --mode real-time
       duolog demo --fresh --limit 50000 --json
+      duolog demo --format avro
       duolog demo --bootstrap-servers 127.0.0.1:9092
 
     \b
@@ -113,7 +131,7 @@ def demo(
             "planes, flights-by-airline, flights-by-destination). To confirm, add --yes."
         )
     options = DemoOptions(
-        data_dir=data_dir or default_data_dir("demo"),
+        data_dir=_data_dir(data_dir, value_format),
         mode=cast("Mode", mode),
         rate=rate,
         limit=limit,
@@ -121,8 +139,15 @@ def demo(
         bootstrap_servers=bootstrap_servers,
         settings=_SETTINGS | read_assignments(assignments),
         broker_settings=read_assignments(broker_assignments),
+        format=value_format,
     )
     return play(options, started_at, fresh=fresh, as_json=as_json)
+
+
+def _data_dir(given: Path | None, value_format: str) -> Path:
+    """Return the directory of a format: topics and state of another one cannot be resumed."""
+    directory = given or default_data_dir("demo")
+    return directory if value_format == "json" else directory / value_format
 
 
 def _ensure_engine_can_start() -> None:

@@ -25,7 +25,7 @@ import atexit
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, Literal
 
 from duolog.cli.demo.dataset import TABLES_AT_MS, Dataset, Flight, Interrupted
@@ -55,7 +55,11 @@ _LOOK_S: Final = 0.02
 _EVERY: Final = 500
 
 
-def load_tables(topics: DemoTopics, dataset: Dataset) -> None:
+Encode = Callable[[str, str], bytes]
+"""Returns the bytes of a row of a topic, from its JSON."""
+
+
+def load_tables(topics: DemoTopics, dataset: Dataset, encode: Encode) -> None:
     """Write all missing rows of the tables, and wait until they are acknowledged.
 
     Raises:
@@ -65,7 +69,7 @@ def load_tables(topics: DemoTopics, dataset: Dataset) -> None:
     for table in TABLES:
         rows = dataset.table(table)
         for key, json in rows[sum(topics.record_counts(table)) :]:
-            sender.send(table, key.encode(), json.encode(), TABLES_AT_MS, 0)
+            sender.send(table, key.encode(), encode(table, json), TABLES_AT_MS, 0)
     sender.finish()
 
 
@@ -80,11 +84,19 @@ class FlightLoad(threading.Thread):
     """
 
     def __init__(
-        self, topics: DemoTopics, dataset: Dataset, *, total: int, years: int, rate: float | None
+        self,
+        topics: DemoTopics,
+        dataset: Dataset,
+        *,
+        total: int,
+        years: int,
+        rate: float | None,
+        encode: Encode = lambda _, text: text.encode(),
     ) -> None:
         super().__init__(name="flight-load", daemon=True)
         # A daemon thread inside DuckDB would abort the process at interpreter exit.
         atexit.register(self.stop)
+        self._encode = encode
         self.total = total
         self.error: DuologError | None = None
         self.waits_for: Waiting = ""
@@ -141,7 +153,7 @@ class FlightLoad(threading.Thread):
 
     def run(self) -> None:
         try:
-            load_tables(self._topics, self._dataset)
+            load_tables(self._topics, self._dataset, self._encode)
             self._tables_loaded.set()
             self._write(self._missing(self._dataset.flights(self._years)))
             self.total = self._passed
@@ -184,7 +196,7 @@ class FlightLoad(threading.Thread):
                 self._passed -= 1
                 return self._sender.abandon()
             now_ms = time.time_ns() // 1_000_000
-            value = f'{flight.json_start},"produced_at":{now_ms}}}'.encode()
+            value = self._encode(FLIGHTS, f'{flight.json_start},"produced_at":{now_ms}}}')
             self._sender.send(FLIGHTS, key, value, flight.sched_dep_ms, partition)
             self._handed = self._passed
         return self._sender.finish()

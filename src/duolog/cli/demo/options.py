@@ -18,3 +18,4 @@ class DemoOptions(NamedTuple):
     bootstrap_servers: str | None
     settings: dict[str, str]
     broker_settings: dict[str, str]
+    format: str = "json"

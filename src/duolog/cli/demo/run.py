@@ -17,6 +17,7 @@ import click
 
 from duolog.cli.demo.check import Difference, differences
 from duolog.cli.demo.dataset import FLIGHTS_PER_YEAR, Dataset
+from duolog.cli.demo.formats import AvroFormat, DemoFormat, JsonFormat
 from duolog.cli.demo.load import FlightLoad
 from duolog.cli.demo.screen import Screen, duration, write_json
 from duolog.cli.demo.state import DemoState, observe
@@ -25,9 +26,11 @@ from duolog.cli.demo.topics import DemoTopics
 from duolog.cli.demo.topology import APPLICATION_ID, flights_topology
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.core.errors import QueryError
+from duolog.registry.client import HttpRegistry
 from duolog.runtime.application import Application
 from duolog.runtime.broker_process import BrokerProcess
 from duolog.runtime.early_jvm import EarlyJvm
+from duolog.runtime.registry_process import RegistryProcess
 
 if TYPE_CHECKING:
     from duolog.cli.demo.options import DemoOptions
@@ -96,6 +99,7 @@ class DemoRun:
         self._counted = 0
         self.application: Application | None = None
         self._load: FlightLoad
+        self._format: DemoFormat = JsonFormat()
         self._query: RunningQuery
         self._query_started_at = 0.0
         self._history: tuple[int, float] | None = None
@@ -114,13 +118,14 @@ class DemoRun:
         if fresh and self._options.bootstrap_servers:
             topics.delete()
         topics.create()
+        self._format = self._open_format(topics)
         screen.say("starting Spark, writing the tables")
         self.application = application = self._open_application(topics)
         early.release()
         screen.say("starting the query")
         self._query_started_at = time.monotonic()
         self._query = application.start()
-        self._tables = LiveTables(topics.bootstrap_servers)
+        self._tables = LiveTables(topics.bootstrap_servers, self._format.decode)
         self._running.callback(self._tables.close)
         # Stopped before the query: flights written while it stops would not be live in the next
         # run.
@@ -195,17 +200,32 @@ class DemoRun:
         )
         return self._running.enter_context(broker).bootstrap_servers
 
+    def _open_format(self, topics: DemoTopics) -> DemoFormat:
+        """Return the format of the values; Avro starts a schema registry on the cluster."""
+        if self._options.format == "json":
+            return JsonFormat()
+        registry = RegistryProcess(
+            topics.bootstrap_servers, log_path=self._options.data_dir / "registry.log"
+        )
+        url = self._running.enter_context(registry).url
+        return AvroFormat(url, HttpRegistry(url))
+
     def _open_application(self, topics: DemoTopics) -> Application:
         """Start the JVM while the tables and the flights are written."""
         years = self._options.years
         total = min(self._options.limit or years * FLIGHTS_PER_YEAR, years * FLIGHTS_PER_YEAR)
         self._load = FlightLoad(
-            topics, self._dataset, total=total, years=years, rate=self._options.rate
+            topics,
+            self._dataset,
+            total=total,
+            years=years,
+            rate=self._options.rate,
+            encode=self._format.encode,
         )
         self._running.callback(self._load.stop)
         self._load.start()
         application = Application(
-            flights_topology(),
+            flights_topology(self._format.of),
             bootstrap_servers=topics.bootstrap_servers,
             data_dir=self._application_dir(),
             mode=self._options.mode,

@@ -1,8 +1,8 @@
 """The two result tables, updated from their topics by an ordinary consumer."""
 
-import json
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
@@ -16,6 +16,8 @@ _RECORDS_PER_POLL: Final = 5_000
 _RATE_WINDOW_S: Final = 5.0
 
 Row = dict[str, Any]
+Decode = Callable[[str, bytes], Row]
+"""Returns the row of a topic that bytes contain."""
 
 
 class LiveTables:
@@ -24,7 +26,8 @@ class LiveTables:
     Latencies are measured for live events only, those written after `go_live`.
     """
 
-    def __init__(self, bootstrap_servers: str) -> None:
+    def __init__(self, bootstrap_servers: str, decode: Decode) -> None:
+        self._decode = decode
         self.rows: dict[str, dict[str, Row]] = {BY_AIRLINE: {}, BY_DESTINATION: {}}
         self.latencies = Latencies()
         self.first_row_at: float | None = None
@@ -109,7 +112,7 @@ class LiveTables:
         if value is None:
             self.rows[topic].pop(name, None)
             return
-        row = json.loads(value)
+        row = self._decode(topic, value)
         self.rows[topic][name] = row
         produced_at_ms = row["last_produced_at"] or 0
         if self._live_since_ms is not None and produced_at_ms >= self._live_since_ms:

@@ -15,7 +15,10 @@ from duolog.cli.kafka.clients import REQUEST_TIMEOUT_S, kafka_errors
 from duolog.core.errors import KafkaError
 
 FLIGHTS: Final = "flights"
-TABLES: Final = ("airlines", "airports", "planes")
+AIRLINES: Final = "airlines"
+AIRPORTS: Final = "airports"
+PLANES: Final = "planes"
+TABLES: Final = (AIRLINES, AIRPORTS, PLANES)
 BY_AIRLINE: Final = "flights-by-airline"
 BY_DESTINATION: Final = "flights-by-destination"
 RESULTS: Final = (BY_AIRLINE, BY_DESTINATION)

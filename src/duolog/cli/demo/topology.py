@@ -9,10 +9,12 @@ destinations in Puerto Rico and the Virgin Islands are missing from the airports
 be lost. A cancelled flight has no delay; every aggregate except `flights` ignores null.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from duolog import Topology, avg, col, count, max_, sum_
-from duolog.cli.demo.topics import BY_AIRLINE, BY_DESTINATION, FLIGHTS
+from duolog.cli.demo.topics import AIRLINES, AIRPORTS, BY_AIRLINE, BY_DESTINATION, FLIGHTS
+from duolog.plan.formats import JSON, Format
 
 if TYPE_CHECKING:
     from duolog.dsl.streams import Grouped, Table
@@ -25,20 +27,32 @@ FLIGHT_COLUMNS: Final = (
 )
 
 
-def flights_topology() -> Topology:
-    """Return the topology of the demo."""
+def flights_topology(format_of: Callable[[str], Format] = lambda _: JSON) -> Topology:
+    """Return the topology of the demo.
+
+    Args:
+        format_of: returns the format of a topic's values.
+    """
     topology = Topology(APPLICATION_ID)
-    flights = topology.stream(FLIGHTS, key="carrier STRING", value=FLIGHT_COLUMNS)
-    airlines = topology.table("airlines", key="carrier STRING", value="name STRING")
-    airports = topology.table("airports", key="faa STRING", value="name STRING")
+    flights = topology.stream(
+        FLIGHTS, key="carrier STRING", value=FLIGHT_COLUMNS, value_format=format_of(FLIGHTS)
+    )
+    airlines = topology.table(
+        AIRLINES, key="carrier STRING", value="name STRING", value_format=format_of(AIRLINES)
+    )
+    airports = topology.table(
+        AIRPORTS, key="faa STRING", value="name STRING", value_format=format_of(AIRPORTS)
+    )
 
     with_airline = flights.left_join(airlines, prefix="airline_")
     by_airline = with_airline.group_by_key()
-    delays(by_airline, "airline_name").to(BY_AIRLINE)
+    delays(by_airline, "airline_name").to(BY_AIRLINE, value_format=format_of(BY_AIRLINE))
 
     with_airport = with_airline.left_join(airports, on="dest", prefix="airport_")
     by_destination = with_airport.group_by_key()
-    delays(by_destination, "airport_name").to(BY_DESTINATION)
+    delays(by_destination, "airport_name").to(
+        BY_DESTINATION, value_format=format_of(BY_DESTINATION)
+    )
     return topology
 
 

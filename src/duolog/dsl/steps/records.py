@@ -101,7 +101,7 @@ class Records(Handle):
         *,
         topics: Sequence[str] = (),
         key_format: str | None = None,
-        value_format: str = "JSON",
+        value_format: str | Format = "JSON",
         partitions: int | None = None,
         retention: Duration | None = None,
         loop: bool = False,
@@ -121,7 +121,8 @@ class Records(Handle):
             topics: all topics that the expression may return; each is created if it does not exist.
                 If it returns another one, producing the record fails.
             key_format: by default `KAFKA`, or `JSON` if the key has several columns.
-            value_format: the format of the value.
+            value_format: the format of the value; a `Format` also has options, such as the schema
+                of AVRO.
             partitions: the number of partitions of a new topic; by default one for each task.
             retention: the retention of a new topic: "30 days", a timedelta, or "for ever". For a
                 windowed table it starts at the end of the grace period and uses the rows'
@@ -143,7 +144,7 @@ class Records(Handle):
         key = (
             Format(key_format.upper()) if key_format else internal_key_format(self.schema.inner_key)
         )
-        value = Format(value_format.upper())
+        value = value_format if isinstance(value_format, Format) else Format(value_format.upper())
         kept_ms = None if retention is None else _retention_ms(retention)
         by = None if partitioner is None else self._partition(partitioner)
         self.builder.add(
