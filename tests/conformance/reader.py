@@ -35,7 +35,7 @@ CTRL_C: Final = "# Ctrl-C"
 _ANY: Final = "…"
 _COMMAND: Final = re.compile(r"^.*<<EOF\n(?:.*\n)*?EOF$|^.+$", re.MULTILINE)
 _POLL_S: Final = 0.05
-_PORT: Final = re.compile(r"\b(?:909[2-9])\b")
+_PORT: Final = re.compile(r"\b(?:909[2-9]|8081)\b")
 _UNWANTED: Final = re.compile(
     r"^(?:%\d\||Traceback |Exception ignored )|\w+Warning: ", re.MULTILINE
 )
@@ -196,8 +196,12 @@ class Reader:
         return subprocess.run(
             words,
             cwd=self.home,
-            # Replaces the default, 127.0.0.1:9092. A command that starts a broker must not have it.
-            env={**self.environment, "DUOLOG_BOOTSTRAP_SERVERS": self.servers},
+            # Replace the defaults. A command that starts a broker must not have them.
+            env={
+                **self.environment,
+                "DUOLOG_BOOTSTRAP_SERVERS": self.servers,
+                "DUOLOG_REGISTRY": f"http://127.0.0.1:{self._port('8081')}",
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

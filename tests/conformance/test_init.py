@@ -46,6 +46,26 @@ def test_tests_and_plan_of_the_project_run(newcomer: Reader) -> None:
     assert others == [RUN, CONSUME, "python -m pytest", "duolog run app.py --explain"]
 
 
+def test_the_project_in_avro_runs(tmp_path: Path) -> None:
+    someone = Reader(tmp_path / "home")
+    someone.type("duolog init shop --format avro")
+    someone.home /= "shop"
+    try:
+        printed = {
+            command: someone.type(command)
+            for block in blocks_of(someone.home / "README.md")
+            for command, _ in commands_of(block)
+        }
+        someone.stop()
+    finally:
+        someone.kill()
+
+    consumed = printed["duolog consume revenue-by-city --from-beginning --max 3"]
+    assert '{"ORDERS":1,"REVENUE":7.25}' in consumed
+    assert '{"ORDERS":2,"REVENUE":59.5}' in consumed
+    assert "revenue-by-city-value" in printed["duolog schema list"]
+
+
 def test_the_project_runs_and_restarts_when_it_changes(newcomer: Reader) -> None:
     app = newcomer.home / "app.py"
     newcomer.type(RUN)

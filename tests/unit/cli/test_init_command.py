@@ -30,6 +30,24 @@ def test_a_project_has_a_topology_that_is_named_after_its_directory(tmp_path: Pa
     assert "cd '" in reported.stderr, "as a shell reads it"
 
 
+def test_a_project_in_avro_has_statements_and_schemas(tmp_path: Path) -> None:
+    made = tmp_path / "shop"
+
+    reported = CliRunner().invoke(init, [str(made), "--format", "avro"])
+
+    assert reported.exit_code == 0, reported.output
+    names = {str(path.relative_to(made)) for path in made.rglob("*") if path.is_file()}
+    assert names == {
+        "README.md",
+        "app.sql",
+        "data/customers.jsonl",
+        "data/orders.jsonl",
+        "schemas/customer.avsc",
+        "schemas/order.avsc",
+    }
+    assert "# shop" in (made / "README.md").read_text()
+
+
 @pytest.mark.parametrize("name", [".", "…", "x" * 250])
 def test_any_directory_gives_a_name_that_an_application_can_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

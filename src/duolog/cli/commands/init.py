@@ -14,26 +14,39 @@ import click
 from duolog.cli.errors import DirectoryNotEmpty
 
 _TEMPLATE: Final = ".template"
+_PROJECTS: Final = {"json": "project", "avro": "project_avro"}
+"""The directory of each format's project."""
 _SHOWN_MAX: Final = 5
 _HINT: Final = "Name a new or empty directory."
 
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
-def init(*, directory: Path) -> None:
+@click.option(
+    "--format",
+    "value_format",
+    type=click.Choice(tuple(_PROJECTS)),
+    default="json",
+    show_default=True,
+    help="Format of the topics. avro: SQL statements over topics with schemas in a registry.",
+)
+def init(*, directory: Path, value_format: str) -> None:
     """Create a small project: a topology, its test, sample records and a README.
 
-    DIR must not exist or must be empty. The topology is named after it.
+    DIR must not exist or must be empty. The topology is named after it. With --format avro, the
+    project contains SQL statements and schemas instead of a topology.
 
     \b
-    Example:
+    Examples:
       duolog init shop
       cd shop
       duolog run app.py --watch
+
+      duolog init shop --format avro
     """
     _ensure_empty(directory)
     name = application_id_of(directory)
-    for part, text in _project(name).items():
+    for part, text in _project(_PROJECTS[value_format], name).items():
         path = directory / part
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -64,13 +77,13 @@ def _ensure_empty(directory: Path) -> None:
         )
 
 
-def _project(name: str) -> dict[Path, str]:
+def _project(source: str, name: str) -> dict[Path, str]:
     """Return the contents of the project files by relative path."""
     return {
         place.with_suffix("") if place.suffix == _TEMPLATE else place: (
             Template(text).substitute(name=name) if place.suffix == _TEMPLATE else text
         )
-        for place, text in _texts(files("duolog.cli") / "project", Path())
+        for place, text in _texts(files("duolog.cli") / source, Path())
     }
 
 
