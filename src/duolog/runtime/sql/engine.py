@@ -284,7 +284,8 @@ class SqlEngine:
             case nodes.PrintTopic():
                 from duolog.runtime.sql.reply import printing  # noqa: PLC0415
 
-                yield printing.printed(self.bootstrap, node)
+                registry = self.session.state.settings[settings.REGISTRY]
+                yield printing.printed(self.bootstrap, node, registry)
             case nodes.RunScript():
                 yield from self.execute(_read(node))
             case nodes.InsertValues() | nodes.DeleteRows():

@@ -1,24 +1,33 @@
 """Run PRINT: the records of a topic as they arrive, with guessed formats.
 
+Records that start with the id of a schema are shown in JSON, if a schema registry is configured.
+
 Source: ksqlDB's PRINT; rows have the fields of its lines.
 """
 
 import datetime as dt
 import json
 import struct
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
-from duolog.core.errors import KafkaError
+from duolog.core.errors import DuologError, KafkaError
 from duolog.ksql.errors import SqlError
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.sql.answers import Rows
+from duolog.schemas.schema import Language
+from duolog.schemas.source import source_at
 from duolog.serde.times import MILLISECONDS_MAX, MILLISECONDS_MIN
+from duolog.serde.wire_format import ID_BYTES, MAGIC_OF_ID
+
+if TYPE_CHECKING:
+    from duolog.serde.readable import SchemaReader
 
 COLUMNS: Final = (
     ("rowtime", "STRING"),
@@ -38,11 +47,18 @@ _OPTIONS: Final = {
     "fetch.wait.max.ms": 100,
     "log_level": 0,
 }
+Guess = Callable[[bytes | None], tuple[str, str]]
+"""Returns bytes as text, with their probable format."""
 _PACKED: Final = {4: (">i", "KAFKA_INT"), 8: (">q", "KAFKA_BIGINT")}
 
 
-def printed(bootstrap: str, node: nodes.PrintTopic) -> Rows:
+def printed(bootstrap: str, node: nodes.PrintTopic, registry: str | None = None) -> Rows:
     """Return the new records of a topic, or all of them with FROM BEGINNING.
+
+    Args:
+        bootstrap: the cluster's servers.
+        node: the statement.
+        registry: the address of the schema registry, if there is one.
 
     Raises:
         SqlError: there is no such topic.
@@ -65,7 +81,9 @@ def printed(bootstrap: str, node: nodes.PrintTopic) -> Rows:
         )
     every = int(node.args["interval"].name) if node.args.get("interval") else 1
     limit = int(node.args["limit"].name) if node.args.get("limit") else None
-    return Rows(COLUMNS, _rows(consumer, topic, max(1, every), limit), unbounded=True)
+    guess = guessed if registry is None else partial(guessed_by_schema, _reader(registry))
+    rows = _rows(consumer, topic, max(1, every), limit, guess)
+    return Rows(COLUMNS, rows, unbounded=True)
 
 
 def _begin(consumer: Consumer, topic: str, *, from_beginning: bool) -> bool:
@@ -83,7 +101,7 @@ def _begin(consumer: Consumer, topic: str, *, from_beginning: bool) -> bool:
 
 
 def _rows(
-    consumer: Consumer, topic: str, every: int, limit: int | None
+    consumer: Consumer, topic: str, every: int, limit: int | None, guess: Guess
 ) -> Iterator[tuple[object, ...]]:
     emitted, seen = 0, 0
     try:
@@ -96,7 +114,7 @@ def _rows(
             seen += 1
             if (seen - 1) % every == 0:
                 emitted += 1
-                yield _row(message)
+                yield _row(message, guess)
     finally:
         consumer.close()
 
@@ -105,9 +123,9 @@ def _failed(topic: str, error: ClientError) -> KafkaError:
     return KafkaError(f'cannot read topic "{topic}"', code=error.code(), detail=f"{error.str()}.")
 
 
-def _row(message: Message) -> tuple[object, ...]:
-    key, key_format = guessed(message.key())
-    value, value_format = guessed(message.value())
+def _row(message: Message, guess: Guess) -> tuple[object, ...]:
+    key, key_format = guess(message.key())
+    value, value_format = guess(message.value())
     return (
         _moment(message.timestamp()[1]),
         key,
@@ -116,6 +134,28 @@ def _row(message: Message) -> tuple[object, ...]:
         key_format,
         value_format,
     )
+
+
+def _reader(registry: str) -> "SchemaReader":
+    # The formats are loaded for PRINT only.
+    from duolog.serde.readable import SchemaReader  # noqa: PLC0415
+
+    return SchemaReader(source_at(registry))
+
+
+def guessed_by_schema(reader: "SchemaReader", data: bytes | None) -> tuple[str, str]:
+    """Return bytes as text; those that start with a known id are read with its schema.
+
+    A BIGINT can start like an id, therefore 8 bytes are a BIGINT.
+    """
+    may_have_id = data is not None and len(data) >= ID_BYTES and data[0] == MAGIC_OF_ID
+    if data is None or not may_have_id or len(data) in _PACKED:
+        return guessed(data)
+    try:
+        found = reader.read(data)
+    except DuologError:
+        return guessed(data)
+    return found.text, "JSON_SR" if found.language == Language.JSON else found.language.value
 
 
 def guessed(data: bytes | None) -> tuple[str, str]:
