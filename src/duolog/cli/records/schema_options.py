@@ -82,7 +82,7 @@ class SchemaOptions(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """What the options say about keys or values."""
+    """The options of the keys or of the values."""
 
     part: str
     topic: str

@@ -1,4 +1,4 @@
-"""What tools ask a registry: lists, versions, deletions and settings.
+"""Requests of tools to a registry: lists, versions, deletions and settings.
 
 Serdes use `HttpRegistry`, which keeps answers. Nothing is kept here: a person wants the answer of
 this moment.
@@ -26,7 +26,7 @@ class Registered:
     """A version of a subject, as a registry answers.
 
     Attributes:
-        guid: the GUID of the schema; empty if the registry does not tell.
+        guid: the GUID of the schema; empty if the registry does not return it.
         deleted: whether the version was soft-deleted.
         more: the fields of the answer that have no attribute here, such as `metadata`.
     """

@@ -52,7 +52,7 @@ def options(**given: Any) -> FormOptions:
 
 
 class Writer:
-    """What `duolog produce` is told."""
+    """The options of schemas of `duolog produce`."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
