@@ -98,6 +98,17 @@ def test_tables_equal_the_batch_after_a_stop_and_a_kill(
     wait_until_nothing_names(tmp_path)
 
 
+@pytest.mark.timeout(600)
+def test_tables_in_avro_equal_the_batch_and_a_second_run_continues(tmp_path: Path) -> None:
+    first = run(tmp_path, "--format", "avro", "--limit", "3000")
+    second = run(tmp_path, "--format", "avro", "--limit", "5000")
+
+    assert (first["events"], first["matches_batch"]) == (3_000, True)
+    assert (second["events"], second["matches_batch"]) == (5_000, True)
+    assert (tmp_path / "avro" / "registry.log").exists()
+    wait_until_nothing_names(tmp_path)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("mode", ["auto", "real-time", "micro-batch"])
 def test_tables_equal_the_batch_and_a_second_run_continues(

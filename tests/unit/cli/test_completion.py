@@ -20,6 +20,8 @@ def completions(*words: str) -> list[str]:
         (("to",), ["top", "topics"]),
         (("topics", "del"), ["delete", "delete-records"]),
         (("groups", "re"), ["reset"]),
+        (("schema", "re"), ["register"]),
+        (("schema", "config", "--compatibility", "full"), ["FULL", "FULL_TRANSITIVE"]),
         (("topics", "create", "--part"), ["--partitions"]),
         (("groups", "reset", "--to-e"), ["--to-earliest"]),
         (("produce", "--input", "js"), ["jsonl"]),

@@ -26,7 +26,7 @@ from duolog.cli.records.text_record import (
 from duolog.cli.records.topic_reader import Start, TopicReader, read_start
 from duolog.cli.registry.options import (
     RegistryAddress,
-    default_registry,
+    found_registry,
     maybe_registry_options,
 )
 from duolog.cli.signals import end_in_order_on_signals
@@ -97,7 +97,7 @@ def consume(
     form: str,
     cluster: Cluster,
     options: FormOptions,
-    registry: RegistryAddress | None,
+    registry: RegistryAddress,
 ) -> None:
     """Read records from a topic and write each to standard output.
 
@@ -134,7 +134,7 @@ def consume(
     if pattern is not None and form != "table":
         raise click.UsageError("Use either -f or -o.")
     layout = None if pattern is None else _read_format(pattern)
-    forms_of = _forms_of(topic, options, registry or default_registry(cluster.bootstrap_servers))
+    forms_of = _forms_of(topic, options, found_registry(registry, cluster.bootstrap_servers))
     begin = read_start(start, time.time_ns() // 1_000_000) if start else Start()
     end_in_order_on_signals()
     say = _say_nothing if quiet else _say

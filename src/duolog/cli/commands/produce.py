@@ -23,7 +23,7 @@ from duolog.cli.records.schema_options import SchemaOptions, schema_options
 from duolog.cli.records.text_record import TEXT, TextRecord, read_record_object
 from duolog.cli.registry.options import (
     RegistryAddress,
-    default_registry,
+    found_registry,
     maybe_registry_options,
 )
 from duolog.cli.text.times import read_time
@@ -108,7 +108,7 @@ def produce(
     cluster: Cluster,
     options: FormOptions,
     schemas: SchemaOptions,
-    registry: RegistryAddress | None,
+    registry: RegistryAddress,
 ) -> None:
     """Write lines of standard input to a topic as records.
 
@@ -127,7 +127,8 @@ def produce(
       echo '1001:{"amount": 5}' | duolog produce orders -K : --like app.py
       echo '{"id": 1}' | duolog produce orders --value-format avro
       echo '{"id": 1}' | duolog produce orders --schema order.avsc --register
-      duolog consume a --from-beginning --until-end -o jsonl | duolog produce b -i jsonl
+      duolog consume a --from-beginning --until-end -o jsonl --key-format raw \\
+          --value-format raw | duolog produce b -i jsonl
 
     \b
     A line of -i jsonl; key or value is required, other fields are optional:
@@ -136,7 +137,7 @@ def produce(
     The fields topic, partition and offset are ignored; -p sets the partition.
     """
     _check_usage(form, separator, key, empty_is_null=empty_is_null)
-    known = registry or default_registry(cluster.bootstrap_servers)
+    known = found_registry(registry, cluster.bootstrap_servers)
     forms = schemas.forms_of(topic, options, known)
     rules = LineRules(
         form=form,

@@ -4,7 +4,8 @@
 
 Key, value and header values are text, null, or `{"base64": "…"}` if the bytes are not UTF-8.
 `produce` therefore reproduces the output of `consume` byte for byte. `field_forms` defines the
-other encodings of keys and values, such as numbers.
+other encodings of keys and values, such as numbers. Values with a schema are JSON, see
+`registry_forms`; --value-format raw leaves them as they are.
 """
 
 import json

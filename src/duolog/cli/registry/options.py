@@ -103,7 +103,7 @@ def registry_options(command: Callable[..., object]) -> Callable[..., object]:
 def maybe_registry_options(command: Callable[..., object]) -> Callable[..., object]:
     """Add the same options to a command that works without a registry.
 
-    The command receives None if no registry is named.
+    The command receives an address without a URL if no registry is named: see `found_registry`.
     """
     return _options(
         None,
@@ -112,13 +112,15 @@ def maybe_registry_options(command: Callable[..., object]) -> Callable[..., obje
     )(command)
 
 
-def default_registry(bootstrap_servers: str) -> RegistryAddress | None:
-    """Return the registry for a broker on this machine; None for another broker.
+def found_registry(named: RegistryAddress, bootstrap_servers: str) -> RegistryAddress | None:
+    """Return the registry that is named, or the default one for a broker on this machine.
 
-    The ids of a registry on this machine mean other schemas than those of a remote cluster.
+    Another broker has no default: the ids of a registry on this machine mean other schemas there.
     """
+    if named.url:
+        return named
     hosts = [server.rpartition(":")[0].strip("[]") for server in bootstrap_servers.split(",")]
-    return RegistryAddress(DEFAULT_URL) if set(hosts) <= _THIS_MACHINE else None
+    return replace(named, url=DEFAULT_URL) if set(hosts) <= _THIS_MACHINE else None
 
 
 def _options(
@@ -161,11 +163,8 @@ def _options(
             password_file: Path | None,
             **options: object,
         ) -> object:
-            registry = None
-            if registry_url is not None:
-                registry = RegistryAddress(
-                    _whole(registry_url), registry_user or "", _password(password_file)
-                )
+            url = "" if registry_url is None else _whole(registry_url)
+            registry = RegistryAddress(url, registry_user or "", _password(password_file))
             return command(*args, registry=registry, **options)
 
         return with_registry

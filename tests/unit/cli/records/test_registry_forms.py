@@ -14,7 +14,7 @@ from duolog.cli.records.form_options import RAW, FormOptions
 from duolog.cli.records.registry_forms import RETRY_S, Choices, RegistryForms
 from duolog.cli.records.schema_options import SchemaOptions
 from duolog.cli.records.text_record import TextRecord
-from duolog.cli.registry.options import DEFAULT_URL, RegistryAddress, default_registry
+from duolog.cli.registry.options import DEFAULT_URL, RegistryAddress, found_registry
 from duolog.core.errors import RegistryError, SerdeError
 from duolog.registry.client.requests import Refused
 from duolog.serde.wire_format import VALUE_HEADER, framed, header_of
@@ -258,9 +258,13 @@ def test_without_a_registry_the_option_is_named_once(writer: Writer) -> None:
 
 
 def test_only_a_broker_of_this_machine_has_a_default_registry() -> None:
-    assert default_registry("127.0.0.1:9092") == RegistryAddress(DEFAULT_URL)
-    assert default_registry("localhost:9092,[::1]:9093") == RegistryAddress(DEFAULT_URL)
-    assert default_registry("127.0.0.1:9092,kafka.example:9092") is None
+    named, unnamed = RegistryAddress("http://a:1"), RegistryAddress("", "ann", "secret")
+    default = RegistryAddress(DEFAULT_URL, "ann", "secret")
+
+    assert found_registry(unnamed, "127.0.0.1:9092") == default
+    assert found_registry(unnamed, "localhost:9092,[::1]:9093") == default
+    assert found_registry(unnamed, "127.0.0.1:9092,kafka.example:9092") is None
+    assert found_registry(named, "kafka.example:9092") == named
 
 
 def test_an_unregistered_schema_is_registered_only_on_request(
