@@ -125,26 +125,15 @@ def consume(
     """
     if form == "help":
         return click.echo(output.help_text(COLUMNS), nl=False)
-    if from_beginning and start:
-        raise click.UsageError("Use either --from-beginning or --offset.")
-    if group == "":
-        raise click.BadParameter("-g is empty; a group needs a name")
-    if group and (start or partitions):
-        raise click.UsageError("Leave out --offset and --partition with --group.")
     if pattern is not None and form != "table":
         raise click.UsageError("Use either -f or -o.")
+    _check_place(start, partitions, group, from_beginning=from_beginning)
     layout = None if pattern is None else _read_format(pattern)
     forms_of = _forms_of(topic, options, found_registry(registry, cluster.bootstrap_servers))
     begin = read_start(start, time.time_ns() // 1_000_000) if start else Start()
     end_in_order_on_signals()
     say = _say_nothing if quiet else _say
-    reader = TopicReader(
-        topic,
-        cluster,
-        group=group,
-        from_beginning=from_beginning,
-        say=say,
-    )
+    reader = TopicReader(topic, cluster, group=group, from_beginning=from_beginning, say=say)
     try:
         with cluster.errors(f'read topic "{topic}"'):
             if group:
@@ -158,6 +147,17 @@ def consume(
     finally:
         reader.close()
     return None
+
+
+def _check_place(
+    start: str | None, partitions: tuple[int, ...], group: str | None, *, from_beginning: bool
+) -> None:
+    if from_beginning and start:
+        raise click.UsageError("Use either --from-beginning or --offset.")
+    if group == "":
+        raise click.BadParameter("-g is empty; a group needs a name")
+    if group and (start or partitions):
+        raise click.UsageError("Leave out --offset and --partition with --group.")
 
 
 def _forms_of(

@@ -126,7 +126,7 @@ def _rows(admin: RegistryAdmin, subject: str | None) -> list[Row]:
     own_mode = None
     if subject is not None:
         own, own_mode = admin.config(subject) or {}, admin.mode(subject)
-    whole = (admin.config(None) or {}) | own
+    whole = {**(admin.config(None) or {}), **own}
     rows: list[Row] = [
         {
             "setting": _LEVEL_SET if name == _LEVEL else name,

@@ -17,6 +17,7 @@ from duolog.cli.terminal.output import Column
 from duolog.core.errors import DuologError
 from duolog.core.printable import for_stream
 from duolog.registry.client.admin import RegistryAdmin
+from duolog.registry.client.answers import fields_of
 from duolog.registry.json_text import Json
 from duolog.schemas.schema import Reference
 from duolog.schemas.source import SchemaText
@@ -170,8 +171,9 @@ def _print(
     for one in schema.references:
         told = f'refers to "{one.name}": subject "{one.subject}", version {one.version}'
         click.echo(for_stream(told, sys.stderr), err=True)
-    for pair in found.get("subjects") or ():  # type: ignore[union-attr]  # a list of objects
-        told = f'subject "{pair["subject"]}", version {pair["version"]}'  # type: ignore[index]
+    subjects = found.get("subjects")
+    for pair in map(fields_of, subjects if isinstance(subjects, list) else []):
+        told = f'subject "{pair["subject"]}", version {pair["version"]}'
         click.echo(for_stream(told, sys.stderr), err=True)
     click.echo(for_stream(schema.text if raw else pretty(schema)))
     for one, text in parts:

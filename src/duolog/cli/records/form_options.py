@@ -136,7 +136,7 @@ def _format_options(names: tuple[str, ...]) -> tuple[Add, ...]:
     )
 
 
-_TYPE_OPTIONS: Final = (
+_TYPE_OPTIONS: Final[tuple[Add, ...]] = (
     click.option(
         "--like",
         metavar="FILE",
@@ -163,7 +163,7 @@ _TYPE_OPTIONS: Final = (
         help="Type of the keys, in the encoding of Kafka's serializers.  [default: string]",
     ),
 )
-_SCHEMA_OPTIONS: Final = (
+_SCHEMA_OPTIONS: Final[tuple[Add, ...]] = (
     click.option(
         "--key-window",
         metavar=f"SIZE|{SESSION}",

@@ -61,9 +61,10 @@ def compare(old: Schema, new: Schema) -> Comparison:
 
 def text_difference(old: Schema, new: Schema, names: tuple[str, str]) -> str:
     """Return the unified difference of the canonical texts; empty if they are equal."""
-    texts = (SchemaText(one.language, one.canonical) for one in (old, new))
-    lines = (pretty(text).splitlines(keepends=False) for text in texts)
-    return "\n".join(difflib.unified_diff(*lines, *names, lineterm=""))
+    before, after = (
+        pretty(SchemaText(one.language, one.canonical)).splitlines() for one in (old, new)
+    )
+    return "\n".join(difflib.unified_diff(before, after, names[0], names[1], lineterm=""))
 
 
 def _changes(before: dict[str, str], after: dict[str, str]) -> Iterator[Difference]:

@@ -81,7 +81,7 @@ def printed(bootstrap: str, node: nodes.PrintTopic, registry: str | None = None)
         )
     every = int(node.args["interval"].name) if node.args.get("interval") else 1
     limit = int(node.args["limit"].name) if node.args.get("limit") else None
-    guess = guessed if registry is None else partial(guessed_by_schema, _reader(registry))
+    guess: Guess = guessed if registry is None else partial(guessed_by_schema, _reader(registry))
     rows = _rows(consumer, topic, max(1, every), limit, guess)
     return Rows(COLUMNS, rows, unbounded=True)
 
