@@ -29,7 +29,9 @@ from duolog.registry.client.requests import (
 
 DEFAULT_URL: Final = "http://127.0.0.1:8081"
 URL_VARIABLE: Final = "DUOLOG_REGISTRY"
-_ANSWER_S: Final = 8.0
+_ANSWER_S: Final = 5.0
+_ROUNDS: Final = 2
+"""A command gives up after ten seconds."""
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _SILENCE_S: Final = 2.0
 _COMPLETION_S: Final = 1.0
@@ -70,7 +72,7 @@ class RegistryAddress:
         return ", ".join(address.shown for address in self._addresses())
 
     def _requests(self) -> Requests:
-        return Requests(self._addresses(), _send, hint=_HINT)
+        return Requests(self._addresses(), _send, hint=_HINT, rounds=_ROUNDS)
 
     def _addresses(self) -> tuple[Address, ...]:
         parts = (part.strip() for part in self.url.split(","))

@@ -18,7 +18,6 @@ from duolog.schemas.schema import Incompatibility, Schema
 from duolog.schemas.source import SchemaText
 
 OK: Final = "ok"
-_PATH_END: Final = ".[{"
 
 
 class Difference(NamedTuple):
@@ -45,17 +44,20 @@ def compare(old: Schema, new: Schema) -> Comparison:
     before, after = fields_of(old), fields_of(new)
     backward, forward = new.incompatibilities(old), old.incompatibilities(new)
     found = {one.path: one for one in _changes(before, after)}
-    for reasons, reader, way in ((backward, new, "backward"), (forward, old, "forward")):
+    for reasons, sides, way in (
+        (backward, (new, old), "backward"),
+        (forward, (old, new), "forward"),
+    ):
         for reason in reasons:
-            place = place_of(reader, _path_in(reason))
-            paths = [path for path in found if _is_about(place, path)]
-            for path in paths or [place]:
-                row = found.get(path) or Difference(
-                    path, "unchanged", before.get(path), after.get(path)
-                )
-                kinds = "" if getattr(row, way) == OK else getattr(row, way)
-                told = ", ".join(dict.fromkeys([*filter(None, kinds.split(", ")), reason.kind]))
-                found[path] = row._replace(**{way: told})
+            # What only one of the two schemas has is found in that one.
+            places = [place_of(side, _path_in(reason)) for side in sides]
+            path = next((place for place in places if place in found), places[0])
+            row = found.get(path) or Difference(
+                path, "unchanged", before.get(path), after.get(path)
+            )
+            broken = [] if getattr(row, way) == OK else getattr(row, way).split(", ")
+            kinds = ", ".join(dict.fromkeys([*broken, reason.kind]))
+            found[path] = row._replace(**{way: kinds})
     return Comparison(tuple(found.values()), backward, forward)
 
 
@@ -96,8 +98,3 @@ def _in_order(before: Iterable[str], after: Iterable[str]) -> Iterator[str]:
 def _path_in(reason: Incompatibility) -> str:
     _, _, rest = reason.description.partition("path '")
     return rest.partition("'")[0]
-
-
-def _is_about(place: str, path: str) -> bool:
-    """Return whether an incompatibility at a place belongs to a changed field."""
-    return place == path or (place.startswith(path) and place[len(path)] in _PATH_END)

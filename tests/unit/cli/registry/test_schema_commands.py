@@ -204,6 +204,20 @@ def test_diff_shows_the_effect_of_each_field_on_readers(user: User) -> None:
     assert "a reader with orders-value:2 reads the records of orders-value:1" in verdicts
 
 
+def test_diff_finds_what_only_one_schema_has(user: User) -> None:
+    old = 'syntax = "proto3";\nmessage A { int32 x = 1; message B { int32 y = 1; } }\n'
+    new = 'syntax = "proto3";\nmessage A { string x = 1; }\n'
+    user.rows("register", user.write("old.proto", old), "--subject", "a-value")
+
+    rows = user.rows("diff", "a-value", user.write("new.proto", new))
+
+    assert [(row["path"], row["change"], row["backward"]) for row in rows] == [
+        ("A.x", "changed", "FIELD_SCALAR_KIND_CHANGED"),
+        ("A.B", "removed", "MESSAGE_REMOVED"),
+        ("A.B.y", "removed", "ok"),
+    ]
+
+
 def test_delete_is_soft_unless_it_is_permanent(user: User) -> None:
     order = user.write("order.avsc", ORDER)
     user.rows("register", order, "--subject", "orders-value")
