@@ -126,7 +126,8 @@ def _set(state: SessionState, node: nodes.SetProperty) -> Done:
     name, value = node.this.name, node.args["value"].name
     before = state.settings.set(name, value)
     previous = "" if before is None else f" from '{before}'"
-    message = f"Successfully changed local property '{name}'{previous} to '{value}'."
+    shown = state.settings.shown(name, value)
+    message = f"Successfully changed local property '{name}'{previous} to '{shown}'."
     if idle := state.settings.without_effect(name):
         message = f"{message} {idle}"
     return Done(node, message=message)

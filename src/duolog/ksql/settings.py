@@ -1,17 +1,27 @@
-"""Settings of a session: the values of SET, on top of the defaults."""
+"""Settings of a session: the values of SET, on top of the defaults.
+
+The user of a schema registry is not among the values, because these are written to the command
+topic: `duolog.schemas.registry_users` keeps it in this process.
+"""
 
 import contextlib
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Final
 
+from duolog.core.errors import ConfigError
 from duolog.ksql.errors import SqlError
+from duolog.schemas.registry_users import forget_users, keep_users
 
 KEY_FORMAT: Final = "ksql.persistence.default.format.key"
 VALUE_FORMAT: Final = "ksql.persistence.default.format.value"
 WRAP: Final = "ksql.persistence.wrap.single.values"
 SUBSTITUTION: Final = "ksql.variable.substitution.enable"
 REGISTRY: Final = "ksql.schema.registry.url"
+REGISTRY_USER: Final = "ksql.schema.registry.basic.auth.user.info"
+"""User of the registry, as `name:password`; never in `Settings.given`."""
+REGISTRY_USER_SOURCE: Final = "ksql.schema.registry.basic.auth.credentials.source"
+"""`URL`: the user in the address; `USER_INFO`, the default: `REGISTRY_USER` comes first."""
 THROW_ON_INVALID_TIME: Final = "ksql.timestamp.throw.on.invalid"
 NEW_PLANNER: Final = "ksql.new.query.planner.enabled"
 """If true, the columns selected as key are the key of a stream, in that order; else all must be."""
@@ -64,6 +74,8 @@ _OF_SESSION: Final = frozenset(
         WRAP,
         SUBSTITUTION,
         REGISTRY,
+        REGISTRY_USER,
+        REGISTRY_USER_SOURCE,
         THROW_ON_INVALID_TIME,
         NEW_PLANNER,
         OFFSET_RESET,
@@ -120,8 +132,11 @@ _CLIENT: Final = (
 _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     OFFSET_RESET: ("earliest", "latest"),
     GUARANTEE: ("at_least_once", EXACTLY_ONCE),
+    REGISTRY_USER_SOURCE: ("USER_INFO", "URL"),
 }
 """Allowed values of settings for which any other value would act like one of these."""
+_HIDDEN: Final = "[hidden]"
+"""Shown in place of a user with a password."""
 _COUNTS: Final = frozenset({ANSWER_TIMEOUT, ANSWER_MEMORY})
 """Settings that must be whole numbers: with any other value, every pull query would fail."""
 
@@ -136,6 +151,8 @@ class Settings:
         """
         self.given: dict[str, str] = dict(given or {})
         self._rules = rules
+        self._registry_user = self.given.pop(REGISTRY_USER, None)
+        self._keep_registry_user()
 
     def __getitem__(self, name: str) -> str | None:
         return self.given.get(name, DEFAULTS.get(name))
@@ -201,8 +218,12 @@ class Settings:
                 f"Invalid value {value} for property '{name}'",
                 hint="Use a whole number; 0 disables the limit.",
             )
+        if name == REGISTRY_USER:
+            return self._set_registry_user(value)
         before = self[name]
         self.given[name] = value
+        if name in {REGISTRY, REGISTRY_USER_SOURCE}:
+            self._keep_registry_user()
         return before
 
     def without_effect(self, name: str) -> str:
@@ -217,7 +238,38 @@ class Settings:
 
     def unset(self, name: str) -> str | None:
         """Restore the default of a property, and return the value that SET gave it."""
+        if name == REGISTRY_USER and self._registry_user is not None:
+            self._registry_user = None
+            forget_users(self[REGISTRY] or "")
+            return _HIDDEN
         return self.given.pop(name, None)
+
+    def shown(self, name: str, value: str) -> str:
+        """Return a value that SET was given, in a form that may be shown."""
+        return _HIDDEN if name == REGISTRY_USER else self.given.get(name, value)
+
+    def _set_registry_user(self, value: str) -> str | None:
+        if not value.partition(":")[0] or ":" not in value:
+            raise SqlError(
+                f"Invalid value for property '{REGISTRY_USER}'",
+                hint="Write it as name:password.",
+            )
+        before = None if self._registry_user is None else _HIDDEN
+        self._registry_user = value
+        self._keep_registry_user()
+        return before
+
+    def _keep_registry_user(self) -> None:
+        """Move the user of the registry out of its address, into the table of this process."""
+        address = self.given.get(REGISTRY)
+        if address is None:
+            return
+        alone = self.given.get(REGISTRY_USER_SOURCE) == "URL"
+        try:
+            self.given[REGISTRY] = keep_users(address, None if alone else self._registry_user)
+        except ConfigError as error:
+            del self.given[REGISTRY]
+            raise SqlError(error.message, hint=error.hint) from error
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Return name, origin and value of each property, sorted by name."""

@@ -2,6 +2,7 @@
 
     schema.py       what the three share: Schema, Reference, Incompatibility
     errors.py       InvalidSchemaError
+    source.py, registry_users.py   sources of schemas by address, and the users of registries
     nesting.py      how deep a JSON text is nested
     languages.py    parse(language, text, references), loads a language on first use
     avro/           names, parsing, canonical form, resolution rules

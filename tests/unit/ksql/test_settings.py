@@ -1,10 +1,15 @@
 """SET: the effect of properties, and the note for properties without effect."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
-from duolog.ksql.settings import DEFAULTS
+from duolog.ksql.settings import DEFAULTS, REGISTRY, REGISTRY_USER, REGISTRY_USER_SOURCE, Settings
+from duolog.schemas.registry_users import forget_users, user_of
+
+ADDRESS = "http://registry:8081"
 
 BEGIN = (
     "CREATE STREAM rides (id INT KEY, km DOUBLE) WITH (kafka_topic='rides', value_format='JSON'); "
@@ -74,3 +79,69 @@ def test_topics_of_results_begin_with_the_prefix_that_is_set(statement: str, top
     assert done.query is not None
     assert done.query.planned.topic == topic
     assert session.catalog.sources["FAR"].topic == topic
+
+
+@pytest.fixture
+def registry() -> Iterator[str]:
+    yield ADDRESS
+    forget_users(ADDRESS)
+
+
+def test_the_user_of_a_registry_is_kept_out_of_the_settings(registry: str) -> None:
+    session = SqlSession(given={REGISTRY: "http://ann:secret@registry:8081"})
+
+    assert session.state.settings.given == {REGISTRY: registry}
+    assert user_of(registry) == "ann:secret"
+
+    (done,) = session.run(f"SET '{REGISTRY}' = 'http://bob:other@registry:8081';")
+    assert done.message == (
+        f"Successfully changed local property '{REGISTRY}' from '{registry}' to '{registry}'."
+    )
+    assert user_of(registry) == "bob:other"
+    assert "other" not in repr(session.state.settings.rows())
+
+
+@pytest.mark.parametrize("address_first", [True, False])
+def test_a_user_in_a_setting_of_its_own_is_used(registry: str, *, address_first: bool) -> None:
+    session = SqlSession()
+    both = [f"SET '{REGISTRY}' = '{registry}';", f"SET '{REGISTRY_USER}' = 'ann:secret';"]
+
+    messages = [
+        done.message
+        for statement in (both if address_first else both[::-1])
+        for done in session.run(statement)
+    ]
+
+    assert user_of(registry) == "ann:secret"
+    assert "secret" not in repr([messages, session.state.settings.given])
+    (done,) = session.run(f"UNSET '{REGISTRY_USER}';")
+    assert done.message.endswith("(value was '[hidden]').")
+    assert user_of(registry) is None
+
+
+def test_the_user_in_the_address_is_used_if_the_source_is_the_address(registry: str) -> None:
+    given = {REGISTRY: "http://ann:one@registry:8081", REGISTRY_USER: "bob:two"}
+
+    Settings(given)
+    assert user_of(registry) == "bob:two"
+    Settings(given | {REGISTRY_USER_SOURCE: "URL"})
+    assert user_of(registry) == "ann:one"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        (REGISTRY, "http://ann:se/cret@host", "has a user that cannot be read"),
+        (REGISTRY_USER, "cret", "Invalid value for property"),
+        (REGISTRY_USER, ":cret", "Invalid value for property"),
+        (REGISTRY_USER_SOURCE, "SASL_INHERIT", "Invalid value SASL_INHERIT"),
+    ],
+)
+def test_an_invalid_user_of_a_registry_is_refused(name: str, value: str, expected: str) -> None:
+    settings = Settings()
+
+    with pytest.raises(SqlError, match=expected) as caught:
+        settings.set(name, value)
+
+    assert "cret" not in caught.value.render()
+    assert settings.given == {}

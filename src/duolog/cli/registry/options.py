@@ -23,7 +23,6 @@ from duolog.registry.client.requests import (
     Answer,
     Requests,
     addresses_of,
-    basic,
     send,
 )
 
@@ -80,10 +79,8 @@ class RegistryAddress:
         found = addresses_of(url)
         if not self.user:
             return found
-        header = basic(self.user, self.password)
-        return tuple(
-            one if one.authorization else replace(one, authorization=header) for one in found
-        )
+        user = f"{self.user}:{self.password}"
+        return tuple(one if one.user else replace(one, user=user) for one in found)
 
 
 def _send(address: Address, method: str, path: str, body: str | None) -> Answer:

@@ -5,18 +5,25 @@
 The addresses are tried in order, starting with the one that answered last. An address that does not
 answer, or answers 429 or 5xx, is followed by the next one; after the last one the client waits and
 starts again. Any thread may send requests.
+
+The user of an address is found in this order:
+
+    in the address
+    duolog.schemas.registry_users      users that settings of this process have
+    DUOLOG_SCHEMA_REGISTRY_USER_INFO   name:password, for every other address
 """
 
-import base64
 import http.client
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import urlsplit
 
 from duolog.core.errors import ConfigError, RegistryError
 from duolog.registry.json_text import Json, dump, load
+from duolog.schemas import registry_users
 
 TIMEOUT_S: Final = 10.0
 ROUNDS: Final = 3
@@ -27,6 +34,12 @@ _TOO_MANY: Final = 429
 _BROKEN: Final = 500
 _HINT: Final = "Check that it runs, and that ksql.schema.registry.url is its address."
 _NO_HEADERS: Final[Mapping[str, str]] = {}
+USER_VARIABLE: Final = "DUOLOG_SCHEMA_REGISTRY_USER_INFO"
+_UNAUTHORIZED: Final = (401, 403)
+_USER_HINT: Final = (
+    "Set ksql.schema.registry.basic.auth.user.info, or the environment variable "
+    f"{USER_VARIABLE}, to name:password."
+)
 
 
 class Answer(NamedTuple):
@@ -43,8 +56,10 @@ class Refused(RegistryError):
         code: the registry's number of the error.
     """
 
-    def __init__(self, message: str, code: int) -> None:
-        super().__init__(message, detail=f"The schema registry answers with error code {code}.")
+    def __init__(self, message: str, code: int, *, hint: str = "") -> None:
+        super().__init__(
+            message, detail=f"The schema registry answers with error code {code}.", hint=hint
+        )
         self.code = code
 
 
@@ -60,19 +75,25 @@ class Unanswered(RegistryError):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One address of a registry, with the header for its user."""
+    """One address of a registry.
 
+    Attributes:
+        shown: the address without user and password.
+        user: `name:password`, if the address had a user.
+    """
+
+    shown: str
     secure: bool
     host: str
     port: int | None
     path: str
-    authorization: str = field(default="", repr=False)
+    user: str | None = field(default=None, repr=False)
 
     @property
-    def shown(self) -> str:
-        """The address without user and password."""
-        scheme, port = "https" if self.secure else "http", f":{self.port}" if self.port else ""
-        return f"{scheme}://{self.host}{port}{self.path}"
+    def authorization(self) -> str:
+        """The header of its user, who may have changed since the last request; or empty."""
+        known = self.user or registry_users.user_of(self.shown)
+        return registry_users.authorization(known or os.environ.get(USER_VARIABLE))
 
 
 def addresses_of(text: str) -> tuple[Address, ...]:
@@ -81,44 +102,23 @@ def addresses_of(text: str) -> tuple[Address, ...]:
     Raises:
         ConfigError: one of them is not an HTTP address.
     """
-    return tuple(_address(one.strip()) for one in text.split(",") if one.strip()) or (_address(""),)
+    return tuple(map(_address, registry_users.parts_of(text))) or (_address(""),)
 
 
 def _address(text: str) -> Address:
+    shown, user = registry_users.without_user(text)
+    shown = shown.rstrip("/")
     try:
-        parts = urlsplit(text)
+        parts = urlsplit(shown)
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        # A part that looks like a password is not repeated in the error.
         raise ConfigError(
-            f'the address "{text.rpartition("@")[2]}" of a schema registry is not an HTTP address',
+            f'the address "{shown}" of a schema registry is not an HTTP address',
             hint="Write it as http://host:8081.",
         )
-    return Address(
-        parts.scheme == "https",
-        parts.hostname,
-        port,
-        parts.path.rstrip("/"),
-        _authorization(parts),
-    )
-
-
-def _authorization(parts: SplitResult) -> str:
-    if parts.username is None:
-        return ""
-    return basic(unquote(parts.username), unquote(parts.password or ""))
-
-
-def basic(user: str, password: str) -> str:
-    """Return the header of basic authentication.
-
-    Example:
-        >>> basic("ann", "secret")
-        'Basic YW5uOnNlY3JldA=='
-    """
-    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+    return Address(shown, parts.scheme == "https", parts.hostname, port, parts.path, user)
 
 
 Send = Callable[[Address, str, str, str | None], Answer]
@@ -153,8 +153,8 @@ def send(
     headers = {"Accept": _CONTENT_TYPE, **more}
     if body is not None:
         headers["Content-Type"] = _CONTENT_TYPE
-    if address.authorization:
-        headers["Authorization"] = address.authorization
+    if authorization := address.authorization:
+        headers["Authorization"] = authorization
     try:
         given = None if body is None else body.encode()
         connection.request(method, address.path + path, given, headers)
@@ -261,4 +261,5 @@ def _accepted(answer: Answer) -> Json:
     raise Refused(
         message if isinstance(message, str) else f"the schema registry answers {answer.status}",
         code if isinstance(code, int) else answer.status,
+        hint=_USER_HINT if answer.status in _UNAUTHORIZED else "",
     )

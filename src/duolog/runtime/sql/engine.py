@@ -136,7 +136,7 @@ class SqlEngine:
             longest_s=_seconds(given, _LONGEST_PAUSE, 900.0),
         )
         self._replayed = ReplayedCatalog(
-            CommandTopic(bootstrap, service_id), given.get(settings.REGISTRY)
+            CommandTopic(bootstrap, service_id), self.session.state.settings[settings.REGISTRY]
         )
         self._lock = threading.RLock()
         self._queries = ServiceQueries(

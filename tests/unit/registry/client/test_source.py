@@ -6,12 +6,19 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from duolog.core.errors import ConfigError, RegistryError
-from duolog.registry.client.requests import Address, Answer, Requests, addresses_of
+from duolog.registry.client.requests import (
+    USER_VARIABLE,
+    Address,
+    Answer,
+    Requests,
+    addresses_of,
+)
 from duolog.registry.client.source import HttpRegistry
 from duolog.registry.errors import RequestError
 from duolog.registry.in_process import InProcessRegistry
 from duolog.registry.json_text import Json, dump, load
 from duolog.registry.rules import RegisterRequest, to_json
+from duolog.schemas.registry_users import forget_users, keep_users
 from duolog.schemas.schema import Language, Reference
 from duolog.schemas.source import SchemaText, UnknownSchemaError
 
@@ -183,7 +190,46 @@ def test_users_are_in_a_header_and_never_shown() -> None:
 
     assert address.authorization == "Basic dXNAZXI6cDp3"
     assert address.shown == "https://host:8081/base"
-    assert "cDp3" not in repr(address)
+    assert "us@er" not in repr(address)
+
+
+def test_the_environment_has_the_user_of_addresses_without_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(USER_VARIABLE, "us@er:p:w")
+    own, other = addresses_of("http://a:b@a,http://b")
+
+    assert own.authorization == "Basic YTpi"
+    assert other.authorization == "Basic dXNAZXI6cDp3"
+
+
+def test_a_user_that_is_set_later_is_sent_with_the_next_request() -> None:
+    (address,) = addresses_of("http://later:1/")
+    assert address.authorization == ""
+
+    keep_users("http://a:b@later:1")
+    try:
+        assert address.authorization == "Basic YTpi"
+    finally:
+        forget_users("http://later:1")
+
+
+def test_an_error_of_an_address_with_a_user_does_not_repeat_it() -> None:
+    with pytest.raises(ConfigError) as caught:
+        addresses_of("ftp://ann:secret@host")
+
+    assert 'the address "ftp://host"' in caught.value.message
+    assert "secret" not in caught.value.render()
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_registry_that_refuses_the_user_is_an_error_with_a_hint(status: int) -> None:
+    requests = Requests(addresses_of("http://a"), lambda *_: Answer(status, None))
+
+    with pytest.raises(RegistryError, match=f"answers {status}") as caught:
+        requests.get("/subjects")
+
+    assert "ksql.schema.registry.basic.auth.user.info" in caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["", "ftp://a", "http://", "a:8081", "http://a:port"])
