@@ -21,6 +21,9 @@ from duolog.plan.nodes import Sink, Source
 from duolog.plan.types import Column
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde, value_serde
+from duolog.serde.wire_format import KEY_HEADER, VALUE_HEADER, with_header
+
+Headers = Sequence[tuple[str, bytes | None]]
 
 
 class TopicValues:
@@ -38,6 +41,7 @@ class TopicValues:
         self.value_columns = _together(node.schema.value for node in nodes)
         self._is_plain = first.value_format.name == "KAFKA"
         key, value = first.key_format, first.value_format
+        self._formats = key.name, value.name
         self._keys = key_serde(key.name, self.key_columns, first.schema.window, key.options)
         self._values = value_serde(value.name, self.value_columns, value.options)
 
@@ -82,21 +86,21 @@ class TopicValues:
             )
         return self._values.serialize((value,))
 
-    def key_row(self, data: bytes | None) -> Row | None:
-        """Decode the columns of a key.
+    def key_row(self, data: bytes | None, headers: Headers = ()) -> Row | None:
+        """Decode the columns of a key; a header of its record may name its schema.
 
         Raises:
             SerdeError: the bytes are not a key of this topic.
         """
-        return self._keys.deserialize(data)
+        return self._keys.deserialize(with_header(self._formats[0], data, headers, KEY_HEADER))
 
-    def value_row(self, data: bytes | None) -> Row | None:
-        """Decode the columns of a value.
+    def value_row(self, data: bytes | None, headers: Headers = ()) -> Row | None:
+        """Decode the columns of a value; a header of its record may name its schema.
 
         Raises:
             SerdeError: the bytes are not a value of this topic.
         """
-        return self._values.deserialize(data)
+        return self._values.deserialize(with_header(self._formats[1], data, headers, VALUE_HEADER))
 
     def key(self, row: Row | None) -> Any:
         """Return a key as users write it."""

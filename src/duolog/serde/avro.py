@@ -22,7 +22,7 @@ from duolog.schemas.avro.types import Json
 from duolog.schemas.source import SchemaSource
 from duolog.serde import avro_reading, avro_writing
 from duolog.serde.row import Row
-from duolog.serde.wire_format import framed, schema_of, unframed
+from duolog.serde.wire_format import SchemaKey, framed, named, schema_of, unframed
 
 _MARK: Final = "duolog-branch"
 _MARKED: Final = ("boolean", "int", "long", "float", "double", "bytes", "string")
@@ -57,7 +57,7 @@ class AvroSerde:
         self._columns = columns
         self._source = source
         self._bare = bare
-        self._decoders: dict[int, _Decode] = {}
+        self._decoders: dict[SchemaKey, _Decode] = {}
         self._schema_id = schema_id
         self._schema = schema
         self._encode: Callable[[Row], bytes] | None = None
@@ -82,16 +82,16 @@ class AvroSerde:
         """Return the row that bytes contain; see `Serde`."""
         if data is None:
             return None
-        schema_id, payload = unframed(data)
-        decode = self._decoders.get(schema_id)
+        key, payload = unframed(data)
+        decode = self._decoders.get(key)
         if decode is None:
-            decode = self._decoders[schema_id] = self._decoder(schema_id)
+            decode = self._decoders[key] = self._decoder(key)
         return decode(payload)
 
-    def _decoder(self, schema_id: int) -> _Decode:
-        schema = schema_of(self._source, schema_id)
+    def _decoder(self, key: SchemaKey) -> _Decode:
+        schema = schema_of(self._source, key)
         if not isinstance(schema, AvroSchema):
-            raise SerdeError(f"the schema of id {schema_id} is not an Avro schema")
+            raise SerdeError(f"the schema of {named(key)} is not an Avro schema")
         return decoder(schema, self._columns, bare=self._bare)
 
 

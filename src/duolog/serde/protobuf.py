@@ -20,7 +20,7 @@ from duolog.schemas.protobuf.columns import Nullable, schema_text
 from duolog.schemas.source import SchemaSource
 from duolog.serde import protobuf_reading, protobuf_writing
 from duolog.serde.row import Row
-from duolog.serde.wire_format import framed, schema_of, unframed
+from duolog.serde.wire_format import SchemaKey, framed, named, schema_of, unframed
 
 _Decode = Callable[[bytes], Row]
 _Encode = Callable[[Row], bytes]
@@ -48,7 +48,7 @@ class ProtobufSerde:
         self._source = source
         self._schema_id = schema_id
         self._message = message
-        self._decoders: dict[tuple[int, tuple[int, ...]], _Decode] = {}
+        self._decoders: dict[tuple[SchemaKey, tuple[int, ...]], _Decode] = {}
         self._encode: _Encode | None = None
         self._head = b""
 
@@ -72,28 +72,27 @@ class ProtobufSerde:
         """Return the row that bytes contain; see `Serde`."""
         if data is None:
             return None
-        schema_id, rest = unframed(data)
+        key, rest = unframed(data)
         indexes, at = _indexes(rest)
-        decode = self._decoders.get((schema_id, indexes))
+        decode = self._decoders.get((key, indexes))
         if decode is None:
-            decode = self._decoder(schema_id, indexes)
-            self._decoders[schema_id, indexes] = decode
+            decode = self._decoders[key, indexes] = self._decoder(key, indexes)
         return decode(rest[at:])
 
-    def _decoder(self, schema_id: int, indexes: tuple[int, ...]) -> _Decode:
-        schema = self._schema(schema_id)
+    def _decoder(self, key: SchemaKey, indexes: tuple[int, ...]) -> _Decode:
+        schema = self._schema(key)
         try:
             return decoder(schema, schema.message_name(indexes), self._columns)
         except InvalidSchemaError as error:
             raise SerdeError(
-                f"cannot find message {list(indexes)} in the schema of id {schema_id}",
+                f"cannot find message {list(indexes)} in the schema of {named(key)}",
                 detail=error.message,
             ) from error
 
-    def _schema(self, schema_id: int) -> ProtobufSchema:
-        schema = schema_of(self._source, schema_id)
+    def _schema(self, key: SchemaKey) -> ProtobufSchema:
+        schema = schema_of(self._source, key)
         if not isinstance(schema, ProtobufSchema):
-            raise SerdeError(f"the schema of id {schema_id} is not a Protobuf schema")
+            raise SerdeError(f"the schema of {named(key)} is not a Protobuf schema")
         return schema
 
 

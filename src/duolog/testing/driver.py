@@ -296,8 +296,8 @@ class TopologyDriver:
 
     def _keep(self, record: SinkRecord) -> None:
         values = self._outputs[record.topic]
-        key = values.key(values.key_row(record.key))
-        value = values.value(values.value_row(record.value))
+        key = values.key(values.key_row(record.key, record.headers))
+        value = values.value(values.value_row(record.value, record.headers))
         written = WrittenRecord(key, value, record.timestamp_ms)
         written.headers, written.partition = record.headers, record.partition
         self._written[record.topic].append(written)

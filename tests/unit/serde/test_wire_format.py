@@ -1,13 +1,25 @@
 """The frame that names the schema of a record."""
 
-import pytest
+import io
+from uuid import UUID
 
-from duolog.core.errors import SerdeError
+import pytest
+from confluent_kafka.schema_registry.serde import SchemaId
+
+from duolog.core.errors import RegistryError, SerdeError
+from duolog.registry.in_process import InProcessRegistry
+from duolog.schemas.protobuf import decode_indexes
+from duolog.schemas.schema import Language
+from duolog.schemas.source import SchemaText
 from duolog.serde.wire_format import (
+    KEY_HEADER,
+    VALUE_HEADER,
+    Headers,
     framed,
-    guid_of,
-    header_of,
+    schema_of,
     unframed,
+    with_header,
+    without_frames,
 )
 
 GUID = "89791762-2336-4186-9674-299b90a802e2"
@@ -18,7 +30,38 @@ def test_a_frame_has_the_id_of_the_schema() -> None:
     assert unframed(framed(7, b"")) == (7, b"")
 
 
-@pytest.mark.parametrize("data", [b"", b"\0\0\0\0", b"\1\0\0\0\1", b"{}    "])
+def test_a_frame_has_the_guid_of_the_schema() -> None:
+    assert framed(GUID, b"x") == b"\1" + UUID(GUID).bytes + b"x"
+    assert unframed(framed(GUID, b"x")) == (GUID, b"x")
+
+
+@pytest.mark.parametrize("key", [7, GUID])
+def test_confluents_client_writes_and_reads_the_same_frames(key: int | str) -> None:
+    theirs = SchemaId("AVRO", *((key,) if isinstance(key, int) else (None, key)))
+    written = theirs.id_to_bytes() if isinstance(key, int) else theirs.guid_to_bytes()
+
+    read = SchemaId("AVRO")
+    rest = read.from_bytes(io.BytesIO(framed(key, b"x")))
+
+    assert written + b"x" == framed(key, b"x")
+    assert rest.read() == b"x"
+    assert (read.id, read.guid and str(read.guid)) == (theirs.id, theirs.guid and str(theirs.guid))
+
+
+def test_message_indexes_are_in_the_header_with_the_guid() -> None:
+    theirs = SchemaId("PROTOBUF", None, GUID, [1, 0])
+
+    data = with_header("PROTOBUF", b"x", [(VALUE_HEADER, theirs.guid_to_bytes())], VALUE_HEADER)
+
+    assert data is not None
+    key, rest = unframed(data)
+    indexes, at = decode_indexes(rest)
+    assert (key, indexes, rest[at:]) == (GUID, (1, 0), b"x")
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\0\0\0\0", b"\1\0\0\0\1", b"\1" + bytes(15), b"\2" + bytes(20), b"{}    "]
+)
 def test_bytes_without_a_frame_are_an_error_with_a_hint(data: bytes) -> None:
     with pytest.raises(SerdeError) as caught:
         unframed(data)
@@ -26,8 +69,41 @@ def test_bytes_without_a_frame_are_an_error_with_a_hint(data: bytes) -> None:
     assert "serializer of a schema registry" in str(caught.value.hint)
 
 
-def test_a_guid_is_in_a_header() -> None:
-    assert len(header_of(GUID)) == 17
-    assert guid_of(header_of(GUID)) == GUID
-    with pytest.raises(SerdeError):
-        guid_of(b"\0" + header_of(GUID)[1:])
+def test_the_last_header_of_the_name_is_the_frame() -> None:
+    headers = [
+        (VALUE_HEADER, b"first"),
+        (KEY_HEADER, b"of key"),
+        (VALUE_HEADER, b"last"),
+        ("other", None),
+    ]
+
+    assert with_header("AVRO", b"x", headers, VALUE_HEADER) == b"lastx"
+    assert with_header("AVRO", None, headers, VALUE_HEADER) is None
+    assert with_header("JSON", b"x", headers, VALUE_HEADER) == b"x"
+    assert (
+        with_header("AVRO", b"x", [(KEY_HEADER, b"k"), (VALUE_HEADER, None)], VALUE_HEADER) == b"x"
+    )
+
+
+def test_bytes_with_frames_do_not_inherit_the_headers_of_other_bytes() -> None:
+    headers: Headers = ((KEY_HEADER, b"k"), ("a", b"1"), (VALUE_HEADER, b"v"))
+
+    assert without_frames(headers, "JSON_SR", "AVRO") == (("a", b"1"),)
+    assert without_frames(headers, "KAFKA", "PROTOBUF") == headers[:2]
+    assert without_frames(headers, "KAFKA", "JSON") == headers
+
+
+def test_a_schema_is_found_by_id_and_by_guid() -> None:
+    registry = InProcessRegistry()
+    number = registry.register("s", SchemaText(Language.AVRO, '"int"'))
+    guid = str(registry.rules.version("s", "1").guid)
+
+    assert schema_of(registry, number).canonical == schema_of(registry, guid).canonical == '"int"'
+
+
+@pytest.mark.parametrize(("key", "name"), [(7, "id 7"), (GUID, f"GUID {GUID}")])
+def test_an_unknown_schema_is_named_in_the_error(key: int | str, name: str) -> None:
+    with pytest.raises(SerdeError, match=f"cannot find the schema of {name}") as caught:
+        schema_of(InProcessRegistry(), key)
+
+    assert isinstance(caught.value.__cause__, RegistryError)

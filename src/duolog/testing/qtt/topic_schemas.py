@@ -92,6 +92,7 @@ class TopicSchemas:
     def decode(self, of: SqlFormat, data: bytes) -> object:
         """Return the value of bytes as cases have it."""
         schema_id, payload = unframed(data)
+        assert isinstance(schema_id, int), schema_id
         name = None
         if of.name == "PROTOBUF":
             schema = self._registry.by_id(schema_id)

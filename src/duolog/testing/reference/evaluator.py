@@ -24,6 +24,7 @@ from duolog.core.errors import SerdeError
 from duolog.plan.cutting.levels import Ingress, SubTopology
 from duolog.plan.nodes import AggregateNode, Node, Plan, Process, ProcessorRows, Source, Suppress
 from duolog.runtime.store_rows import StoredRow
+from duolog.serde.wire_format import KEY_HEADER, VALUE_HEADER, with_header
 from duolog.testing.reference.compiled import CompiledPlan
 from duolog.testing.reference.entries import Entry, Stores
 from duolog.testing.reference.evaluation import RecordPosition
@@ -140,8 +141,10 @@ class ReferenceEvaluator:
     def _read(self, source: Source, record: SourceRecord) -> Entry | None:
         keys, values = self._compiled.serdes[source]
         try:
-            key = keys.deserialize(record.key) or (None,) * len(source.schema.key)
-            value = values.deserialize(record.value)
+            data = with_header(source.key_format.name, record.key, record.headers, KEY_HEADER)
+            key = keys.deserialize(data) or (None,) * len(source.schema.key)
+            data = with_header(source.value_format.name, record.value, record.headers, VALUE_HEADER)
+            value = values.deserialize(data)
         except SerdeError:
             return None
         place = RecordPosition(record.topic, record.partition, record.offset)

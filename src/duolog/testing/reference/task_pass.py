@@ -10,6 +10,7 @@ from duolog.plan.cutting.levels import Edge
 from duolog.plan.nodes import Filter, GroupBy, Node, Process, Project, Sink
 from duolog.plan.partitioner import murmur2
 from duolog.serde.row import Row
+from duolog.serde.wire_format import without_frames
 from duolog.testing.reference.compiled import CompiledPlan
 from duolog.testing.reference.entries import Entry, NewRowFailed, Stores, is_null
 from duolog.testing.reference.joining import PairsFailed
@@ -166,6 +167,7 @@ class TaskPass:
         key = keys.serialize(None if is_null(entry.key) else entry.key)
         value = values.serialize(entry.value)
         topic = self._compiled.topics[sink](entry)
-        beside = entry.headers, self._compiled.partitioners[sink](entry)
+        formats = sink.key_format.name, sink.value_format.name
+        beside = without_frames(entry.headers, *formats), self._compiled.partitioners[sink](entry)
         written = SinkRecord(topic, self._task, entry.timestamp_ms, key, value, *beside)
         self._written.append(written)

@@ -4,7 +4,8 @@ The columns are those of `duck.queries.source_columns`, in their order.
 """
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import cast
 
 from confluent_kafka import Message
 
@@ -20,6 +21,7 @@ from duolog.plan.nodes import StreamSource
 from duolog.runtime.topic_values import TopicValues
 from duolog.serde.row import Row
 from duolog.serde.times import milliseconds_of
+from duolog.serde.wire_format import OF_A_REGISTRY
 
 TimeOf = Callable[[Row, int], int]
 """Returns the timestamp of a row, given the row and the record's timestamp, in milliseconds."""
@@ -42,6 +44,8 @@ class SourceRows:
         self._values = TopicValues([node])
         self._no_key: Row = (None,) * len(schema.key)
         self._headers = source.headers
+        formats = node.key_format.name, node.value_format.name
+        self._framed = not {*formats}.isdisjoint(OF_A_REGISTRY)
         self._time_of = _time_of(source)
         self._has_value = bool(source.value)
         taken = ROWTOPIC in {column.name for column in source.columns}
@@ -53,7 +57,7 @@ class SourceRows:
         Raises:
             SerdeError: the bytes are not a key.
         """
-        return self._values.key_row(_bytes(message.key())) or self._no_key
+        return self._values.key_row(_bytes(message.key()), self._frames(message)) or self._no_key
 
     def row(self, message: Message, key: Row) -> Row | None:
         """Return the row of a record with this key; None for a null value.
@@ -61,7 +65,7 @@ class SourceRows:
         Raises:
             SerdeError: the bytes are not a value, or the record has no timestamp.
         """
-        value = self._values.value_row(_bytes(message.value()))
+        value = self._values.value_row(_bytes(message.value()), self._frames(message))
         if value is None:
             if self._has_value or message.value() is None:
                 return None
@@ -72,15 +76,26 @@ class SourceRows:
         place = message.partition(), message.offset()
         return (*key, *value, *headers, *self._topic, time_ms, *place)
 
+    def _frames(self, message: Message) -> Sequence[tuple[str, bytes | None]]:
+        """Return the headers that may contain the frame of a schema."""
+        return _headers_of(message) if self._framed else ()
+
 
 def _bytes(data: object) -> bytes | None:
     assert data is None or isinstance(data, bytes), data
     return data
 
 
-def _header(column: SqlColumn, message: Message) -> object:
+def _headers_of(message: Message) -> list[tuple[str, bytes | None]]:
+    """Return the headers of a record."""
     headers = message.headers() or []
     assert isinstance(headers, list), headers
+    # A consumer returns bytes; only a producer accepts str, too.
+    return cast("list[tuple[str, bytes | None]]", headers)
+
+
+def _header(column: SqlColumn, message: Message) -> object:
+    headers = _headers_of(message)
     if column.role == "HEADERS":
         return [{"KEY": name, "VALUE": value} for name, value in headers]
     found = [value for name, value in headers if name == column.header]
