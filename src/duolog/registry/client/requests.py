@@ -37,8 +37,8 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 USER_VARIABLE: Final = "DUOLOG_SCHEMA_REGISTRY_USER_INFO"
 _UNAUTHORIZED: Final = (401, 403)
 _USER_HINT: Final = (
-    "Set ksql.schema.registry.basic.auth.user.info, or the environment variable "
-    f"{USER_VARIABLE}, to name:password."
+    "Give name and password of a user: in SQL as ksql.schema.registry.basic.auth.user.info, to "
+    f"commands as --registry-user, or to both in the environment variable {USER_VARIABLE}."
 )
 
 
