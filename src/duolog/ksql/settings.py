@@ -22,6 +22,12 @@ REGISTRY_USER: Final = "ksql.schema.registry.basic.auth.user.info"
 """User of the registry, as `name:password`; never in `Settings.given`."""
 REGISTRY_USER_SOURCE: Final = "ksql.schema.registry.basic.auth.credentials.source"
 """`URL`: the user in the address; `USER_INFO`, the default: `REGISTRY_USER` comes first."""
+SUBJECTS: Final = {
+    part: f"ksql.schema.registry.{part.lower()}.subject.name.strategy" for part in ("Key", "Value")
+}
+"""Names of the subjects of schemas; see `duolog.ksql.catalog.subjects`."""
+TOPIC_NAME, RECORD_NAME = "TopicNameStrategy", "RecordNameStrategy"
+_STRATEGIES: Final = (TOPIC_NAME, RECORD_NAME, "TopicRecordNameStrategy")
 THROW_ON_INVALID_TIME: Final = "ksql.timestamp.throw.on.invalid"
 NEW_PLANNER: Final = "ksql.new.query.planner.enabled"
 """If true, the columns selected as key are the key of a stream, in that order; else all must be."""
@@ -76,6 +82,7 @@ _OF_SESSION: Final = frozenset(
         REGISTRY,
         REGISTRY_USER,
         REGISTRY_USER_SOURCE,
+        *SUBJECTS.values(),
         THROW_ON_INVALID_TIME,
         NEW_PLANNER,
         OFFSET_RESET,
@@ -208,10 +215,12 @@ class Settings:
             raise SqlError(
                 f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'"
             )
-        if name in _VALUES and value not in _VALUES[name]:
+        allowed = _STRATEGIES if name in SUBJECTS.values() else _VALUES.get(name)
+        found = strategy_named(value) if allowed is _STRATEGIES else value
+        if allowed is not None and found not in allowed:
             raise SqlError(
                 f"Invalid value {value} for property '{name}'",
-                hint=f"Use one of {', '.join(_VALUES[name])}.",
+                hint=f"Use one of {', '.join(allowed)}.",
             )
         if name in _COUNTS and not (value.isascii() and value.isdecimal()):
             raise SqlError(
@@ -275,6 +284,16 @@ class Settings:
         """Return name, origin and value of each property, sorted by name."""
         names = sorted({*DEFAULTS, *self.given})
         return [(name, "SESSION" if name in self.given else "", self[name] or "") for name in names]
+
+
+def strategy_named(value: str | None) -> str:
+    """Return a subject name strategy without the package of its Java class.
+
+    Example:
+        >>> strategy_named("io.confluent.kafka.serializers.subject.RecordNameStrategy")
+        'RecordNameStrategy'
+    """
+    return value.rpartition(".")[2] if value else TOPIC_NAME
 
 
 _IN_FORCE: Final[ContextVar[Settings | None]] = ContextVar("settings in force", default=None)

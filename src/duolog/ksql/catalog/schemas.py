@@ -5,7 +5,8 @@
     the topic's schema               KEY_SCHEMA_ID or VALUE_SCHEMA_ID names
     the result of a query            registered; an incompatible one is an error
 
-The subject of a topic's keys is `<topic>-key`, that of its values `<topic>-value`.
+The subject of a topic's keys is `<topic>-key`, that of its values `<topic>-value`, unless a
+setting names them otherwise; see `subjects.py`.
 
 Source: ksqlDB's documentation of schema inference; the messages are those that its users search
 for.
@@ -21,6 +22,7 @@ from duolog.ksql.catalog.catalog import Registered, Role, SourceInfo, SqlColumn,
 from duolog.ksql.catalog.format_support import SUPPORT, Part
 from duolog.ksql.catalog.formats import registry_missing
 from duolog.ksql.catalog.kept_schemas import kept_or_found
+from duolog.ksql.catalog.subjects import FULL_NAME, chosen_subject, subject_of
 from duolog.ksql.errors import SqlError
 from duolog.ksql.settings import Settings
 from duolog.plan.types import Column
@@ -39,7 +41,6 @@ LANGUAGES: Final = {
 _FORMATS: Final = {Language.AVRO: "AVRO", Language.JSON: "JSON_SR", Language.PROTOBUF: "PROTOBUF"}
 _SINGLE: Final = {"Key": "ROWKEY", "Value": "ROWVAL"}
 """Name of the column that is inferred from a schema without fields."""
-_NAME: Final = "fullSchemaName"
 _ID: Final = "schemaId"
 _NULLABLE: Final = "nullableRepresentation"
 
@@ -56,6 +57,7 @@ class TopicSchemas:
         if address is None:
             raise registry_missing(of)
         self._address = address
+        self._given = given
         self._strict = given.strict
 
     def inferred(
@@ -80,7 +82,7 @@ class TopicSchemas:
                 f"{part.upper()}_FORMAT to '{_FORMATS[schema.language]}'."
             )
         try:
-            name = dict(of.properties).get(_NAME) if of.name == "PROTOBUF" else None
+            name = dict(of.properties).get(FULL_NAME) if of.name == "PROTOBUF" else None
             found = of_schemas.type_of(schema, upper=schema_id is None, name=name)
         except RegistryError as error:
             raise SqlError(
@@ -108,7 +110,10 @@ class TopicSchemas:
         """
 
         def find() -> tuple[SqlFormat, tuple[SqlColumn, ...]]:
-            latest = self._asked(lambda source: source.latest(subject_of(topic, part)), topic)
+            subject = chosen_subject(
+                self._given, part, of, topic, lambda: schema_of_columns(part, of, columns, name)
+            )
+            latest = self._asked(lambda source: source.latest(subject), topic)
             if latest is None:
                 return self._written(part, of, topic, columns, name), ()
             return self.read(of), ()
@@ -146,7 +151,7 @@ class TopicSchemas:
         if schema_id is not None:
             return self._with_id(part, of, schema_id, topic, columns)
         schema = schema_of_columns(part, of, columns, name)
-        subject = subject_of(topic, part)
+        subject = chosen_subject(self._given, part, of, topic, lambda: schema)
         found = self._asked(lambda source: source.register(subject, schema), topic)
         return replace(of, registered=Registered(self._address, found, schema.text))
 
@@ -175,8 +180,8 @@ class TopicSchemas:
     def _found(
         self, part: Part, of: SqlFormat, topic: str, schema_id: int | None
     ) -> tuple[int, Schema]:
-        subject = subject_of(topic, part)
         if schema_id is None:
+            subject = chosen_subject(self._given, part, of, topic)
             latest = self._asked(lambda source: source.latest(subject), topic)
             if latest is None:
                 raise _missing(part, topic, subject, None)
@@ -185,7 +190,7 @@ class TopicSchemas:
             source = source_at(self._address)
             schema = source.by_id(schema_id)
         except RegistryError as error:
-            raise _missing(part, topic, subject, schema_id) from error
+            raise _missing(part, topic, subject_of(topic, part), schema_id) from error
         return schema_id, schema
 
     def _asked(self, ask: Callable[[SchemaSource], T], topic: str) -> T:
@@ -214,7 +219,7 @@ def schema_of_columns(
         return of_schemas.text_of(
             LANGUAGES.get(of.name, Language.PROTOBUF),
             [Column(column.name, column.type) for column in columns],
-            name=given.get(_NAME) or avro_key,
+            name=given.get(FULL_NAME) or avro_key,
             bare=len(columns) == 1 and _is_single(part, of),
             nullable="optional" if null == "optional" else "wrapper" if null else None,
         )
@@ -274,11 +279,6 @@ def with_other_columns(source: SourceInfo, columns: tuple[SqlColumn, ...]) -> So
     registered = None if known is None else Registered(known.address)
     value_format = replace(source.value_format, registered=registered)
     return replace(source, columns=columns, value_format=value_format)
-
-
-def subject_of(topic: str, part: Part) -> str:
-    """Return the subject of a topic's keys or values."""
-    return f"{topic}-{part.lower()}"
 
 
 def _schema_id(of: SqlFormat) -> int | None:

@@ -21,7 +21,8 @@ from duolog.ksql.catalog.catalog import SqlColumn, SqlFormat
 from duolog.ksql.catalog.format_support import Part
 from duolog.ksql.catalog.formats import plan_format
 from duolog.ksql.catalog.properties import Properties
-from duolog.ksql.catalog.schemas import LANGUAGES, subject_of
+from duolog.ksql.catalog.schemas import LANGUAGES
+from duolog.ksql.catalog.subjects import subject_of
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
 from duolog.ksql.syntax import nodes

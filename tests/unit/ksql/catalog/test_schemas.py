@@ -315,3 +315,68 @@ def test_a_stream_of_a_pattern_registers_nothing(registry: InProcessRegistry) ->
     run("CREATE STREAM s (a INT) WITH (topic_pattern='a-.*', value_format='AVRO');")
 
     assert registry.rules.subjects() == ()
+
+
+STRATEGY = "ksql.schema.registry.value.subject.name.strategy"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "name", "subject"),
+    [
+        ("TopicNameStrategy", "", "t-value"),
+        ("RecordNameStrategy", "", "io.confluent.ksql.avro_schemas.KsqlDataSourceSchema"),
+        ("RecordNameStrategy", "shop.Ride", "shop.Ride"),
+        (
+            "io.confluent.kafka.serializers.subject.TopicRecordNameStrategy",
+            "shop.Ride",
+            "t-shop.Ride",
+        ),
+    ],
+)
+def test_a_strategy_names_the_subject_of_columns(
+    registry: InProcessRegistry, strategy: str, name: str, subject: str
+) -> None:
+    named = f", value_schema_full_name='{name}'" if name else ""
+
+    run(
+        f"CREATE STREAM s (k INT KEY, a INT) WITH (kafka_topic='t', value_format='AVRO'{named});",
+        **{STRATEGY: strategy},
+    )
+
+    assert registry.rules.subjects() == (subject,)
+
+
+def test_a_strategy_needs_the_name_of_the_record_to_infer_columns(
+    registry: InProcessRegistry,
+) -> None:
+    node = {"type": "record", "name": "shop.Ride", "fields": [{"name": "km", "type": "int"}]}
+    registry.register("shop.Ride", avro(node))
+    given = {STRATEGY: "RecordNameStrategy"}
+
+    with pytest.raises(SqlError, match="has no name for the subject name strategy") as caught:
+        run("CREATE STREAM s WITH (kafka_topic='t', value_format='AVRO');", **given)
+    session = run(
+        "CREATE STREAM s WITH (kafka_topic='t', value_format='AVRO', "
+        "value_schema_full_name='shop.Ride');",
+        **given,
+    )
+
+    assert "VALUE_SCHEMA_FULL_NAME" in caught.value.hint
+    assert [column.name for column in session.catalog.sources["S"].columns] == ["KM"]
+
+
+def test_json_schemas_have_no_name_for_a_strategy(registry: InProcessRegistry) -> None:
+    with pytest.raises(SqlError, match="value schema of topic 't' has no name"):
+        run(
+            "CREATE STREAM s (a INT) WITH (kafka_topic='t', value_format='JSON_SR');",
+            **{STRATEGY: "RecordNameStrategy"},
+        )
+
+    assert registry.rules.subjects() == ()
+
+
+def test_an_unknown_strategy_is_refused() -> None:
+    with pytest.raises(SqlError, match="Invalid value MyStrategy") as caught:
+        run(f"SET '{STRATEGY}' = 'MyStrategy';")
+
+    assert "TopicRecordNameStrategy" in caught.value.hint
