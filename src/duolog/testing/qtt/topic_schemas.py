@@ -4,6 +4,12 @@ Topics get their schemas before the first statement, in the order in which ksqlD
 them; statements name some of the ids. A value of a case is converted by the schema of its topic,
 whose columns need not be those of the stream.
 
+The registry accepts every version (compatibility NONE). The description of that runner names a mock
+of a registry and no check. Among the 344 cases of the half for building that have such a format,
+one depends on it: with BACKWARD, "protobuf.json - specify a protobuf schema name with
+SCHEMA_FULL_NAME" is refused, because its topic has the field `float c1`, for which ksqlDB registers
+`double c1`. All others have the same outcome under NONE and BACKWARD.
+
 Source: ksqlDB's own runner, as described next to the cases.
 """
 
@@ -59,7 +65,7 @@ class TopicSchemas:
     def __init__(self, case: Case, given: dict[str, str]) -> None:
         self.address = f"mock://qtt-{next(_NUMBERS)}"
         self._registry = InProcessRegistry()
-        self._registry.set_compatibility("NONE")  # that runner's registry checks nothing
+        self._registry.set_compatibility("NONE")
         provide(self.address, self._registry)
         self._writers: dict[str, tuple[Serde, tuple[Column, ...], bool]] = {}
         self._readers: dict[tuple[int, str | None], tuple[Serde, tuple[Column, ...], bool]] = {}
