@@ -18,6 +18,7 @@ from duolog.registry.errors import DamagedRecordError
 from duolog.registry.fields import FieldError, Fields
 from duolog.registry.json_text import load
 from duolog.registry.records.keys import (
+    HIGHEST_IDS,
     AssociationKey,
     ClearSubjectKey,
     ConfigKey,
@@ -104,7 +105,7 @@ def _key(fields: Fields) -> Key:  # noqa: PLR0911 - one return for each kind
                 _needed(subject, "subject"),
             )
         case "NOOP":
-            return HighestIdsKey() if "name" in fields else NoopKey()
+            return HighestIdsKey() if subject == HIGHEST_IDS else NoopKey()
         case kind:
             raise FieldError(f"keytype: {kind} is not known")
 

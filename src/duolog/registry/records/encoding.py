@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from duolog.registry.json_text import Json, dump
 from duolog.registry.names import TENANT
 from duolog.registry.records.keys import (
+    HIGHEST_IDS,
     AssociationKey,
     ClearSubjectKey,
     ConfigKey,
@@ -82,7 +83,7 @@ def _key(key: Key) -> dict[str, Json]:
         case ForeignKey():
             raise AssertionError("these bytes are kept as they are")
         case HighestIdsKey():
-            form = {"keytype": "NOOP", "magic": 0, "name": "duolog.highest.ids"}
+            form = {"keytype": "NOOP", "subject": HIGHEST_IDS, "magic": 0}
     return {name: value for name, value in form.items() if value not in {None, ""}}
 
 

@@ -12,11 +12,18 @@ are part of the format:
     {"keytype":"CONTEXT","tenant":"default","context":".dev","magic":0}
     {"keytype":"ASSOC","tenant":"default","resourceName":"orders",…,"subject":"…","magic":0}
     {"keytype":"NOOP","magic":0}
+    {"keytype":"NOOP","subject":"duolog.highest.ids","magic":0}    a NOOP for other registries
+
+Karapace writes keys with other bytes as long as it finds a key whose fields are not, in this order,
+keytype, subject, version and magic, or a part of these with keytype and magic.
 
 Source: Confluent `SchemaKey` and the like.
 """
 
 from dataclasses import dataclass
+from typing import Final
+
+HIGHEST_IDS: Final = "duolog.highest.ids"
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def test_an_empty_record_is_a_noop() -> None:
     assert decode(None, None) == decode(b"", b"") == BARRIER
 
 
-def test_the_highest_ids_are_a_noop_with_a_name() -> None:
+def test_the_highest_ids_are_a_noop_with_a_subject() -> None:
     record = Record(HighestIdsKey(), HighestIdsValue({".": 4, ".dev": 9}))
 
     assert decode(*encode(record)) == record

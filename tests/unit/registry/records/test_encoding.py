@@ -1,10 +1,13 @@
 """The bytes of each kind of record, as Confluent's registry writes them."""
 
+import json
+
 import pytest
 
 from duolog.registry.contracts import Metadata, Rule, RuleSet
 from duolog.registry.contracts.rule_set import EnableAt, RuleKind, RuleMode
 from duolog.registry.records import BARRIER, Record, encode
+from duolog.registry.records.encoding import encode_key
 from duolog.registry.records.keys import (
     AssociationKey,
     ClearSubjectKey,
@@ -12,7 +15,9 @@ from duolog.registry.records.keys import (
     ContextKey,
     DeleteSubjectKey,
     HighestIdsKey,
+    Key,
     ModeKey,
+    NoopKey,
     SchemaKey,
 )
 from duolog.registry.records.values import (
@@ -119,7 +124,7 @@ SCHEMA = SchemaValue("orders-value", 1, 7, '"string"')
         (BARRIER, b'{"keytype":"NOOP","magic":0}', None),
         (
             Record(HighestIdsKey(), HighestIdsValue({".": 5})),
-            b'{"keytype":"NOOP","magic":0,"name":"duolog.highest.ids"}',
+            b'{"keytype":"NOOP","subject":"duolog.highest.ids","magic":0}',
             b'{"maxIds":{".":5}}',
         ),
     ],
@@ -216,3 +221,28 @@ def test_a_backslash_before_a_u_is_no_escape() -> None:
     key, _ = encode(Record(SchemaKey("\\u001f", 1), None))
 
     assert key == b'{"keytype":"SCHEMA","subject":"\\\\u001f","version":1,"magic":1}'
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        SchemaKey("a", 1),
+        ConfigKey("a"),
+        ConfigKey(None),
+        ModeKey("a"),
+        ModeKey(None),
+        DeleteSubjectKey("a"),
+        ClearSubjectKey("a"),
+        ClearSubjectKey(None),
+        NoopKey(),
+        HighestIdsKey(),
+    ],
+)
+def test_karapace_finds_no_key_that_makes_it_write_other_bytes(key: Key) -> None:
+    fields = tuple(json.loads(encode_key(key)))
+
+    assert fields in {
+        ("keytype", "subject", "version", "magic"),
+        ("keytype", "subject", "magic"),
+        ("keytype", "magic"),
+    }
