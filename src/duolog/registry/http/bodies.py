@@ -1,8 +1,9 @@
-"""Bodies: JSON in UTF-8, with a limit on depth, numbers and characters.
+"""Bodies: JSON in UTF-8, UTF-16 or UTF-32, with a limit on depth, numbers and characters.
 
 `json` reads nested arrays recursively. A body that is nested deeper than Python's stack raises
 RecursionError after some thousand levels, in less than a millisecond; it is refused like a body
-that is not JSON. Surrogates without a partner cannot be stored as UTF-8 and are refused, too.
+that is not JSON. The encoding is found in the first bytes and not in the header, as Jackson finds
+it. Surrogates without a partner cannot be stored as UTF-8 and are refused, too.
 """
 
 import json
@@ -11,7 +12,7 @@ from typing import Final, NoReturn
 
 from duolog.registry.json_text import Json
 
-_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class MalformedBody(Exception):
@@ -26,12 +27,14 @@ def read_json(body: bytes) -> Json:
         {'compatibility': 'FULL'}
 
     Raises:
-        MalformedBody: it is not JSON in UTF-8, or nested too deep.
+        MalformedBody: it is not JSON, or nested too deep.
     """
     try:
-        text = body.decode("utf-8-sig")
+        text = body.decode(json.detect_encoding(body))
     except UnicodeDecodeError as error:
-        raise MalformedBody(f"Invalid UTF-8 in the body at byte {error.start}") from error
+        raise MalformedBody(
+            f"Invalid {error.encoding.upper()} in the body at byte {error.start}"
+        ) from error
     try:
         value: Json = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -42,7 +45,7 @@ def read_json(body: bytes) -> Json:
         raise MalformedBody("The body is nested too deep") from error
     except ValueError as error:
         raise MalformedBody("The body has a number of too many digits") from error
-    if _SURROGATE.search(body):
+    if _SURROGATE.search(text):
         _ensure_encodable(value)
     return value
 

@@ -16,6 +16,11 @@ def test_a_byte_order_mark_is_ignored() -> None:
     assert read_json(b"\xef\xbb\xbf{}") == {}
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be"])
+def test_a_body_in_another_encoding_of_unicode_is_read(encoding: str) -> None:
+    assert read_json('{"compatibility": "é"}'.encode(encoding)) == {"compatibility": "é"}
+
+
 def test_a_surrogate_pair_is_one_character() -> None:
     assert read_json(rb'"\ud83d\ude00"') == "\N{GRINNING FACE}"
 
@@ -34,6 +39,8 @@ def test_a_surrogate_pair_is_one_character() -> None:
         b'{"a": ' + b"9" * 10_000 + b"}",
         rb'"\ud800"',
         rb'{"\udc00": 1}',
+        r'"\ud800"'.encode("utf-16"),
+        '"a"'.encode("utf-16") + b"\x00\xd8",
         b"[" * 10_000,
         b"[" * 1_000_000,
         b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
