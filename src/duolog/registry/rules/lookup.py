@@ -19,7 +19,7 @@ from duolog.registry.rules.basis import Basis
 from duolog.registry.rules.canonical import canonical, draft_of, with_contracts
 from duolog.registry.rules.parsing import Draft, Parsed
 from duolog.registry.rules.requests import RegisterRequest
-from duolog.schemas.schema import Language
+from duolog.schemas.schema import Language, Reference
 
 
 def look_up(
@@ -133,7 +133,7 @@ def is_same(basis: Basis, new: Parsed, value: SchemaValue) -> bool:
     if not _same_metadata(new.draft.metadata, value.metadata, value.version):
         return False
     written_out = not new.draft.references and bool(value.references)
-    if new.draft.references != value.references and not written_out:
+    if not written_out and not _same_references(basis, new.draft.references, value):
         return False
     if not written_out and new.draft.schema == value.schema:
         return True
@@ -141,6 +141,18 @@ def is_same(basis: Basis, new: Parsed, value: SchemaValue) -> bool:
         old = basis.parser.version(value).schema
         return new.schema.formatted("resolved") == old.formatted("resolved")
     return not written_out and new.draft.schema == basis.parser.canonical_text(value)
+
+
+def _same_references(basis: Basis, new: tuple[Reference, ...], value: SchemaValue) -> bool:
+    if new == value.references:
+        return True
+    # Older registries stored -1 for the latest version.
+    if len(new) != len(value.references) or all(part.version > 0 for part in value.references):
+        return False
+    try:
+        return new == basis.parser.resolve(Draft.of(value), deleted=True)[0]
+    except RequestError:
+        return False  # What it refers to is gone.
 
 
 def _same_metadata(new: Metadata | None, old: Metadata | None, version: int) -> bool:

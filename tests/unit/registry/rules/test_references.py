@@ -43,6 +43,31 @@ def test_version_minus_1_becomes_the_latest_one(harness: Harness) -> None:
     assert harness.registry.register("user", latest).records == ()
 
 
+def test_a_stored_version_of_minus_1_means_the_latest_one(harness: Harness) -> None:
+    harness.register("base", BASE)
+    stored = SchemaValue("user", 1, 7, USER, references=(Reference("T", "base", -1),))
+    harness.append(*encode(Record(SchemaKey("user", 1), stored)))
+
+    for version in (-1, 1):
+        again = request(USER, references=[reference("base", version)])
+        assert harness.registry.register("user", again).records == ()
+        assert harness.registry.look_up("user", again).version == 1
+
+    harness.register("base", string_record("T", "x", optional=("y",)))
+    old = request(USER, references=[reference("base", 1)])
+    with pytest.raises(RequestError, match="Schema not found"):
+        harness.registry.look_up("user", old)
+
+
+def test_a_stored_version_of_minus_1_whose_subject_is_gone_equals_nothing(harness: Harness) -> None:
+    stored = SchemaValue("user", 1, 7, USER, references=(Reference("T", "base", -1),))
+    harness.append(*encode(Record(SchemaKey("user", 1), stored)))
+    harness.register("other", BASE)
+
+    with pytest.raises(RequestError, match="Schema not found"):
+        harness.registry.look_up("user", request(USER, references=[reference("other")]))
+
+
 @pytest.mark.parametrize(("subject", "version"), [("base", 2), ("other", 1), ("base", 0)])
 def test_an_unknown_reference_has_code_42201(
     referring: Harness, subject: str, version: int
