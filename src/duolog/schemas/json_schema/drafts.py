@@ -118,7 +118,8 @@ class Draft:
 
     def subschemas_of(self, keyword: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
         """Yield what `subschemas` yields for one keyword."""
-        listed = keyword in self.several or (keyword == "items" and self.number < 9)
+        # 2020-12 has no list in `items`, but an unchecked schema may have one.
+        listed = keyword in self.several or keyword == "items"
         if isinstance(value, list) and listed:
             yield from ((f"{keyword}/{index}", item) for index, item in enumerate(value))
         elif keyword in self.one:

@@ -323,6 +323,8 @@ class _Parts:
             return BooleanShape()
         if name == "null":
             return NullShape()
+        if name not in _GROUP_OF:
+            raise InvalidSchemaError(f'"{name[:100]}" is not a type of JSON Schema')
         return self._of_group(_GROUP_OF[name], name)
 
     def _of_group(self, group: str, type_name: str | None) -> Shape:

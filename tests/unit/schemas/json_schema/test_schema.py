@@ -160,6 +160,24 @@ def test_a_schema_of_another_type_of_registry_can_be_parsed_without_checks() -> 
     assert schema.incompatibilities(schema) == ()
 
 
+def test_a_list_in_items_of_an_unchecked_schema_of_2020_12_is_compared() -> None:
+    listed = parse(json.dumps({"$schema": D20, "items": [{"type": "string"}]}), {}, strict=False)
+    other = parse(json.dumps({"$schema": D20, "items": {"type": "string"}}), {})
+
+    assert listed.incompatibilities(listed) == ()
+    assert listed.incompatibilities(other) != ()
+
+
+@pytest.mark.parametrize("types", ["text", ["null", "text"]])
+def test_an_unknown_type_of_an_unchecked_schema_is_named_when_it_is_compared(types: object) -> None:
+    unknown = parse(json.dumps({"type": types}), {}, strict=False)
+    known = parse('{"type": "string"}', {})
+
+    for reader, writer in ((unknown, known), (known, unknown)):
+        with pytest.raises(InvalidSchemaError, match='"text" is not a type of JSON Schema'):
+            reader.incompatibilities(writer)
+
+
 class TestReferences:
     """A `$ref` leads into the schema, into a reference of the registry, or is an error."""
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from duolog.schemas.json_schema.json_text import JsonValue
 
 D4 = "http://json-schema.org/draft-04/schema#"
+D6 = "http://json-schema.org/draft-06/schema#"
 D7 = "http://json-schema.org/draft-07/schema#"
 D19 = "https://json-schema.org/draft/2019-09/schema"
 D20 = "https://json-schema.org/draft/2020-12/schema"
@@ -124,6 +125,18 @@ def test_numbers_are_exact(schema: object, valid: object, invalid: object) -> No
             "strings": {"$id": "list", "$dynamicAnchor": "T", "items": {"$dynamicRef": "#item"},
                         "$defs": {"default": {"$dynamicAnchor": "item"}}},
             "override": {"$dynamicAnchor": "item", "type": "string"}}}, ["a"], [1]),
+        # Without a dynamic anchor in its own document, the reference is an ordinary one.
+        ({"$ref": "list", "$defs": {
+            "numbers": {"$id": "list", "items": {"$dynamicRef": "#item"},
+                        "$defs": {"default": {"$anchor": "item", "type": "integer"}}},
+            "override": {"$dynamicAnchor": "item", "type": "string"}}}, [1], ["a"]),
+        ({"oneOf": [{"properties": {"a": True}, "required": ["a"]}, {"properties": {"b": True}, "required": ["b"]}],
+          "unevaluatedProperties": False}, {"a": 1}, {"a": 1, "c": 1}),
+        ({"anyOf": [{"$ref": "#/$defs/a", "required": ["z"]}, {"$ref": "#/$defs/a"}],
+          "unevaluatedProperties": False, "$defs": {"a": {"properties": {"a": True}}}}, {"a": 1}, {"b": 1}),
+        ({"contains": {"type": "null"}, "unevaluatedItems": False}, [None], [None, 1]),
+        ({"unevaluatedProperties": {"type": "null"}, "allOf": [{"unevaluatedProperties": {"type": ["null", "string"]}}]},
+         {"a": "b"}, {"a": 1}),
     ],
 )  # fmt: skip
 def test_keywords_of_2020_12_depend_on_what_others_accept(
@@ -131,6 +144,36 @@ def test_keywords_of_2020_12_depend_on_what_others_accept(
 ) -> None:
     assert problem({"$schema": D20} | schema, valid) == ""
     assert problem({"$schema": D20} | schema, invalid) != ""
+
+
+def test_contains_of_2019_09_accepts_no_item_for_unevaluated_items() -> None:
+    schema = {"$schema": D19, "contains": {"type": "null"}, "unevaluatedItems": False}
+
+    assert problem(schema, [None]) == "#/0: no item is allowed here"
+
+
+@pytest.mark.parametrize(
+    ("draft", "keywords", "value"),
+    [
+        (D4, {"if": {"type": "string"}, "then": {"maxLength": 0}}, "a"),
+        (D6, {"if": {"type": "string"}, "then": {"maxLength": 0}}, "a"),
+        (D4, {"contains": {"type": "null"}}, [1]),
+        (D4, {"propertyNames": {"maxLength": 0}}, {"a": 1}),
+        (D7, {"dependentSchemas": {"a": {"required": ["b"]}}}, {"a": 1}),
+        (D7, {"dependentRequired": {"a": ["b"]}}, {"a": 1}),
+        (D7, {"unevaluatedProperties": {"type": "null"}}, {"a": 1}),
+        (D7, {"unevaluatedItems": {"type": "null"}}, [1]),
+        (D7, {"prefixItems": [{"type": "null"}]}, [1]),
+        (D19, {"prefixItems": [{"type": "null"}]}, [1]),
+        (D19, {"dependencies": {"a": {"required": ["b"]}}}, {"a": 1}),
+        (D20, {"dependencies": {"a": {"required": ["b"]}}}, {"a": 1}),
+        (D20, {"items": True, "additionalItems": {"type": "null"}}, [1]),
+    ],
+)
+def test_a_keyword_of_another_draft_restricts_nothing(
+    draft: str, keywords: dict[str, object], value: object
+) -> None:
+    assert problem({"$schema": draft} | keywords, value) == ""
 
 
 def test_a_recursive_reference_of_2019_09_leads_to_the_outermost_schema() -> None:

@@ -71,6 +71,8 @@ def _additional_items(place: Place, value: JsonValue) -> Check | None:
 
 
 def _contains(place: Place, value: JsonValue) -> Check | None:
+    if place.number < 6:
+        return None
     schema = place.schema(value)
     least, most = place.raw.get("minContains", 1), place.raw.get("maxContains")
     counted = place.node.draft.modern
@@ -92,10 +94,12 @@ def _contains(place: Place, value: JsonValue) -> Check | None:
             evaluated.items.update(fitting)
         return None
 
-    return check if place.number >= 6 else None
+    return check
 
 
 def _unevaluated_items(place: Place, value: JsonValue) -> Check | None:
+    if not place.node.draft.modern:
+        return None
     schema = place.schema(value)
 
     def check(instance: Value, run: Run, evaluated: Evaluated | None) -> Problem | None:
@@ -109,7 +113,7 @@ def _unevaluated_items(place: Place, value: JsonValue) -> Check | None:
         evaluated.all_items = True
         return None
 
-    return check if place.node.draft.modern else None
+    return check
 
 
 def _unique_items(_place: Place, value: JsonValue) -> Check | None:

@@ -90,6 +90,8 @@ def _not(place: Place, value: JsonValue) -> Check | None:
 
 
 def _if(place: Place, value: JsonValue) -> Check | None:
+    if place.number < 7:
+        return None
     condition = place.schema(value)
     then = place.schema(place.raw["then"]) if "then" in place.raw else None
     otherwise = place.schema(place.raw["else"]) if "else" in place.raw else None
@@ -102,7 +104,7 @@ def _if(place: Place, value: JsonValue) -> Check | None:
             return None if then is None else run.check(then, instance, evaluated)
         return None if otherwise is None else run.check(otherwise, instance, evaluated)
 
-    return check if place.number >= 7 else None
+    return check
 
 
 COMBINATIONS: Final = {

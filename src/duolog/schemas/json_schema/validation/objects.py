@@ -79,6 +79,8 @@ def _unnamed(run: Run, schema: Node, item: Value) -> Problem | None:
 
 
 def _unevaluated_properties(place: Place, value: JsonValue) -> Check | None:
+    if not place.node.draft.modern:
+        return None
     schema = place.schema(value)
 
     def check(instance: Value, run: Run, evaluated: Evaluated | None) -> Problem | None:
@@ -92,10 +94,12 @@ def _unevaluated_properties(place: Place, value: JsonValue) -> Check | None:
                 evaluated.names.add(name)
         return None
 
-    return check if place.node.draft.modern else None
+    return check
 
 
 def _property_names(place: Place, value: JsonValue) -> Check | None:
+    if place.number < 6:
+        return None
     schema = place.schema(value)
 
     def check(instance: Value, run: Run, _evaluated: Evaluated | None) -> Problem | None:
@@ -106,7 +110,7 @@ def _property_names(place: Place, value: JsonValue) -> Check | None:
                     return Problem(f"the name is not allowed: {problem.message}").below(name)
         return None
 
-    return check if place.number >= 6 else None
+    return check
 
 
 def _required(_place: Place, value: JsonValue) -> Check | None:
@@ -165,8 +169,10 @@ def _dependent_schemas(place: Place, value: JsonValue) -> Check | None:
 
 
 def _dependencies(place: Place, value: JsonValue) -> Check | None:
+    if place.node.draft.modern:
+        return None
     lists, schemas = _dependent_required(place, value), _dependent_schemas(place, value)
-    if place.node.draft.modern or lists is None or schemas is None:
+    if lists is None or schemas is None:
         return None
 
     def check(instance: Value, run: Run, evaluated: Evaluated | None) -> Problem | None:
