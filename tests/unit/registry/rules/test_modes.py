@@ -224,6 +224,26 @@ def test_a_schema_may_be_imported_under_two_ids(harness: Harness) -> None:
     assert harness.register("t", A) == 6
 
 
+def test_an_import_below_a_soft_deleted_version_of_its_schema_keeps_that_version(
+    harness: Harness,
+) -> None:
+    harness.set_mode("s", "IMPORT")
+    harness.register("s", A, id=5, version=3)
+    harness.commit(harness.registry.delete_version("s", "3"))
+
+    harness.register("s", A, id=5, version=2)
+
+    assert harness.registry.versions("s", deleted=True) == (2, 3)
+
+
+def test_of_two_imported_versions_of_one_schema_the_later_one_is_found(harness: Harness) -> None:
+    harness.set_mode("s", "IMPORT")
+    harness.register("s", A, id=5, version=1)
+    harness.register("s", A, id=5, version=2)
+
+    assert harness.registry.look_up("s", request(A)).version == 2
+
+
 def test_new_ids_follow_the_highest_imported_one(harness: Harness) -> None:
     harness.set_mode("s", "IMPORT")
     harness.register("s", A, id=1000, version=4)
