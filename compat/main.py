@@ -14,7 +14,7 @@ sys.path.insert(0, str(HERE))
 
 from lib.broker import apache_kafka, duolog, none  # noqa: E402
 from lib.outcomes import Outcome, Outcomes, Verdict, compare, read_expected  # noqa: E402
-from lib.suite import CACHE, Suite, is_project  # noqa: E402
+from lib.suite import CACHE, Suite, folder_of_results, is_project  # noqa: E402
 
 NAMES = sorted(path.parent.name for path in HERE.glob("*/suite.py"))
 
@@ -45,7 +45,7 @@ def keep(
     verdict: Verdict,
     used: dict[str, list[int]],
     *,
-    project: bool,
+    folder: str,
 ) -> None:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
@@ -65,8 +65,7 @@ def keep(
         "skipped": sorted(test for test, how in outcomes.items() if how is Outcome.SKIPPED),
         "versions_used": used,
     }
-    folder = HERE / "results" / ("projects" if project else "")
-    path = folder / f"{name}.json"
+    path = HERE / "results" / folder / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n")
 
@@ -74,8 +73,7 @@ def keep(
 def run(name: str, selection: list[str], *, peer: bool) -> bool:
     suite = load(name)
     cache = CACHE / name
-    project = is_project(suite)
-    target_of = none if project else apache_kafka if peer else duolog
+    target_of = none if is_project(suite) else apache_kafka if peer else duolog
     with target_of(suite.settings) as target:
         began = time.monotonic()
         outcomes = suite.run(target.bootstrap_servers, cache, selection)
@@ -84,7 +82,7 @@ def run(name: str, selection: list[str], *, peer: bool) -> bool:
     verdict = compare(outcomes, read_expected(HERE / name))
     report(name, verdict, seconds)
     if not peer and not selection:
-        keep(name, suite.client, outcomes, verdict, used, project=project)
+        keep(name, suite.client, outcomes, verdict, used, folder=folder_of_results(suite))
     return verdict.good
 
 

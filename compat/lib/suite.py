@@ -31,6 +31,13 @@ def is_project(suite: Suite) -> bool:
     return bool(getattr(suite, "project", False))
 
 
+def folder_of_results(suite: Suite) -> str:
+    """Return the folder of the suite's results in `compat/results`, as sections of the page."""
+    if is_project(suite):
+        return "projects"
+    return "registry" if getattr(suite, "of_registry", False) else ""
+
+
 def run_command(
     command: Sequence[str],
     *,

@@ -22,6 +22,10 @@ PROJECTS: Final = RESULTS / "projects"
 PROJECTS_INTRO: Final = """\
 Tests of projects that use Kafka. Their tests start the broker with `KafkaContainer` of
 `duolog.testing.containers` in place of a container."""
+REGISTRY: Final = RESULTS / "registry"
+REGISTRY_INTRO: Final = """\
+Results of clients of the schema registry, and of another registry's tests, with `duolog registry`
+on a broker. Their own tests are used if these talk to a registry; otherwise we wrote checks."""
 EXPECTED_INTRO: Final = """\
 Tests that are expected to fail, with the reason. Please report any other failure as a bug."""
 KNOWN: Final = Path(__file__).parents[2] / "compat/known_issues.toml"
@@ -39,7 +43,10 @@ def compatibility_page() -> str:
     parts = ["# Clients", INTRO, _suites(results)]
     projects = [json.loads(path.read_text()) for path in sorted(PROJECTS.glob("*.json"))]
     parts += ["## Projects", PROJECTS_INTRO, _projects(projects)]
-    parts += ["## Expected failures", EXPECTED_INTRO, _expected([*results, *projects])]
+    of_registry = [json.loads(path.read_text()) for path in sorted(REGISTRY.glob("*.json"))]
+    parts += ["## Schema registry", REGISTRY_INTRO, _suites(of_registry)]
+    parts += ["## Expected failures", EXPECTED_INTRO]
+    parts += [_expected([*results, *projects, *of_registry])]
     parts += ["## Known issues", KNOWN_INTRO, _known()]
     parts += ["## API, version, client", VERSIONS_INTRO, _versions(results)]
     return "\n\n".join(parts)

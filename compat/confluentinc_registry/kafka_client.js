@@ -1,0 +1,23 @@
+// KafkaJS behind the interface of @confluentinc/kafka-javascript, as far as the tests of the registry use it.
+
+const kafkajs = require('kafkajs')
+
+class Kafka {
+  constructor({ kafkaJS }) {
+    this.kafka = new kafkajs.Kafka({ logLevel: kafkajs.logLevel.NOTHING, ...kafkaJS })
+  }
+
+  producer({ kafkaJS: { acks, compression, ...options } }) {
+    const producer = this.kafka.producer(options)
+    const send = producer.send.bind(producer)
+    return { ...producer, send: (records) => send({ acks, compression, ...records }) }
+  }
+
+  consumer({ kafkaJS: { fromBeginning, ...options } }) {
+    const consumer = this.kafka.consumer(options)
+    const subscribe = consumer.subscribe.bind(consumer)
+    return { ...consumer, subscribe: (topics) => subscribe({ fromBeginning, ...topics }) }
+  }
+}
+
+module.exports = { KafkaJS: { ...kafkajs, Kafka } }
