@@ -33,6 +33,7 @@ from duolog.broker.network.request_memory import RequestMemory
 from duolog.broker.produce.rounds import Callback, Rounds
 from duolog.broker.requests.preloading import Preloading
 from duolog.broker.router import Router, find_apis
+from duolog.broker.schema_checks.registered import RegisteredSchemas
 from duolog.broker.settings import BrokerSettings, without_effect
 from duolog.broker.topics.topic_config import TopicConfigs
 from duolog.broker.topics.topics import Partition, Topic, Topics
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from duolog.broker.network.endpoints import OpenEndpoint
     from duolog.broker.network.needs import Flushable
     from duolog.broker.requests.needs import Refusable
+    from duolog.broker.schema_checks.registered import OpenRegistry
     from duolog.broker.topics.topics import Waiter
     from duolog.core.listening import Address
     from duolog.log.group_commit import Durability
@@ -78,8 +80,9 @@ class Broker:
         log_manager: "LogManager",
         clock: Clock,
         settings: BrokerSettings,
+        open_registry: "OpenRegistry | None" = None,
     ) -> None:
-        """Make a broker that does not listen yet."""
+        """Make a broker that does not listen yet; `open_registry` returns its schema registry."""
         self.clock = clock
         self.settings = settings
         self.node_id = settings.integer("node.id")
@@ -101,7 +104,9 @@ class Broker:
         self.controller = Controller(self.loop, self.slices)
         self.quotas = ClientQuotas(log_manager)
         self.configs = Configs(log_manager, settings, self._settings_changed, self._computed)
-        self.topics = Topics(log_manager, TopicConfigs(settings), self._background.run)
+        self.schemas = RegisteredSchemas(self.loop, clock, open_registry)
+        topic_configs = TopicConfigs(settings, has_registry=self.schemas.available)
+        self.topics = Topics(log_manager, topic_configs, self._background.run)
         self.configs.add_topics(self.topics)
         if settings.default or settings.own:
             for topic in self.topics:  # Their logs were opened with the settings of the start.
@@ -193,6 +198,7 @@ class Broker:
         self.rounds.finish()
         self._background.close()
         self.beside.close()
+        self.schemas.close()
         self.expressions.close()
         self._log_manager.close(
             clean=not (self.loop.timers.failures or self.counters.errors.total())

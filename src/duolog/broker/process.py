@@ -38,6 +38,7 @@ from duolog.log.log_manager import LogManager
 
 if TYPE_CHECKING:
     from duolog.broker.metrics.http import MetricsEndpoint
+    from duolog.broker.schema_checks.registered import OpenRegistry
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +101,8 @@ class Edges:
     """Called with the broker before it starts."""
     companion: Companion | None = None
     """Started after the ready line, and stopped before the broker."""
+    open_registry: "OpenRegistry | None" = None
+    """Returns the schema registry that knows the schema ids of records, if there is one."""
 
 
 def run(options: BrokerOptions, edges: Edges | None = None) -> int:
@@ -145,7 +148,12 @@ def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> in
             opened.callback(endpoint.listening.close)
         disk = edges.open_disk(open_files_max(settings.integer("log.open.files.max")))
         log_manager = LogManager(disk, str(options.data_dir), edges.clock, settings.values)
-        broker = Broker(log_manager=log_manager, clock=edges.clock, settings=settings)
+        broker = Broker(
+            log_manager=log_manager,
+            clock=edges.clock,
+            settings=settings,
+            open_registry=edges.open_registry,
+        )
         edges.made(broker)
         return _run(broker, listeners, metrics, edges.companion)
 
@@ -176,6 +184,8 @@ def _run(
         broker.start(listeners)
         if broker.settings.text("durability") == "os":
             logger.warning("durability=os: a power failure may lose acknowledged records")
+        if not broker.schemas.available and any(one.config.schema_checks for one in broker.topics):
+            logger.warning("topics check schema ids, but the broker has no schema registry")
         gc.freeze()
         gc.set_threshold(_COLLECT_AFTER, _YOUNG_PER_MIDDLE, _MIDDLE_PER_OLD)
         if metrics is not None:

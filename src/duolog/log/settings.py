@@ -17,6 +17,7 @@ from duolog.core.setting_types import (
     one_of,
 )
 from duolog.core.units import DAY_MS, GIB, HOUR_MS, INT32_MAX, INT64_MAX, MIB
+from duolog.schemas.subject_names import SubjectStrategy, strategy_of
 
 
 class _Row(NamedTuple):
@@ -41,6 +42,12 @@ def _throttled_replicas(value: Value) -> str | None:
 def _gzip_level(value: Value) -> str | None:
     assert isinstance(value, int)
     return None if value == -1 or 1 <= value <= 9 else "must be -1, or between 1 and 9"
+
+
+def _subject_strategy(value: Value) -> str | None:
+    if strategy_of(str(value)) is not None:
+        return None
+    return f"must be one of {', '.join(one.class_name for one in SubjectStrategy)}"
 
 
 _ROWS: Final = (
@@ -291,6 +298,30 @@ _ROWS: Final = (
         default=False,
         kind=Kind.BOOLEAN,
         doc="Kept, no effect: there is no tiered storage.",
+    ),
+    *(
+        row
+        for part in ("key", "value")
+        for row in (
+            _Row(
+                f"confluent.{part}.schema.validation",
+                None,
+                default=False,
+                kind=Kind.BOOLEAN,
+                doc=f"Whether to refuse record batches in which the {part} of a record has no "
+                "schema id, or one that is not registered under the subject. A null passes. The "
+                "broker needs a schema registry.",
+            ),
+            _Row(
+                f"confluent.{part}.subject.name.strategy",
+                None,
+                SubjectStrategy.TOPIC_NAME.class_name,
+                Kind.STRING,
+                f"The rule that names the subject of a {part}, for schema validation: "
+                "TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy.",
+                _subject_strategy,
+            ),
+        )
     ),
     _Row(
         "local.retention.bytes",

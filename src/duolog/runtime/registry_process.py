@@ -81,6 +81,8 @@ class RegistryOfBroker:
         self._listen = listen
         self._arguments = tuple(arguments)
         self._report = report
+        self.url: str | None = None
+        """The address for clients of this machine; None until the registry is ready."""
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -107,6 +109,7 @@ class RegistryOfBroker:
             logger.exception("registry did not start", extra={"reason": error.one_line()})
             failed()
             return
+        self.url = process.url
         self._report(f"duolog registry ready on {process.url}")
         while not self._stopping.wait(_RESTART_S):
             if not process.running:

@@ -13,6 +13,7 @@ from kio.serial import entity_reader
 from duolog.broker.broker import Broker
 from duolog.broker.network import needs
 from duolog.broker.network.connection import Connection
+from duolog.broker.schema_checks.registered import OpenRegistry
 from duolog.broker.settings import BrokerSettings
 from duolog.core.clock import Clock, SystemClock
 from duolog.core.listening import Address
@@ -188,12 +189,18 @@ class Harness:
     """A broker and what a test does with it."""
 
     def __init__(
-        self, data_dir: Path, settings: dict[str, str], clock: Clock | None = None
+        self,
+        data_dir: Path,
+        settings: dict[str, str],
+        clock: Clock | None = None,
+        open_registry: OpenRegistry | None = None,
     ) -> None:
         values = BrokerSettings(settings)
         clock = clock or SystemClock()
         manager = LogManager(RealDisk(), str(data_dir), clock, values.values)
-        self.broker = Broker(log_manager=manager, clock=clock, settings=values)
+        self.broker = Broker(
+            log_manager=manager, clock=clock, settings=values, open_registry=open_registry
+        )
         self.broker.advertised = ("127.0.0.1", 9092)
         self._sockets: list[socket.socket] = []
 

@@ -30,6 +30,7 @@ from duolog.broker.produce.batch_validation import (
 )
 from duolog.broker.produce.produce_burst import append_single
 from duolog.broker.produce.records_check import batches_to_open, open_all, open_few
+from duolog.broker.produce.schema_verdicts import judged
 from duolog.broker.produce.transactional import is_transactional, refusal, verify
 from duolog.broker.requests.api import Api, answer_failure
 from duolog.broker.requests.in_flight import Data, FileSpan, InFlightRequest
@@ -238,7 +239,7 @@ def _opened(broker: "Broker", request: ProduceRequest) -> Stepwise[Iterator[Open
     opened = open_few(batches, now_ms)
     if opened is None:
         opened = yield partial(open_all, batches, now_ms)
-    return iter(opened)
+    return iter((yield from judged(broker.schemas, request, opened)))
 
 
 def _append(

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
+from duolog.broker.schema_checks.frames import Frames, frames_of
 from duolog.broker.topics.topic_config import TopicConfig
 from duolog.core.errors import DuologError, KafkaError
 from duolog.log.partition.validation import ensure_appendable
@@ -59,6 +60,8 @@ class OpenedRecords(NamedTuple):
     refusal: DuologError | None
     max_timestamp: int
     """The values found in the records, whatever the header claims."""
+    frames: Frames | None = None
+    """The schema ids of the records, until they are judged; see `schema_verdicts`."""
 
 
 def must_be_opened(batch: memoryview, config: TopicConfig, now_ms: int) -> bool:
@@ -76,7 +79,12 @@ def open_records(
     """Look at all records of a batch; on any thread."""
     try:
         ensure_appendable(batch, config.batch_bytes_max)
-        return OpenedRecords(config, None, _check_records(batch, config, now_ms, plain_bytes_max))
+        max_timestamp: int = _FIELDS.unpack_from(batch, CRC_START)[1]
+        if config.reads_records or max_timestamp > now_ms + config.trusted_ahead_ms:
+            max_timestamp = _check_records(batch, config, now_ms, plain_bytes_max)
+        checks = config.schema_checks
+        frames = None if checks is None else frames_of(batch, checks, plain_bytes_max)
+        return OpenedRecords(config, None, max_timestamp, frames)
     except DuologError as error:
         return OpenedRecords(config, error, NO_TIMESTAMP)
 
@@ -116,6 +124,13 @@ def check_batch(
         opened = open_records(batch, config, now_ms)
     if opened.refusal is not None:
         raise opened.refusal
+    if opened.frames is not None:
+        raise KafkaError(
+            "the topic was changed while the schema ids of its records were checked",
+            code=ErrorCode.NOT_ENOUGH_REPLICAS,
+            hint="Send the records again.",
+            retriable=True,
+        )
     if opened.max_timestamp != max_timestamp and not config.log_append_time:
         _write_header(batch, read_header(batch)._replace(max_timestamp=opened.max_timestamp))
 

@@ -6,6 +6,7 @@ from duolog.broker.requests import needs
 
 if TYPE_CHECKING:
     from duolog.broker.produce.rounds import Rounds
+    from duolog.broker.schema_checks.registered import RegisteredSchemas
     from duolog.broker.topics.topics import Topics
 
 
@@ -29,6 +30,7 @@ class Broker(needs.Broker, Protocol):
     """The broker, as the produce path sees it."""
 
     rounds: "Rounds"
+    schemas: "RegisteredSchemas"
     topics: "Topics"
 
     @property

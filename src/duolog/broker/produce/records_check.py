@@ -1,6 +1,7 @@
 """Check the records of a request: on the event loop if they are few, else in a helper thread.
 
     a topic that is compacted, or bounds how old a record may be      all its batches
+    a topic whose schema ids are checked                              all its batches
     a batch that claims to be ahead of the clock                      this one
     anything else                                                     none, see ADR 0025
 

@@ -7,7 +7,7 @@ is finished, as others may have seen a part of it.
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from duolog.broker.controller import Change
@@ -17,12 +17,20 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Step = Callable[[], object] | None
+
+class Waiting(NamedTuple):
+    """A step whose result comes from another thread than the one for long computations."""
+
+    begin: Callable[[Callable[[object, Exception | None], None]], None]
+    """Starts it. It calls the function on the loop, with the result or an exception."""
+
+
+Step = Callable[[], object] | Waiting | None
 Stepwise = Generator[Step, Any, Result]
 """Work in steps, and its result.
 
-It yields None when it may be interrupted, or a function for another thread to call. It is sent the
-result of that function, which can be of any type.
+It yields None when it may be interrupted, a function for another thread to call, or something to
+wait for. It is sent the result, which can be of any type.
 """
 Steps = Stepwise[None]
 
@@ -76,6 +84,7 @@ def run_generator(
 
     The generator yields None at points where it may be interrupted. If it yields a function, the
     function is called off the event loop, and its result or exception is sent to the generator.
+    The result of a `Waiting` is sent in the same way.
     """
 
     def go_on(result: object = None, error: Exception | None = None) -> None:
@@ -89,6 +98,9 @@ def run_generator(
             except StopIteration:
                 return
             result = error = None
+            if isinstance(step, Waiting):
+                step.begin(go_on)
+                return
             if step is not None:
                 broker.beside.call(step, go_on)
                 return

@@ -10,6 +10,7 @@ from duolog.broker.settings.consumer_groups import CONSUMER_GROUP_ROWS
 from duolog.broker.settings.inert_settings import INERT_ROWS, REFUSED_ROWS
 from duolog.broker.settings.log_cleaner import CLEANER_SETTINGS
 from duolog.broker.settings.network import CONNECTION_ROWS, LISTENER_ROWS, WATCHING_ROWS
+from duolog.broker.settings.schema_registry import REGISTRY_ROWS
 from duolog.core.setting_types import (
     Kind,
     Setting,
@@ -257,6 +258,7 @@ SETTINGS: Final = Settings(
     + _GROUP_ROWS
     + CONSUMER_GROUP_ROWS
     + _TRANSACTION_ROWS
+    + REGISTRY_ROWS
     + REFUSED_ROWS
     + INERT_ROWS,
     subject="broker setting",

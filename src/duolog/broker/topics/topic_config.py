@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from duolog.broker.schema_checks.settings import CHECK_SETTINGS, SchemaChecks, schema_checks
 from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
 from duolog.core.setting_types import Value
@@ -38,15 +39,19 @@ class TopicConfig:
 
     An index entry with a wrong future timestamp would hide all records until the clock reaches it.
     """
+    reads_records: bool
+    """A rule about keys or times cannot be checked by a batch's header."""
+    schema_checks: SchemaChecks | None
     opens_records: bool
-    """A rule of this topic cannot be checked by a batch's header."""
+    """Some rule of this topic cannot be checked by a batch's header."""
 
 
 class TopicConfigs:
     """The configs of all topics of one broker."""
 
-    def __init__(self, settings: BrokerSettings) -> None:
+    def __init__(self, settings: BrokerSettings, *, has_registry: bool = False) -> None:
         self._settings = settings
+        self._has_registry = has_registry
 
     def check(self, configs: Mapping[str, str]) -> None:
         """Refuse what no topic can be set to.
@@ -89,6 +94,14 @@ class TopicConfigs:
                 name="remote.storage.enable",
                 value=True,
             )
+        for name in () if self._has_registry else CHECK_SETTINGS:
+            if values[name]:
+                raise ConfigError(
+                    f'topic setting "{name}" cannot be true: this broker has no schema registry',
+                    name=name,
+                    value=True,
+                    hint="Start the broker with confluent.schema.registry.url, or with --registry.",
+                )
 
     def effective(self, configs: Mapping[str, str]) -> dict[str, str]:
         """Return every config as text: the topic's own, the broker's, or the default."""
@@ -103,6 +116,8 @@ class TopicConfigs:
         log_append_time = values["message.timestamp.type"] == "LogAppendTime"
         before_ms_max = _integer(values["message.timestamp.before.max.ms"])
         after_ms_max = _integer(values["message.timestamp.after.max.ms"])
+        reads_records = "compact" in policy or (before_ms_max != _FOREVER and not log_append_time)
+        checks = schema_checks(values)
         return TopicConfig(
             batch_bytes_max=_integer(values["max.message.bytes"]),
             log_append_time=log_append_time,
@@ -110,8 +125,9 @@ class TopicConfigs:
             timestamp_before_ms_max=before_ms_max,
             timestamp_after_ms_max=_FOREVER if log_append_time else after_ms_max,
             trusted_ahead_ms=_FOREVER if log_append_time else min(after_ms_max, _TRUSTED_AHEAD_MS),
-            opens_records="compact" in policy
-            or (before_ms_max != _FOREVER and not log_append_time),
+            reads_records=reads_records,
+            schema_checks=checks,
+            opens_records=reads_records or checks is not None,
         )
 
 

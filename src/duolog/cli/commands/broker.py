@@ -2,7 +2,7 @@
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -14,7 +14,14 @@ from duolog.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duolog.broker.schema_checks.registered import OpenRegistry
     from duolog.runtime.registry_process import RegistryOfBroker
+    from duolog.schemas.subjects import SubjectsSource
+
+
+_REGISTRY_URL: Final = "confluent.schema.registry.url"
 
 
 @click.command(epilog="Settings are described in docs/reference/config.md.")
@@ -51,6 +58,13 @@ if TYPE_CHECKING:
     metavar="HOST:PORT",
     help="Also run a schema registry at this address, see `duolog registry`.",
 )
+@click.option(
+    "--schema-registry-url",
+    "registry_url",
+    metavar="URL",
+    help="Schema registry for topics with confluent.value.schema.validation; sets "
+    "confluent.schema.registry.url.",
+)
 @stop_with_stdin_option
 def broker(
     *,
@@ -61,6 +75,7 @@ def broker(
     config_path: Path | None,
     log_format: str | None,
     registry_listen: str | None,
+    registry_url: str | None,
 ) -> int:
     """Run a Kafka-compatible broker.
 
@@ -86,19 +101,23 @@ def broker(
 
     file = read_config(config_path) if config_path else ConfigFile({})
     form = {"logging.format": log_format} if log_format else {}
+    if registry_url is not None:
+        form[_REGISTRY_URL] = registry_url
     given = sorted_out(form | read_assignments(assignments))
     data_dir = data_dir or given.data_dir or file.data_dir
     if data_dir is None:
         raise click.UsageError("Missing option '--data', or log.dirs in the --config file.")
+    settings = file.settings | given.settings
+    registry = _registry(registry_listen, log_format)
     return run(
         BrokerOptions(
             data_dir=data_dir.resolve(),
             listen=listen,
             advertise=advertise,
-            settings=file.settings | given.settings,
+            settings=settings,
             passed_over=file.passed_over + given.passed_over,
         ),
-        Edges(companion=_registry(registry_listen, log_format)),
+        Edges(companion=registry, open_registry=_open_registry(settings, registry)),
     )
 
 
@@ -111,3 +130,31 @@ def _registry(listen: str | None, log_format: str | None) -> "RegistryOfBroker |
     parse_address(listen, option="registry")
     arguments = ("--log-format", log_format) if log_format else ()
     return RegistryOfBroker(listen, arguments, functools.partial(print, flush=True))
+
+
+def _open_registry(
+    settings: "Mapping[str, str]", own: "RegistryOfBroker | None"
+) -> "OpenRegistry | None":
+    """Return what opens the registry that knows the schema ids of records; None if none does."""
+    url = settings.get(_REGISTRY_URL, "").strip()
+    user = settings.get("confluent.basic.auth.user.info", "")
+    if not url and own is None:
+        return None
+    from duolog.core.errors import RegistryError  # noqa: PLC0415
+    from duolog.registry.client.requests import addresses_of  # noqa: PLC0415
+    from duolog.registry.client.subjects import HttpSubjects  # noqa: PLC0415
+
+    if url:
+        addresses_of(url)  # An address that cannot be used stops the start.
+
+    @functools.cache
+    def opened(address: str) -> "SubjectsSource":
+        return HttpSubjects(address, user)
+
+    def open_registry() -> "SubjectsSource":
+        address = url or (own.url if own is not None else None)
+        if address is None:
+            raise RegistryError("the schema registry of this broker is starting")
+        return opened(address)
+
+    return open_registry
