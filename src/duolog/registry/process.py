@@ -6,7 +6,7 @@
 Reads are answered from the ready line on. Writes that come before there is a leader wait for it.
 Standard output gets one line, `duolog registry ready on http://HOST:PORT`. SIGTERM and SIGINT stop
 the registry in order: requests in progress are answered, the leadership is given back, the exit
-status is 0; a second signal ends the process at once.
+status is 0; a second signal ends the process at once. SIGHUP reads the users file again.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +39,7 @@ from duolog.registry.records import BARRIER, encode
 from duolog.registry.rules import Registry, RulesSettings
 from duolog.registry.service.leadership import Leadership
 from duolog.registry.service.replica import Replica
-from duolog.registry.service.service import RegistryService
+from duolog.registry.service.service import Impact, RegistryService
 from duolog.registry.store.clients import KafkaOptions
 from duolog.registry.store.errors import RecordDamaged
 from duolog.registry.store.follower import TopicFollower
@@ -65,6 +66,7 @@ class RegistryOptions:
         session_s: after this time without a sign of life, a leader is replaced.
         version: what /v1/metadata/version reports.
         skip_damaged_records: start although records of the topic have no meaning.
+        impact: computes what a schema would break; None if this registry cannot.
     """
 
     kafka: KafkaOptions
@@ -77,6 +79,7 @@ class RegistryOptions:
     skip_damaged_records: bool = False
     version: str = "unknown"
     rules: RulesSettings = field(default_factory=RulesSettings)
+    impact: Impact | None = None
 
 
 def run(options: RegistryOptions, report: Callable[[str], None]) -> int:
@@ -130,6 +133,8 @@ class _Process:
         loop = asyncio.get_running_loop()
         kafka = self._options.kafka
         stopping = _stop_on_signals(loop)
+        if isinstance(self._authentication, BasicAuthentication):
+            _reload_on_signal(loop, self._authentication, self._options.users)
         leadership = Leadership(
             self._replica, lambda: FencedWriter(kafka), NewRecord(*encode(BARRIER))
         )
@@ -140,6 +145,7 @@ class _Process:
             leaders=Leaders(kafka),
             url=self._url,
             server=server_answers(self._cluster_id, kafka.group, self._options.version),
+            impact=self._options.impact,
         )
         election = Election(
             kafka,
@@ -234,3 +240,29 @@ def _stop_on_signals(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop, number)
     return stopping
+
+
+def _reload_on_signal(
+    loop: asyncio.AbstractEventLoop, authentication: BasicAuthentication, users: Path | None
+) -> None:
+    """Read the users file again when SIGHUP comes; a file with an error changes nothing."""
+    assert users is not None, "there are no accounts without a file"
+    if sys.platform == "win32":
+        return
+    reading: set[asyncio.Task[None]] = set()
+
+    async def read() -> None:
+        try:
+            accounts = await loop.run_in_executor(None, read_users, users)
+        except ConfigError as error:
+            logger.warning("kept the users as they were", extra={"reason": error.one_line()})
+        else:
+            authentication.replace(accounts)
+            logger.info("read the users again", extra={"users": len(accounts)})
+
+    def start() -> None:
+        task = loop.create_task(read())
+        reading.add(task)
+        task.add_done_callback(reading.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, start)

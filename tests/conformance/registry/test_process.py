@@ -164,6 +164,33 @@ def test_users_see_and_change_only_their_subjects(
     assert ask(url, "PUT", "/config", {"compatibility": "NONE"}, headers=team).status == 403
 
 
+def test_the_users_file_is_read_again_on_sighup(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    users = tmp_path / "users.toml"
+    users.write_text(f'[users.first]\npassword = "{hash_password("a")}"\n')
+    command = [*REGISTRY, "-b", cluster.bootstrap_servers, "--listen", "127.0.0.1:0"]
+    command += ["--users", str(users)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().decode().split()[-1]
+
+        def status(user: str) -> int:
+            return ask(url, "GET", "/subjects", headers=basic(user)).status
+
+        assert (status("first:a"), status("second:b")) == (200, 401)
+        users.write_text("not [toml")
+        process.send_signal(signal.SIGHUP)
+        assert (status("first:a"), status("second:b")) == (200, 401)
+        users.write_text(f'[users.second]\npassword = "{hash_password("b")}"\n')
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: status("second:b") == 200, "the new users hold")
+        assert status("first:a") == 401
+        process.terminate()
+        _, log = process.communicate(timeout=60)
+
+    assert b"kept the users as they were" in log
+    assert process.returncode == 0
+
+
 def test_a_users_file_allows_to_listen_beyond_loopback(
     start_registry: StartRegistry, tmp_path: Path
 ) -> None:

@@ -71,6 +71,11 @@ class BasicAuthentication:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="scrypt")
         self._waiting = 0
 
+    def replace(self, accounts: Mapping[str, Account]) -> None:
+        """Check against other accounts from the next request on."""
+        self._accounts = accounts
+        self._remembered.clear()
+
     async def user(self, authorization: str | None) -> User:
         name, password = _credentials(authorization)
         digest = hmac.digest(self._key, f"{name}:{password}".encode(), hashlib.sha256)
@@ -79,7 +84,8 @@ class BasicAuthentication:
             return known[1]
         if self._waiting >= _WAITING_MAX:
             raise TooManyChecks
-        account = self._accounts.get(name)
+        accounts = self._accounts
+        account = accounts.get(name)
         hashed = account.password if account is not None else self._decoy
         self._waiting += 1
         try:
@@ -89,6 +95,8 @@ class BasicAuthentication:
             self._waiting -= 1
         if account is None or not matches:
             raise Unauthenticated
+        if accounts is not self._accounts:  # They were replaced meanwhile.
+            return await self.user(authorization)
         if len(self._remembered) >= _REMEMBERED_MAX:
             self._remembered.clear()
         self._remembered[digest] = (self._clock() + REMEMBER_S, account.user)

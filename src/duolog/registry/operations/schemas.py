@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 
+from duolog.registry.errors import invalid_schema
 from duolog.registry.http.parameters import MalformedParameter
 from duolog.registry.operations.asked import Asked
 from duolog.registry.operations.raw_text import RawText
 from duolog.registry.rules.answers import Answer
+from duolog.registry.rules.parsing import ParseAhead
+from duolog.registry.rules.requests import RegisterRequest
+from duolog.schemas.schema import Language
+from duolog.schemas.source import SchemaText
 
 
 def list_schemas(asked: Asked) -> Answer:
@@ -98,3 +103,26 @@ def check_compatibility(asked: Asked) -> Answer:
         normalize=asked.flag("normalize"),
         verbose=asked.flag("verbose"),
     )
+
+
+def parse_ahead(asked: Asked) -> ParseAhead | None:
+    """Return what parses the schema of a call on another thread; None if it is short.
+
+    Raises:
+        RequestError: the user may not do this, or the schema has an unknown reference.
+    """
+    writes = asked.call.endpoint.operation == "register"
+    subject = asked.writable if writes else asked.readable
+    return asked.rules.parse_ahead(subject, asked.schema)
+
+
+def text_of(request: RegisterRequest) -> SchemaText:
+    """Return the schema of a request.
+
+    Raises:
+        RequestError: 42201, if its language is unknown.
+    """
+    if request.schema_type not in Language.__members__:
+        raise invalid_schema(f"Invalid schema type {request.schema_type}")
+    language = Language[request.schema_type]
+    return SchemaText(language, request.schema or "", tuple(request.references))

@@ -61,6 +61,10 @@ IDEMPOTENT: Final = frozenset(
     {"register", "set_config", "set_subject_config", "set_mode", "set_subject_mode"}
 )
 """Writes that may be repeated when their outcome is unknown."""
+CHECKS: Final = frozenset({"check_version", "check_subject"})
+"""Reads that can also report what a schema would break."""
+WITH_SCHEMA: Final = CHECKS | {"register", "look_up_schema"}
+"""Operations whose body is a schema."""
 STATUS: Final[Mapping[str, int]] = {
     "delete_context": 204,
     "delete_associations": 204,

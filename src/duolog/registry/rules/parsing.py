@@ -6,7 +6,7 @@ directly or through others, in the versions that the registry holds.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from duolog.registry.contracts import Metadata, RuleSet
@@ -20,6 +20,9 @@ from duolog.schemas.schema import Language, Reference, Schema
 
 # References in all that a schema refers to; more are refused.
 REFERENCES_MAX: Final = 10_000
+
+# Shorter texts are parsed faster than a thread is asked to do it.
+LARGE_CHARS: Final = 10_000
 
 # Characters of texts whose canonical form is known. Versions hold most of these texts anyway.
 CANONICAL_CHARS_MAX: Final = 32_000_000
@@ -80,6 +83,35 @@ class Parsed:
     draft: Draft
 
 
+_Key = tuple[str, str, tuple[tuple[str, str], ...], bool]
+"""Language, text, texts of references, and whether it is parsed strictly."""
+
+
+@dataclass(slots=True)
+class ParseAhead:
+    """Large schemas that are parsed on another thread, before a rule needs them.
+
+    `run` may be called on any thread. `SchemaParser.keep` takes the results for the rule, and
+    `release` drops them after it.
+    """
+
+    parse: ParseLanguage
+    keys: tuple[_Key, ...]
+    found: dict[_Key, Schema | InvalidSchemaError] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Parse them; an error is a result, too."""
+        for key in self.keys:
+            language, text, references, strict = key
+            try:
+                schema = self.parse(Language[language], text, dict(references), strict=strict)
+                _ = schema.canonical  # Some languages keep it when it was computed once.
+            except InvalidSchemaError as error:
+                self.found[key] = error
+            else:
+                self.found[key] = schema
+
+
 class SchemaParser:
     """Parses schemas, and keeps those that were needed last."""
 
@@ -88,9 +120,9 @@ class SchemaParser:
         self._parse = parse
         self._chars_max = chars_max
         self._chars = 0
-        self._kept: OrderedDict[tuple[str, str, tuple[tuple[str, str], ...], bool], Schema] = (
-            OrderedDict()
-        )
+        self._kept: OrderedDict[_Key, Schema] = OrderedDict()
+        self._ahead: dict[_Key, Schema | InvalidSchemaError] = {}
+        """Schemas that were parsed ahead, until the rules that need them are done."""
         self._canonical: dict[tuple[str, str], str] = {}
         self._canonical_chars = 0
 
@@ -136,6 +168,41 @@ class SchemaParser:
         except InvalidSchemaError as error:
             raise _invalid(draft.schema_type, error.one_line()) from error
         return Parsed(schema, replace(draft, references=references))
+
+    def ahead(self, draft: Draft) -> ParseAhead | None:
+        """Return what parses a draft on another thread, with the versions to compare it with.
+
+        Returns None if the schema is short.
+
+        Raises:
+            RequestError: 42201, if a reference leads to nothing.
+        """
+        if len(draft.schema) < LARGE_CHARS or draft.schema_type not in Language.__members__:
+            return None
+        keys = []
+        for strict in (True, False):
+            _, texts = self.resolve(draft, deleted=not strict)
+            key = (draft.schema_type, draft.schema, tuple(texts.items()), strict)
+            keys.append(key)
+        chars = 0
+        for value in reversed(self._state.versions.active(draft.subject)):
+            chars += len(value.schema)
+            if keys[2:] and chars > self._chars_max:
+                break
+            if len(value.schema) >= LARGE_CHARS and value.schema_type in Language.__members__:
+                _, texts = self.resolve(Draft.of(value), deleted=True)
+                keys.append((value.schema_type, value.schema, tuple(texts.items()), False))
+        missing = tuple(key for key in dict.fromkeys(keys) if key not in self._kept)
+        return ParseAhead(self._parse, missing) if missing else None
+
+    def keep(self, parsed: ParseAhead) -> None:
+        """Keep what was parsed ahead, for the rule that needs it next."""
+        self._ahead.update(parsed.found)
+
+    def release(self, parsed: ParseAhead) -> None:
+        """Drop what was parsed ahead."""
+        for key in parsed.found:
+            self._ahead.pop(key, None)
 
     def rendered(self, parsed: Parsed, render: Callable[[Schema], str]) -> str:
         """Return a text of a schema, such as its normalised form.
@@ -200,13 +267,21 @@ class SchemaParser:
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        schema = self._parse(language, text, texts, strict=strict)
+        found = self._ahead.get(key)
+        if isinstance(found, InvalidSchemaError):
+            raise found
+        schema = found or self._parse(language, text, texts, strict=strict)
+        self._keep(key, schema)
+        return schema
+
+    def _keep(self, key: _Key, schema: Schema) -> None:
+        if key in self._kept:
+            return
         self._kept[key] = schema
         self._chars += _size(key)
         while self._chars > self._chars_max and len(self._kept) > 1:
             old, _ = self._kept.popitem(last=False)
             self._chars -= _size(old)
-        return schema
 
 
 def _size(key: tuple[str, str, Iterable[tuple[str, str]], bool]) -> int:

@@ -29,6 +29,8 @@ from duolog.registry.rules.answers import (
 )
 from duolog.registry.rules.association_requests import AssociationQuery
 from duolog.registry.rules.basis import Basis, list_page
+from duolog.registry.rules.canonical import draft_of
+from duolog.registry.rules.parsing import ParseAhead
 from duolog.registry.rules.requests import Page, RegisterRequest
 from duolog.registry.state import State
 from duolog.schemas.schema import Language
@@ -42,6 +44,22 @@ class RegistryReader:
     def __init__(self, state: State, basis: Basis) -> None:
         self.state = state
         self._basis = basis
+
+    def parse_ahead(self, subject: str, request: RegisterRequest) -> ParseAhead | None:
+        """Return what parses the schema of a request on another thread; None if it is short.
+
+        Raises:
+            RequestError: 42201, if a reference leads to nothing.
+        """
+        return self._basis.parser.ahead(draft_of(subject, request))
+
+    def keep_parsed(self, parsed: ParseAhead) -> None:
+        """Keep what was parsed ahead, for the request that follows."""
+        self._basis.parser.keep(parsed)
+
+    def release_parsed(self, parsed: ParseAhead) -> None:
+        """Drop what was parsed ahead, after the request."""
+        self._basis.parser.release(parsed)
 
     # Subjects and versions
 

@@ -8,6 +8,8 @@
                                    the replica has what the leader wrote
     a forwarded write, follower    50004: the sender looks for the leader again
 
+A large schema is parsed on a thread first, so that other calls are answered meanwhile.
+
 If the leader changes during a write, the write is tried again for `WRITE_S`. It is not, if it may
 have been done already and is not idempotent; then the client gets 50002 or 50003.
 
@@ -34,17 +36,29 @@ from duolog.registry.http.gate import Call
 from duolog.registry.http.messages import HttpResponse
 from duolog.registry.http.routes import Kind
 from duolog.registry.json_text import Json, dump
+from duolog.registry.operations import schemas
 from duolog.registry.operations.asked import Asked
 from duolog.registry.operations.raw_text import RawText
 from duolog.registry.operations.subjects import registered
-from duolog.registry.operations.table import IDEMPOTENT, READS, STATUS, WRITES
+from duolog.registry.operations.table import (
+    CHECKS,
+    IDEMPOTENT,
+    READS,
+    STATUS,
+    WITH_SCHEMA,
+    WRITES,
+)
 from duolog.registry.records import encode
 from duolog.registry.rules.answers import Answer, to_json
+from duolog.registry.rules.parsing import ParseAhead
 from duolog.registry.rules.registry import Registry
 from duolog.registry.service.leadership import Leadership, Writer
 from duolog.registry.service.replica import Replica
+from duolog.registry.service.schemas_on_loop import SchemasOnLoop
 from duolog.registry.store.errors import RecordDamaged, RecordTooLarge, WriterFenced, WriteUncertain
 from duolog.registry.store.stored import NewRecord
+from duolog.schemas.schema import Schema
+from duolog.schemas.source import SchemaSource
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +73,16 @@ A larger record is refused before it costs the leader its writer.
 _UNKNOWN_LEADER: Final = 50004
 _EXTENDED: Final = "confluent-accept-unknown-properties"
 
+IMPACT_RECORDS: Final = 100
+IMPACT_RECORDS_MAX: Final = 10_000
+"""Numbers of the last records that are read with a schema: by default, and at most."""
+
 ServerAnswer = Callable[[], Json]
+Impact = Callable[[str, Schema, SchemaSource, int], Json]
+"""Returns what a schema would break as the next version of a subject.
+
+The number is that of the last records to read.
+"""
 
 
 class RegistryService:
@@ -68,6 +91,7 @@ class RegistryService:
     Args:
         url: where the other registries reach this one.
         server: answers of the endpoints that need no state, by operation.
+        impact: computes what a schema would break; None if this registry cannot.
     """
 
     def __init__(
@@ -79,6 +103,7 @@ class RegistryService:
         leaders: Leaders,
         url: str,
         server: Mapping[str, ServerAnswer],
+        impact: Impact | None = None,
     ) -> None:
         self._rules = rules
         self._replica = replica
@@ -86,6 +111,8 @@ class RegistryService:
         self._leaders = leaders
         self._url = url
         self._server = server
+        self._impact = impact
+        self._parsing = ThreadPoolExecutor(1, thread_name_prefix="parse")
         self._forwarder = Forwarder()
         self._threads = ThreadPoolExecutor(_FORWARDS_MAX, thread_name_prefix="forward")
         self._one_write = asyncio.Lock()
@@ -100,6 +127,19 @@ class RegistryService:
         operation = call.endpoint.operation
         if call.endpoint.kind is Kind.SERVER:
             return _response(call, dump(self._server[operation]()))
+        if operation not in WITH_SCHEMA:
+            return await self._decide(call)
+        job = await self._parse_ahead(Asked(call, self._rules))
+        try:
+            return await self._decide(call)
+        finally:
+            if job is not None:
+                self._rules.release_parsed(job)
+
+    async def _decide(self, call: Call) -> HttpResponse:
+        operation = call.endpoint.operation
+        if operation in CHECKS and call.query.flag("impact"):
+            return await self._with_impact(Asked(call, self._rules))
         if call.endpoint.kind is Kind.READ:
             return _answer(call, READS[operation](Asked(call, self._rules)))
         if operation == "register":
@@ -111,7 +151,40 @@ class RegistryService:
     def close(self) -> None:
         """Release threads and connections."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._parsing.shutdown(wait=False, cancel_futures=True)
         self._forwarder.close()
+
+    async def _parse_ahead(self, asked: Asked) -> ParseAhead | None:
+        try:
+            job = schemas.parse_ahead(asked)
+        except RequestError:
+            return None  # The operation refuses it, with the first of its errors.
+        if job is not None:
+            await asyncio.get_running_loop().run_in_executor(self._parsing, job.run)
+            self._rules.keep_parsed(job)
+        return job
+
+    async def _with_impact(self, asked: Asked) -> HttpResponse:
+        """Answer a check of compatibility, with what the schema would break."""
+        call, impact = asked.call, self._impact
+        checked = to_json(READS[call.endpoint.operation](asked))
+        if impact is None:
+            raise RequestError("This registry cannot compute the impact of a schema", 501)
+        records = call.query.integer("records", IMPACT_RECORDS)
+        if not 0 <= records <= IMPACT_RECORDS_MAX:
+            raise RequestError(f"records must be between 0 and {IMPACT_RECORDS_MAX}", 422)
+        subject, schema = asked.readable, schemas.text_of(asked.schema)
+        source = SchemasOnLoop(self._rules, asyncio.get_running_loop())
+        try:
+            found = await self._in_thread(
+                lambda: impact(subject, source.parsed(schema), source, records)
+            )
+        except RequestError:
+            raise
+        except DuologError as error:
+            raise RequestError(f"Impact cannot be computed: {error.one_line()}", 50001) from error
+        assert isinstance(checked, dict), "a check answers with an object"
+        return _response(call, dump({**checked, "impact": found}))
 
     async def _write(self, call: Call) -> HttpResponse:
         loop = asyncio.get_running_loop()

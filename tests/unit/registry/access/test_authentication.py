@@ -123,3 +123,38 @@ def test_a_client_that_guesses_does_not_fill_the_memory(monkeypatch: pytest.Monk
 
     asyncio.run(scenario())
     checks.close()
+
+
+def test_replaced_accounts_hold_from_the_next_request_on() -> None:
+    hashed = CountingHash()
+    checks = BasicAuthentication({"alice": Account(ALICE, hashed)})
+    bob = User("bob", Patterns(["*"]), Patterns([]))
+
+    async def scenario() -> None:
+        assert await checks.user(header("alice:secret")) is ALICE
+        checks.replace({"bob": Account(bob, hashed)})
+
+        with pytest.raises(Unauthenticated):
+            await checks.user(header("alice:secret"))
+        assert await checks.user(header("bob:secret")) is bob
+
+    asyncio.run(scenario())
+    checks.close()
+
+
+def test_a_password_that_is_being_checked_counts_for_the_new_accounts() -> None:
+    hashed = CountingHash()
+    hashed.free.clear()
+    checks = BasicAuthentication({"alice": Account(ALICE, hashed)})
+
+    async def scenario() -> None:
+        checking = asyncio.create_task(checks.user(header("alice:secret")))
+        await turns(5)
+        checks.replace({})
+        hashed.free.set()
+
+        with pytest.raises(Unauthenticated):
+            await checking
+
+    asyncio.run(scenario())
+    checks.close()
