@@ -64,7 +64,8 @@ def _print_hash(context: click.Context, _param: click.Parameter, given: bool) ->
 @click.option(
     "--users",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File with users, in TOML; all requests then need a name and a password.",
+    help="File with users, in TOML; all requests then need a name and a password. SIGHUP makes the "
+    "registry read it again.",
 )
 @click.option(
     "--hash-password",
@@ -154,6 +155,7 @@ def registry(
     from duolog.registry.records.values import CompatibilityLevel  # noqa: PLC0415
     from duolog.registry.rules.settings import RulesSettings  # noqa: PLC0415
     from duolog.registry.store.clients import KafkaOptions  # noqa: PLC0415
+    from duolog.runtime.impact.of_registry import impact_in  # noqa: PLC0415
 
     log_to_stderr(log_format, log_level)
     return run(
@@ -167,6 +169,7 @@ def registry(
             session_s=session_s,
             skip_damaged_records=skip_damaged_records,
             version=__version__,
+            impact=impact_in(bootstrap_servers, properties),
             rules=RulesSettings(compatibility_level=CompatibilityLevel[compatibility.upper()]),
         ),
         report=click.echo,

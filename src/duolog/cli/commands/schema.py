@@ -17,6 +17,10 @@ COMMANDS: Final = {
     ),
     "delete": ("duolog.cli.commands.schema_delete:delete", "Delete subjects or versions."),
     "diff": ("duolog.cli.commands.schema_diff:diff", "Compare two schemas, field by field."),
+    "impact": (
+        "duolog.cli.commands.schema_impact:impact",
+        "Report what a schema breaks before it is registered.",
+    ),
     "list": ("duolog.cli.commands.schema_list:list_subjects", "List subjects with their versions."),
     "register": (
         "duolog.cli.commands.schema_register:register",
@@ -36,6 +40,7 @@ def schema() -> None:
       duolog schema show orders-value
       duolog schema show orders-value:2 > order.avsc
       duolog schema check order.avsc --subject orders-value
+      duolog schema impact order.avsc --subject orders-value
       duolog schema register order.avsc --subject orders-value
       duolog schema diff orders-value:1 orders-value:2
       duolog schema config orders-value --compatibility FULL
