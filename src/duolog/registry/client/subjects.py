@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import quote
 
 from duolog.core.errors import RegistryError
-from duolog.registry.client.requests import Address, Refused, Requests, addresses_of, basic, send
+from duolog.registry.client.requests import Address, Refused, Requests, addresses_of, send
 from duolog.registry.client.source import HttpRegistry
 from duolog.registry.json_text import Json
 from duolog.schemas.schema import Schema
@@ -25,9 +25,7 @@ def with_user(addresses: tuple[Address, ...], user: str) -> tuple[Address, ...]:
     """Return the addresses; those without a user have `user`, which is `NAME:PASSWORD` or empty."""
     if not user:
         return addresses
-    name, _, password = user.partition(":")
-    header = basic(name, password)
-    return tuple(replace(one, authorization=one.authorization or header) for one in addresses)
+    return tuple(replace(one, user=one.user or user) for one in addresses)
 
 
 class HttpSubjects:
