@@ -51,11 +51,12 @@ def test_the_project_in_avro_runs(tmp_path: Path) -> None:
     someone.type("duolog init shop --format avro")
     someone.home /= "shop"
     try:
-        printed = {
-            command: someone.type(command)
-            for block in blocks_of(someone.home / "README.md")
-            for command, _ in commands_of(block)
-        }
+        printed = {}
+        for block in blocks_of(someone.home / "README.md"):
+            for command, _ in commands_of(block):
+                printed[command] = someone.type(command)
+                if command.startswith("duolog broker "):
+                    someone.wait_for("duolog registry ready on ")
         someone.stop()
     finally:
         someone.kill()
