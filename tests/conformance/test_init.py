@@ -54,6 +54,9 @@ def test_the_project_in_avro_runs(tmp_path: Path) -> None:
         printed = {}
         for block in blocks_of(someone.home / "README.md"):
             for command, _ in commands_of(block):
+                if command == CONSUME:
+                    consume_until(someone, command, '{"ORDERS":3,"REVENUE":60.0}')
+                    continue
                 printed[command] = someone.type(command)
                 if command.startswith("duolog broker "):
                     someone.wait_for("duolog registry ready on ")
@@ -61,9 +64,6 @@ def test_the_project_in_avro_runs(tmp_path: Path) -> None:
     finally:
         someone.kill()
 
-    consumed = printed["duolog consume revenue-by-city --from-beginning --max 3"]
-    assert '{"ORDERS":1,"REVENUE":7.25}' in consumed
-    assert '{"ORDERS":2,"REVENUE":59.5}' in consumed
     assert "revenue-by-city-value" in printed["duolog schema list"]
 
 

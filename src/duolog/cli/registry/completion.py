@@ -14,6 +14,7 @@ def complete_subjects(
     url = context.params.get("registry_url") or DEFAULT_URL
     try:
         names = RegistryAddress(url).for_completion().subjects(incomplete or ":*:")
-    except DuologError:
+    except (DuologError, UnicodeEncodeError):
+        # A name that is not UTF-8 starts no subject.
         return []
     return sorted(names)

@@ -36,7 +36,7 @@ def incompatibilities(messages: Sequence[str]) -> list[Incompatible]:
 
 
 def of_message(message: str) -> Incompatible | None:
-    """Return the incompatibility that a message of a registry describes; None if it shows facts.
+    r"""Return the incompatibility that a message of a registry describes; None if it shows facts.
 
     Example:
         >>> of_message('{errorType:"TYPE_REMOVED", description:"Removed at path \'#/a\'"}')
