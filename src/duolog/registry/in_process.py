@@ -112,6 +112,15 @@ class InProcessRegistry:
         with self._lock:
             return self.rules.schema_by_id(schema_id, form=form).to_json()
 
+    def answer_by_guid(self, guid: str, form: str = "") -> dict[str, Json]:
+        """Return the answer to `GET /schemas/guids/{guid}?format={form}`.
+
+        Raises:
+            RequestError: there is no such schema.
+        """
+        with self._lock:
+            return self.rules.schema_by_guid(guid, form=form).to_json()
+
     def answer_by_version(self, subject: str, version: str, form: str = "") -> dict[str, Json]:
         """Return the answer to `GET /subjects/{subject}/versions/{version}?format={form}`.
 

@@ -25,6 +25,7 @@ from duolog.schemas.source import source_at
 
 _SCHEME: Final = "mock://"
 _ID: Final = "/schemas/ids/"
+_GUID: Final = "/schemas/guids/"
 _SUBJECTS: Final = "/subjects/"
 
 _lock = threading.Lock()
@@ -69,6 +70,8 @@ class _Handler(BaseHTTPRequestHandler):
 def _answer(registry: InProcessRegistry, path: str, form: str) -> object:
     if path.startswith(_ID):
         return registry.answer_by_id(int(path.removeprefix(_ID)), form)
+    if path.startswith(_GUID):
+        return registry.answer_by_guid(path.removeprefix(_GUID), form)
     subject, _, version = path.removeprefix(_SUBJECTS).rpartition("/versions/")
     return registry.answer_by_version(unquote(subject), version, form)
 

@@ -158,11 +158,11 @@ def test_a_user_is_sent_and_not_part_of_the_address(
     spark: "SparkSession", registry: Registry
 ) -> None:
     users = kernel_class(spark._jvm, "RegistryUsers")  # noqa: SLF001
-    users.set(registry.address, "me:p:w")
+    users.tell(spark._jsparkSession, json.dumps({f"{registry.address}/": "me:p:w"}))  # noqa: SLF001
     try:
         assert read(spark, registry.address, RECORD) == [1]
     finally:
-        users.set(registry.address, None)
+        users.forget(spark._jsparkSession)  # noqa: SLF001
 
     (_, authorization), *_ = registry.asked
     assert authorization == f"Basic {base64.b64encode(b'me:p:w').decode()}"

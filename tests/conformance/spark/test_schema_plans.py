@@ -12,6 +12,7 @@ from duolog.registry.in_process import InProcessRegistry
 from duolog.schemas.schema import Language
 from duolog.schemas.source import SchemaText, provide, withdraw
 from duolog.serde.serde import key_serde, value_serde
+from duolog.serde.wire_format import KEY_HEADER, VALUE_HEADER, header_of
 from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import SinkRecord, SourceRecord
 
@@ -102,6 +103,35 @@ def test_a_record_is_read_with_its_own_schema(registry: InProcessRegistry) -> No
 
     read = value_serde("AVRO", sink.schema.value, sink.value_format.options)
     assert [read.deserialize(record.value) for record in written] == [(None, 7)]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_header_names_the_schema_in_place_of_an_id(
+    registry: InProcessRegistry, name: str
+) -> None:
+    plan = plan_of(name, key_format=name)
+    (source,), (sink,) = plan.sources, plan.sinks
+    value = value_serde(name, source.schema.value, source.value_format.options).serialize((1, None))
+    key = key_serde(name, source.schema.key, options=source.key_format.options).serialize((5,))
+    assert key is not None
+    assert value is not None
+    headers = tuple(
+        (header, header_of(str(registry.rules.schema_by_id(int.from_bytes(data[1:5])).guid)))
+        for header, data in ((KEY_HEADER, key), (VALUE_HEADER, value))
+    )
+    unknown = (VALUE_HEADER, header_of("00000000-0000-0000-0000-000000000000"))
+
+    written, dropped = run(
+        plan,
+        SourceRecord("t", 0, 0, 0, key[5:], value[5:], headers),
+        SourceRecord("t", 0, 1, 0, None, value[5:], (unknown,)),
+    )
+
+    read = value_serde(name, sink.schema.value, sink.value_format.options)
+    read_key = key_serde(name, sink.schema.key, options=sink.key_format.options)
+    first = written[0]
+    assert (read_key.deserialize(first.key), read.deserialize(first.value)) == ((5,), (None, 1))
+    assert dropped == (name == "AVRO")  # JSON_SR is read without its schema
 
 
 def test_a_row_that_does_not_fit_its_schema_fails_to_be_written(

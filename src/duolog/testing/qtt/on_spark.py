@@ -27,6 +27,7 @@ from duolog.testing.qtt.cases import Case
 from duolog.testing.qtt.runner import Outcome, run_case
 from duolog.testing.qtt.written import Writer
 from duolog.testing.reference import SinkRecord, SourceRecord
+from duolog.testing.registries import let_kernel_reach, withdraw_from_kernel
 
 _SIDE_BY_SIDE: Final = 12
 _BATCH_S: Final = 120.0
@@ -88,6 +89,7 @@ class SparkRuns:
         client = Client(servers)
         for topic in sorted(_topics(own)):
             client.create_topic(topic, configs=_FOR_EVER)
+        registries = let_kernel_reach(own)
         query = self._engine.start(own, f"{prefix}case", "micro-batch")
         try:
             with Writer(servers) as writer:
@@ -97,6 +99,7 @@ class SparkRuns:
                         raise QueryError(f"no end of a micro-batch in {_BATCH_S:.0f} s")
         finally:
             query.stop()
+            withdraw_from_kernel(registries)
         return [
             SinkRecord(topic, 0, one.timestamp_ms, one.key, one.value, tuple(one.headers))
             for topic in dict.fromkeys(topic for sink in plan.sinks for topic in sink.topics)

@@ -9,27 +9,37 @@ import json
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from duolog.core.types import TIME, Array, Column, Map, Struct, Type
+from duolog.core.types import TIME, Array, Column, Map, Struct, Type, render_columns
 from duolog.engine.lowering.formats.decoded import Decoded, Part
 from duolog.engine.lowering.spark_sql.sql import quoted, spark_type, text
 from duolog.plan.formats import BARE, NULLABLE, REGISTRY, SCHEMA, SINGLE, Format
+from duolog.serde.wire_format import KEY_HEADER, VALUE_HEADER
 
 _TIME: Final = "SMALLINT"
 """The kernel's name for TIME, which is an INT in rows; no column is a SMALLINT."""
+_HEADERS: Final[dict[Part, str]] = {"key": KEY_HEADER, "value": VALUE_HEADER}
+"""Headers with the GUID of a schema; the kernel reads it before the payload, as an id."""
 _MAPS: Final = "maps"
 _DESCRIPTOR: Final = "descriptor"
+_PROBLEM: Final = "problem"
 
 
 def decode(of: Format, columns: tuple[Column, ...], part: Part, source: str, first: int) -> Decoded:
     """Return how to convert the bytes `source` to `columns`; the parsed row is p{first}."""
     if not columns:
         return Decoded([], is_null=f"{source} IS NULL")
+    if of.name != "PROTOBUF_NOSR":
+        header = f"duolog_header(headers, '{_HEADERS[part]}')"
+        source = f"coalesce(concat({header}, {source}), {source})"
     row = f"p{first}"
-    options = _options(of, columns, part, writes=False)
+    given = _options(of, columns, part, writes=False)
+    # As the condition of other formats; `ProcessingLog` takes the part from it.
+    given[_PROBLEM] = f"its {part} is not {of.name} of ({render_columns(columns)})"
+    options = _literal(given)
     read = f"duolog_{of.name.lower()}_read({source}, {_schema(columns)}, {options})"
     return Decoded(
         [f"{row}.{quoted(column.name)}" for column in columns],
-        is_null=f"({source} IS NULL OR {row} IS NULL)",
+        is_null=f"{row} IS NULL",
         parsed=[read],
     )
 
@@ -37,11 +47,13 @@ def decode(of: Format, columns: tuple[Column, ...], part: Part, source: str, fir
 def encode(of: Format, columns: tuple[Column, ...], names: Sequence[str], part: Part) -> str:
     """Return the expression of the bytes of `columns`, which are in the row under `names`."""
     row = f"struct({', '.join(names)})"
-    options = _options(of, columns, part, writes=True)
+    options = _literal(_options(of, columns, part, writes=True))
     return f"duolog_{of.name.lower()}_write({row}, {_schema(columns)}, {options})"
 
 
-def _options(of: Format, columns: tuple[Column, ...], part: Part, *, writes: bool) -> str:
+def _options(
+    of: Format, columns: tuple[Column, ...], part: Part, *, writes: bool
+) -> dict[str, str]:
     given = {
         name: value
         for name, value in of.options
@@ -53,7 +65,11 @@ def _options(of: Format, columns: tuple[Column, ...], part: Part, *, writes: boo
         given[_MAPS] = _maps(given.pop(SCHEMA))
     if not of.name.startswith("PROTOBUF") and _stands_alone(of, columns, part):
         given[SINGLE] = BARE
-    return text(json.dumps(given, ensure_ascii=False))
+    return given
+
+
+def _literal(options: dict[str, str]) -> str:
+    return text(json.dumps(options, ensure_ascii=False))
 
 
 def _descriptor(columns: tuple[Column, ...], nullable: str | None) -> str:

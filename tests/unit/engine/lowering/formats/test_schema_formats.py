@@ -17,10 +17,14 @@ def test_a_record_is_read_with_the_schema_of_its_id_alone() -> None:
     decoded = decode(of, TWO, "value", first=3)
 
     assert decoded.columns == ["p3.`A`", "p3.`B`"]
-    assert decoded.is_null == "(value IS NULL OR p3 IS NULL)"
+    assert decoded.is_null == "p3 IS NULL"
     assert decoded.corrupt == "false"  # the kernel's function fails
-    ddl, options = "'`A` INT, `B` MAP<INT, STRING>'", '{"registry": "http://127.0.0.1:8081"}'
-    assert decoded.parsed == [f"duolog_avro_read(value, {ddl}, '{options}')"]
+    ddl = "`A` INT, `B` MAP<INT, STRING>"
+    problem = "its value is not AVRO of (A INT, B MAP<INT, STRING>)"
+    options = f'{{"registry": "http://127.0.0.1:8081", "problem": "{problem}"}}'
+    header = "duolog_header(headers, '__value_schema_id')"
+    source = f"coalesce(concat({header}, value), value)"
+    assert decoded.parsed == [f"duolog_avro_read({source}, '{ddl}', '{options}')"]
 
 
 def test_a_record_is_written_with_the_schema_of_its_format() -> None:

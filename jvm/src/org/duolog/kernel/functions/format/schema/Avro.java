@@ -16,13 +16,14 @@ public final class Avro implements SchemaFormat {
   public RowReader reader(Columns columns, Options options) {
     boolean isBare = options.isBare();
     AvroInput in = new AvroInput();
+    SchemaRegistry registry = options.registry();
     BySchema<AvroReading> bySchema =
         new BySchema<>(
-            options.registry()::avro, schema -> compiled(schema, columns, isBare));
+            registry::avro, registry::avro, schema -> compiled(schema, columns, isBare));
     Object[] missing = new Object[columns.declared().length()];
     return bytes -> {
-      AvroReading reading = bySchema.of(Frame.id(bytes));
-      in.set(bytes, Frame.LENGTH);
+      AvroReading reading = bySchema.of(bytes);
+      in.set(bytes, Frame.end(bytes));
       Object value = reading.read(in);
       if (isBare) {
         return new GenericInternalRow(new Object[] {value});

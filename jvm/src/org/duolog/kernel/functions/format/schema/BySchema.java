@@ -2,7 +2,9 @@ package org.duolog.kernel.functions.format.schema;
 
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.Function;
 import java.util.function.IntFunction;
+import java.util.function.Supplier;
 import org.apache.kafka.common.errors.SerializationException;
 
 /**
@@ -13,9 +15,10 @@ import org.apache.kafka.common.errors.SerializationException;
  */
 public final class BySchema<T> {
   private final IntFunction<WriterSchema> schemas;
+  private final Function<String, WriterSchema> schemasByGuid;
   private final Maker<T> maker;
-  private final Map<Integer, T> made = new HashMap<>();
-  private final Map<Integer, String> refused = new HashMap<>();
+  private final Map<Object, T> made = new HashMap<>();
+  private final Map<Object, String> refused = new HashMap<>();
   private int lastId;
   private T last;
 
@@ -26,35 +29,61 @@ public final class BySchema<T> {
   }
 
   /**
+   * Prepares nothing yet.
+   *
    * @param schemas returns the schema of an id, such as {@code registry::avro}
+   * @param schemasByGuid returns the schema of a GUID
    */
-  public BySchema(IntFunction<WriterSchema> schemas, Maker<T> maker) {
+  public BySchema(
+      IntFunction<WriterSchema> schemas,
+      Function<String, WriterSchema> schemasByGuid,
+      Maker<T> maker) {
     this.schemas = schemas;
+    this.schemasByGuid = schemasByGuid;
     this.maker = maker;
+  }
+
+  /** Prepares nothing yet. Records that name their schema by a GUID are refused. */
+  public BySchema(IntFunction<WriterSchema> schemas, Maker<T> maker) {
+    this(schemas, BySchema::refuse, maker);
+  }
+
+  private static WriterSchema refuse(String guid) {
+    throw new SerializationException("the format does not read schemas by their GUID: " + guid);
+  }
+
+  /** Returns what is prepared for the schema of bytes, whose payload is at {@link Frame#end}. */
+  public T of(byte[] bytes) {
+    if (Frame.hasGuid(bytes)) {
+      String guid = Frame.guid(bytes);
+      T found = made.get(guid);
+      return found == null ? make(guid, () -> schemasByGuid.apply(guid)) : found;
+    }
+    return of(Frame.id(bytes));
   }
 
   /** Returns what is prepared for the schema of an id; most records have that of the one before. */
   public T of(int id) {
     if (last == null || lastId != id) {
       T found = made.get(id);
-      last = found == null ? make(id) : found;
+      last = found == null ? make(id, () -> schemas.apply(id)) : found;
       lastId = id;
     }
     return last;
   }
 
-  private T make(int id) {
-    String why = refused.get(id);
+  private T make(Object key, Supplier<WriterSchema> schema) {
+    String why = refused.get(key);
     if (why != null) {
       throw new SerializationException(why);
     }
-    WriterSchema schema = schemas.apply(id);
+    WriterSchema of = schema.get();
     try {
-      T found = maker.make(schema);
-      made.put(id, found);
+      T found = maker.make(of);
+      made.put(key, found);
       return found;
     } catch (SerializationException e) {
-      refused.put(id, e.getMessage());
+      refused.put(key, e.getMessage());
       throw e;
     }
   }

@@ -20,8 +20,7 @@ public final class JsonSr implements SchemaFormat {
     JsonReader json = new JsonReader(columns.spark(), JsonReader.Dialect.KSQLDB_ENTRIES);
     boolean isBare = options.isBare();
     return bytes -> {
-      Frame.id(bytes);
-      byte[] payload = Arrays.copyOfRange(bytes, Frame.LENGTH, bytes.length);
+      byte[] payload = Arrays.copyOfRange(bytes, Frame.end(bytes), bytes.length);
       if (JsonReader.isNull(payload)) {
         return null;
       }

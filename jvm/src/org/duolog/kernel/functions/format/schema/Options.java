@@ -18,6 +18,9 @@ import org.apache.kafka.common.errors.SerializationException;
  *   single     "bare" if the single column is not inside a record
  *   message    of PROTOBUF: the full name of the message to write
  *   nullable   of PROTOBUF_NOSR: the representation of null
+ *   problem    of readers: the start of messages about a record
+ *   maps       of JSON_SR: see {@link JsonSr}
+ *   descriptor of PROTOBUF_NOSR: a FileDescriptorProto in base64
  * </pre>
  */
 public final class Options implements Serializable {

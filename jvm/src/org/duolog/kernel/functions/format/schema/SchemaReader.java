@@ -31,12 +31,20 @@ public final class SchemaReader implements Serializable {
         reader = format.reader(columns, options);
       }
       return reader.read(bytes);
-    } catch (RegistryAwayException | SerializationException e) {
+    } catch (RegistryAwayException e) {
       throw e;
+    } catch (SerializationException e) {
+      throw problem(e.getMessage(), e);
     } catch (RuntimeException | StackOverflowError e) {
       // Damaged bytes cause exceptions of many kinds.
-      throw new SerializationException("the bytes do not fit their schema: " + e, e);
+      throw problem("the bytes do not fit their schema: " + e, e);
     }
+  }
+
+  /** The option {@code problem} names the part of the record, for {@code ProcessingLog}. */
+  private SerializationException problem(String why, Throwable cause) {
+    String what = options.get("problem");
+    return new SerializationException(what == null ? why : what + ": " + why, cause);
   }
 
   /** Returns the type of rows. */

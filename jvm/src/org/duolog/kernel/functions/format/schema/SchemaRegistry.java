@@ -61,28 +61,38 @@ public final class SchemaRegistry {
 
   /** Returns an Avro schema with what it refers to. */
   public WriterSchema avro(int id) {
-    return of(id, AVRO, "resolved");
+    return of("ids/" + Integer.toUnsignedString(id), AVRO);
+  }
+
+  /** Returns an Avro schema by its GUID. */
+  public WriterSchema avro(String guid) {
+    return of("guids/" + guid, AVRO);
   }
 
   /** Returns a Protobuf schema as descriptors of files. */
   public WriterSchema protobuf(int id) {
-    return of(id, PROTOBUF, "serialized");
+    return of("ids/" + Integer.toUnsignedString(id), PROTOBUF);
   }
 
-  private WriterSchema of(int id, String language, String form) {
-    String key = language + id;
-    WriterSchema found = known.get(key);
+  /** Returns a Protobuf schema by its GUID. */
+  public WriterSchema protobuf(String guid) {
+    return of("guids/" + guid, PROTOBUF);
+  }
+
+  private WriterSchema of(String name, String language) {
+    String path = name + (language.equals(AVRO) ? "?format=resolved" : "?format=serialized");
+    WriterSchema found = known.get(path);
     if (found == null) {
-      found = asked(key, id, form);
+      found = asked(path, name);
     }
     if (!found.language().equals(language)) {
       throw new SerializationException(
-          String.format("the schema of id %d is %s, not %s", id, found.language(), language));
+          String.format("the schema %s is %s, not %s", name, found.language(), language));
     }
     return found;
   }
 
-  private WriterSchema asked(String key, int id, String form) {
+  private WriterSchema asked(String path, String name) {
     try {
       asking.lockInterruptibly();
     } catch (InterruptedException e) {
@@ -90,47 +100,44 @@ public final class SchemaRegistry {
       throw new RegistryAwayException("interrupted while waiting for a schema", e);
     }
     try {
-      WriterSchema found = known.get(key);
+      WriterSchema found = known.get(path);
       if (found != null) {
         return found;
       }
-      Long at = unknown.get(key);
-      JsonNode answer =
-          at != null && System.nanoTime() - at < UNKNOWN_NANOS
-              ? null
-              : requests.get("/schemas/ids/" + Integer.toUnsignedString(id) + "?format=" + form);
-      if (answer == null) {
-        remember(key);
-        throw new SerializationException(
-            "the schema registry has no schema of id " + Integer.toUnsignedString(id));
+      Long until = unknown.get(path);
+      if (until == null || System.nanoTime() - until > 0) {
+        JsonNode answer = requests.get("/schemas/" + path);
+        if (answer != null) {
+          found = parsed(answer);
+          known.put(path, found);
+          return found;
+        }
+        remember(path);
       }
-      found = parsed(id, answer, form);
-      known.put(key, found);
-      unknown.remove(key);
-      return found;
+      throw new SerializationException("the schema registry has no schema " + name);
     } finally {
       asking.unlock();
     }
   }
 
-  private void remember(String key) {
+  private void remember(String path) {
     if (unknown.size() >= UNKNOWN_MAX) {
       unknown.clear();
     }
-    unknown.putIfAbsent(key, System.nanoTime());
+    unknown.put(path, System.nanoTime() + UNKNOWN_NANOS);
   }
 
-  private WriterSchema parsed(int id, JsonNode answer, String form) {
+  private WriterSchema parsed(JsonNode answer) {
     Map<String, String> files = new LinkedHashMap<>();
     String language = answer.path("schemaType").asText(AVRO);
     if (language.equals(PROTOBUF)) {
-      addImports(answer, form, files, 0);
+      addImports(answer, files, 0);
     }
-    return new WriterSchema(id, language, text(answer), files);
+    return new WriterSchema(answer.path("id").asInt(), language, text(answer), files);
   }
 
   /** Files that are imported come before those that import them. */
-  private void addImports(JsonNode file, String form, Map<String, String> files, int depth) {
+  private void addImports(JsonNode file, Map<String, String> files, int depth) {
     for (JsonNode reference : file.path("references")) {
       String name = reference.path("name").asText();
       if (files.containsKey(name) || depth > UNKNOWN_MAX) {
@@ -139,16 +146,15 @@ public final class SchemaRegistry {
       String subject = reference.path("subject").asText();
       String path =
           String.format(
-              "/subjects/%s/versions/%d?format=%s",
+              "/subjects/%s/versions/%d?format=serialized",
               URLEncoder.encode(subject, StandardCharsets.UTF_8).replace("+", "%20"),
-              reference.path("version").asInt(),
-              form);
+              reference.path("version").asInt());
       JsonNode imported = requests.get(path);
       if (imported == null) {
         throw new SerializationException(
             String.format("the schema registry has no schema \"%s\" for an import", name));
       }
-      addImports(imported, form, files, depth + 1);
+      addImports(imported, files, depth + 1);
       files.put(name, text(imported));
     }
   }

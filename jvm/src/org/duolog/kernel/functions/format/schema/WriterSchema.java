@@ -5,7 +5,7 @@ import java.util.Map;
 /**
  * A schema as a registry returns it.
  *
- * @param id its id
+ * @param id its id; 0 if it is not known
  * @param language AVRO, JSON or PROTOBUF
  * @param text of Avro the schema with what it refers to; of Protobuf a FileDescriptorProto in base64
  * @param files the files that it imports, directly or not: name to FileDescriptorProto in base64, in
