@@ -88,9 +88,9 @@ final class RegistryRequests {
       if (status != TOO_MANY && status < BROKEN) {
         return answer;
       }
-      failures.put(address, "HTTP status " + status);
+      failures.put(shown(address), "HTTP status " + status);
     } catch (IOException e) {
-      failures.put(address, e.getMessage() == null ? e.toString() : e.getMessage());
+      failures.put(shown(address), e.getMessage());
     }
     return null;
   }
@@ -122,14 +122,19 @@ final class RegistryRequests {
       throw new RegistryAwayException(
           String.format(
               "the schema registry %s refuses a request with HTTP status %d",
-              address, answer.statusCode()),
+              shown(address), answer.statusCode()),
           null);
     }
     try {
       return SchemaRegistry.json(answer.body());
     } catch (IOException e) {
-      throw new RegistryAwayException("the answer of " + address + " is not JSON", e);
+      throw new RegistryAwayException("the answer of " + shown(address) + " is not JSON", e);
     }
+  }
+
+  /** Addresses have no users; if one has nevertheless, no message repeats it. */
+  private static String shown(String address) {
+    return address.replaceAll("//[^/]*@", "//");
   }
 
   private static URI uri(String text) {
