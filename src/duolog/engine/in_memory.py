@@ -24,7 +24,7 @@ from duolog.engine.spark.session import Session, open_session, running_config
 if TYPE_CHECKING:
     from duolog.engine.java_objects import JavaObject
 
-_IN_WORDS: Final = {"RecordFailedException", "StoreFullException"}
+_IN_WORDS: Final = {"RecordFailedException", "RegistryAwayException", "StoreFullException"}
 """Exceptions of the kernel that say all there is to say."""
 
 _lock = threading.Lock()

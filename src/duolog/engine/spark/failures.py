@@ -72,6 +72,10 @@ _TIMEOUT_HINT: Final = (
 )
 _NO_ROOM: Final = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
 _NO_ROOM_HINT: Final = "Add slots to the workers of the cluster, or run the query in micro-batches."
+_REGISTRY_HINT: Final = (
+    "Check that the schema registry runs at ksql.schema.registry.url, then start the query again: "
+    "no record is lost."
+)
 _JVM_ENDED_HINT: Final = "The JVM has ended. See its last lines in the engine's log."
 # Exceptions of the kernel whose message is complete.
 _IN_WORDS: Final = frozenset(
@@ -79,6 +83,7 @@ _IN_WORDS: Final = frozenset(
         "CommitsLostException",
         "EpochBrokenException",
         "RecordFailedException",
+        "RegistryAwayException",
         "StoreFullException",
         "TakenOverException",
     }
@@ -92,6 +97,7 @@ _HINTS: Final = (
     ("RecordFailedException: cannot process", _GO_ON.format("processing")),
     ("RecordFailedException: cannot write", _GO_ON.format("production")),
     ("StoreFullException: cannot buffer", _FULL_HINT),
+    ("RegistryAwayException", _REGISTRY_HINT),
     ("TakenOverException", _TAKEN_OVER_HINT),
     ("CommitsLostException", _COMMITS_LOST_HINT),
     ("transaction.timeout.ms", _TIMEOUT_HINT),
@@ -126,7 +132,8 @@ _HINTS: Final = (
     ("CANNOT_LOAD_STATE_STORE", _DAMAGE_HINT),
 )
 
-# Errors of Kafka's clients or of py4j if a broker or the JVM is unreachable and may return.
+# Errors of Kafka's clients, of the kernel or of py4j if a broker, a registry or the JVM is
+# unreachable and may return.
 _BROKER_AWAY: Final = frozenset(
     {
         "BrokerNotAvailableException",
@@ -135,6 +142,7 @@ _BROKER_AWAY: Final = frozenset(
         "LeaderNotAvailableException",
         "NetworkException",
         "NotLeaderOrFollowerException",
+        "RegistryAwayException",
         "TimeoutException",
     }
 )

@@ -161,6 +161,20 @@ def test_a_lost_executor_does_not_end_a_query_for_good(said: str) -> None:
     assert not failed.kind.out_of_memory
 
 
+def test_a_registry_that_does_not_answer_may_return() -> None:
+    failed = query_failed(
+        "q",
+        [
+            Cause("SparkException", "Job aborted", ""),
+            Cause("RegistryAwayException", "the schema registry does not answer: {}", ""),
+        ],
+    )
+
+    assert failed.kind.may_pass
+    assert "the schema registry does not answer" in failed.message
+    assert "no record is lost" in failed.hint
+
+
 def test_a_record_that_always_fails_does_not_count_as_a_lost_executor() -> None:
     causes = [
         Cause("SparkException", "ExecutorLostFailure", ""),
