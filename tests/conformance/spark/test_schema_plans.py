@@ -149,7 +149,7 @@ def test_a_header_names_the_schema_in_place_of_an_id(
 
     written, dropped = run(
         plan,
-        SourceRecord("t", 0, 0, 0, key[5:], value[5:], headers),
+        SourceRecord("t", 0, 0, 0, key[5:], value[5:], (*headers, ("trace", b"1"))),
         SourceRecord("t", 0, 1, 0, None, value[5:], (unknown,)),
     )
 
@@ -157,6 +157,7 @@ def test_a_header_names_the_schema_in_place_of_an_id(
     read_key = key_serde(name, sink.schema.key, options=sink.key_format.options)
     first = written[0]
     assert (read_key.deserialize(first.key), read.deserialize(first.value)) == ((5,), (None, 1))
+    assert first.headers == (("trace", b"1"),)  # the results' own bytes name their schemas
     assert dropped == (name == "AVRO")  # JSON_SR is read without its schema
 
 

@@ -12,13 +12,13 @@ from typing import Final, Literal
 from duolog.core.types import TIME, Array, Column, Map, Struct, Type, render_columns
 from duolog.engine.lowering.formats.decoded import Decoded, Part
 from duolog.engine.lowering.spark_sql.sql import quoted, spark_type, text
-from duolog.plan.formats import BARE, NULLABLE, REGISTRY, SCHEMA, SINGLE, Format
+from duolog.plan.formats import BARE, NULLABLE, OF_SCHEMAS, REGISTRY, SCHEMA, SINGLE, Format
 from duolog.serde.wire_format import KEY_HEADER, VALUE_HEADER
 
 _TIME: Final = "SMALLINT"
 """The kernel's name for TIME, which is an INT in rows; no column is a SMALLINT."""
 _HEADERS: Final[dict[Part, str]] = {"key": KEY_HEADER, "value": VALUE_HEADER}
-"""Headers with the GUID of a schema; the kernel reads it before the payload, as an id."""
+"""Headers with the id or the GUID of a schema; the kernel reads it before the payload."""
 _MAPS: Final = "maps"
 _DESCRIPTOR: Final = "descriptor"
 _PROBLEM: Final = "problem"
@@ -28,7 +28,7 @@ def decode(of: Format, columns: tuple[Column, ...], part: Part, source: str, fir
     """Return how to convert the bytes `source` to `columns`; the parsed row is p{first}."""
     if not columns:
         return Decoded([], is_null=f"{source} IS NULL")
-    if of.name != "PROTOBUF_NOSR":
+    if _has_frame(of):
         header = f"duolog_header(headers, '{_HEADERS[part]}')"
         source = f"coalesce(concat({header}, {source}), {source})"
     row = f"p{first}"
@@ -49,6 +49,19 @@ def encode(of: Format, columns: tuple[Column, ...], names: Sequence[str], part: 
     row = f"struct({', '.join(names)})"
     options = _literal(_options(of, columns, part, writes=True))
     return f"duolog_{of.name.lower()}_write({row}, {_schema(columns)}, {options})"
+
+
+def inherited_frames(key_format: Format, value_format: Format) -> list[str]:
+    """Return the headers of a source record that a result must not inherit.
+
+    Its bytes have a frame of their own, and readers believe a header first.
+    """
+    given: tuple[tuple[Part, Format], ...] = (("key", key_format), ("value", value_format))
+    return [_HEADERS[part] for part, of in given if _has_frame(of)]
+
+
+def _has_frame(of: Format) -> bool:
+    return of.name in OF_SCHEMAS and of.name != "PROTOBUF_NOSR"
 
 
 def _options(

@@ -14,12 +14,13 @@ from duolog.engine.lowering.formats.formats import (
     encode_key,
     or_nulls_only,
 )
+from duolog.engine.lowering.formats.schema_formats import inherited_frames
 from duolog.engine.lowering.nodes.metadata import lower_time
 from duolog.engine.lowering.nodes.partitions import lower_partition
 from duolog.engine.lowering.nodes.required import needed_values
 from duolog.engine.lowering.nodes.rows import Lowered, Row, Surroundings
 from duolog.engine.lowering.spark_sql.sql import spark_types, text
-from duolog.engine.lowering.spec.operators import PrintOperator, SinkOperator
+from duolog.engine.lowering.spec.operators import HeadersOperator, PrintOperator, SinkOperator
 from duolog.plan.expressions import Scope
 from duolog.plan.formats import JSON
 from duolog.plan.nodes import ForEach, Print, Sink, Source
@@ -100,7 +101,11 @@ def lower_sink(sink: Sink, row: Row, around: Surroundings) -> Lowered:
             partition=lower_partition(sink.partitioner, sink, row, schema, around),
         ),
     )
-    return Lowered([entry])
+    frames = inherited_frames(sink.key_format, sink.value_format)
+    if not frames:
+        return Lowered([entry])
+    removal = HeadersOperator(clears=False, removed=frames, written=[], values=[])
+    return Lowered([row.entry(f"{sink.name}-HEADERS", removal), entry])
 
 
 def _chosen_topic(sink: Sink, row: Row) -> str | None:
