@@ -87,9 +87,14 @@ public final class SchemaRegistry {
     }
     if (!found.language().equals(language)) {
       throw new SerializationException(
-          String.format("the schema %s is %s, not %s", name, found.language(), language));
+          String.format(
+              "the schema of %s is %s, not %s", shown(name), found.language(), language));
     }
     return found;
+  }
+
+  private static String shown(String name) {
+    return name.replace("guids/", "GUID ").replace("ids/", "id ");
   }
 
   private WriterSchema asked(String path, String name) {
@@ -114,7 +119,8 @@ public final class SchemaRegistry {
         }
         remember(path);
       }
-      throw new SerializationException("the schema registry has no schema " + name);
+      throw new SerializationException(
+          "the schema registry has no schema of " + shown(name));
     } finally {
       asking.unlock();
     }
