@@ -32,6 +32,7 @@ class Registry(ThreadingHTTPServer):
         self.asked: list[tuple[str, str | None]] = []
         self.failures = 0
         self.refuses = False
+        self.is_one = True
         self.address = f"http://127.0.0.1:{self.server_port}"
 
 
@@ -40,7 +41,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append((self.path, self.headers["Authorization"]))
-        if self.server.refuses:
+        if not self.server.is_one:
+            self.answer(404, {"detail": "Not Found"})
+        elif self.server.refuses:
             self.answer(401, {})
         elif self.server.failures:
             self.server.failures -= 1
@@ -144,6 +147,15 @@ def test_a_registry_that_refuses_fails_the_query(spark: "SparkSession", registry
     registry.refuses = True
 
     with pytest.raises((Py4JJavaError, PySparkException), match="HTTP status 401"):
+        read(spark, registry.address, RECORD, tries=False)
+
+
+def test_an_address_that_is_no_registry_makes_no_record_a_bad_one(
+    spark: "SparkSession", registry: Registry
+) -> None:
+    registry.is_one = False
+
+    with pytest.raises((Py4JJavaError, PySparkException), match="HTTP status 404"):
         read(spark, registry.address, RECORD, tries=False)
 
 

@@ -1,6 +1,7 @@
 package org.duolog.kernel.functions.format.schema;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -67,7 +68,7 @@ final class RegistryRequests {
         if (answer != null) {
           first = index;
           away = null;
-          return answer.statusCode() == NOT_FOUND ? null : body(addresses.get(index), answer);
+          return body(addresses.get(index), answer);
         }
       }
       if (System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(pause) > deadline) {
@@ -117,19 +118,26 @@ final class RegistryRequests {
     }
   }
 
+  /** A 404 that does not come from a registry, but from a proxy, says nothing about a schema. */
   private static JsonNode body(String address, HttpResponse<byte[]> answer) {
-    if (answer.statusCode() / 100 != 2) {
+    JsonNode body;
+    try {
+      body = SchemaRegistry.json(answer.body());
+    } catch (IOException e) {
+      body = MissingNode.getInstance();
+    }
+    int status = answer.statusCode();
+    if (status == NOT_FOUND && body.has("error_code")) {
+      return null;
+    }
+    if (status / 100 != 2 || !body.isObject()) {
       throw new RegistryAwayException(
           String.format(
-              "the schema registry %s refuses a request with HTTP status %d",
-              shown(address), answer.statusCode()),
+              "%s answers like no schema registry, or refuses: HTTP status %d",
+              shown(address), status),
           null);
     }
-    try {
-      return SchemaRegistry.json(answer.body());
-    } catch (IOException e) {
-      throw new RegistryAwayException("the answer of " + shown(address) + " is not JSON", e);
-    }
+    return body;
   }
 
   /** Addresses have no users; if one has nevertheless, no message repeats it. */
