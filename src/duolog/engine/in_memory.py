@@ -17,6 +17,7 @@ from py4j.protocol import Py4JJavaError
 from duolog.core.errors import QueryError
 from duolog.engine.json_object import Json
 from duolog.engine.query.callbacks.printing import write_of_functions, write_printed
+from duolog.engine.registry_users import tell_registry_users
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.failures import causes_of
 from duolog.engine.spark.session import Session, open_session, running_config
@@ -62,6 +63,7 @@ class MemoryChain:
         self._prints = any(node["kind"] == "print" for node in spec["nodes"].values())
         self._calls_python = bool(spec.get("functions"))
         self._session = shared_session()
+        tell_registry_users(self._session)
         spark = self._session.spark
         driver = self._session.kernel("Driver")
         java = spark._jsparkSession  # noqa: SLF001 - PySpark has no public access to Java

@@ -33,6 +33,7 @@ from duolog.engine.query.launch.spark_sources import SparkSources
 from duolog.engine.query.launch.spec_topics import global_topics, is_table, written_topics
 from duolog.engine.query.launch.triggers import Trigger
 from duolog.engine.query.reports.kernel_exchange import KernelExchange
+from duolog.engine.registry_users import tell_registry_users
 from duolog.engine.topics.offsets import EndOffsets
 
 
@@ -92,6 +93,7 @@ class Launcher(LaunchContext):
         }
         spec_text = json.dumps(spec | modes)
         with self.failing():
+            tell_registry_users(self.session)
             self.session.kernel("Calls").reset(self.application_id)
             read = SparkSources(self, self.partition_counts, self.until)
             horizon = None if real_time else uuid.uuid4().hex
