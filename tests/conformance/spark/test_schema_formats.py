@@ -112,7 +112,8 @@ def read_by_kernel(
         "i INT, value BINARY",
     )
     found = (
-        frame.selectExpr("i", f"duolog_try(named_struct('p0', {read})) AS x")
+        frame.selectExpr("*", "CAST(NULL AS BINARY) AS headers")
+        .selectExpr("i", f"duolog_try(named_struct('p0', {read})) AS x")
         .selectExpr("i", "x IS NULL AS bad", "x.p0 IS NULL AS missing", f"{again} AS json")
         .orderBy("i")
         .collect()

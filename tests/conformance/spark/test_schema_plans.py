@@ -1,12 +1,10 @@
 """Plans over topics in formats with schemas, on the kernel in memory."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from duolog.core.errors import QueryError
-from duolog.engine.kernel_classes import kernel_class
 from duolog.engine.settings import OF_SQL
 from duolog.ksql.session import SqlSession
 from duolog.plan.nodes import Plan
@@ -17,9 +15,6 @@ from duolog.serde.serde import key_serde, value_serde
 from duolog.serde.wire_format import KEY_HEADER, VALUE_HEADER, header_of
 from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import SinkRecord, SourceRecord
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -93,27 +88,6 @@ def test_a_poisoned_record_harms_no_other(name: str) -> None:
     )
 
     assert (len(written), dropped) == (1, len(poison))
-
-
-@pytest.mark.usefixtures("registry")
-def test_a_registry_that_is_away_fails_the_query_and_costs_no_record(
-    spark: "SparkSession",
-) -> None:
-    plan = plan_of("AVRO")
-    (source,) = plan.sources
-    value = value_serde("AVRO", source.schema.value, source.value_format.options)
-    evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, errors=OF_SQL)
-    kernel_class(spark._jvm, "SchemaRegistry").provide(ADDRESS, "http://127.0.0.1:1")  # noqa: SLF001
-    system: Any = spark._jvm.java.lang.System  # type: ignore[union-attr]  # noqa: SLF001
-    system.setProperty("duolog.schema.registry.patience.ms", "0")
-
-    try:
-        with pytest.raises(QueryError, match="the schema registry does not answer"):
-            evaluator.run([SourceRecord("t", 0, 0, 0, None, value.serialize((1, None)))])
-        assert evaluator.dropped == 0
-    finally:
-        system.clearProperty("duolog.schema.registry.patience.ms")
-        evaluator.close()
 
 
 def test_a_record_is_read_with_its_own_schema(registry: InProcessRegistry) -> None:
