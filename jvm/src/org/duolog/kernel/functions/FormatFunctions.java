@@ -25,8 +25,8 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * SQL functions over formats: {@code read(BINARY, 'name TYPE, …')} returns a row,
  * {@code write(STRUCT, 'name TYPE, …')} bytes; further arguments are specific to the format. All
- * but the first are literals. Formats with schemas take their options as a JSON object; their reader
- * returns null for a missing value, and fails for bytes that cannot be read.
+ * but the first are literals. Formats with schemas take their options as a JSON object; their
+ * reader returns null for a missing value, and fails for bytes that cannot be read.
  */
 public final class FormatFunctions {
   private static final Seq<AbstractDataType> NO_TYPES =

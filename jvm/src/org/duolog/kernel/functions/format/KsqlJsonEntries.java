@@ -13,9 +13,9 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Reads maps in both forms that JSON_SR knows: objects, and arrays of {@code {"key": …, "value": …}}
- * for keys of any type. The last value of an equal key counts; a key that is null is an error,
- * because Spark's maps have none.
+ * Reads maps in both forms that JSON_SR knows: objects, and arrays of
+ * {@code {"key": …, "value": …}} for keys of any type. The last value of an equal key counts; a key
+ * that is null is an error, because Spark's maps have none.
  */
 final class KsqlJsonEntries {
   static final String KEY = "key";

@@ -10,7 +10,7 @@ import org.apache.avro.io.BinaryEncoder;
 import org.apache.avro.io.EncoderFactory;
 import org.apache.kafka.common.errors.SerializationException;
 
-/** What is written for fields without a column or a value. */
+/** Values for fields without a column or a value. */
 final class AvroDefaults {
   private AvroDefaults() {}
 

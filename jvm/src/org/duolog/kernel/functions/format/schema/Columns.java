@@ -10,8 +10,8 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * The columns of a row, with the types that formats know: an INT in Spark is an INT or a TIME, which
- * is written as {@link #TIME} here.
+ * The columns of a row, with the types that formats know: an INT in Spark is an INT or a TIME,
+ * which is written as {@link #TIME} here.
  *
  * @param declared the columns, with {@link #TIME}
  * @param spark the columns as Spark has them
