@@ -212,8 +212,10 @@ class Settings:
             SqlError: the property is unknown, or the value is not allowed.
         """
         if not name.startswith(_CLIENT) and (self.strict or name != DEAD_LETTERS):
+            longer = f"ksql.schema.registry.{name}"
             raise SqlError(
-                f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'"
+                f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'",
+                hint=f"Use '{longer}'." if longer in _OF_SESSION else "",
             )
         allowed = _STRATEGIES if name in SUBJECTS.values() else _VALUES.get(name)
         found = strategy_named(value) if allowed is _STRATEGIES else value

@@ -145,3 +145,10 @@ def test_an_invalid_user_of_a_registry_is_refused(name: str, value: str, expecte
 
     assert "cret" not in caught.value.render()
     assert settings.given == {}
+
+
+def test_a_setting_of_clients_is_named_in_the_hint() -> None:
+    with pytest.raises(SqlError, match="Not recognizable") as caught:
+        Settings().set("value.subject.name.strategy", "RecordNameStrategy")
+
+    assert caught.value.hint == "Use 'ksql.schema.registry.value.subject.name.strategy'."

@@ -27,6 +27,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.settings import Settings
 from duolog.plan.types import Column
 from duolog.schemas import columns as of_schemas
+from duolog.schemas.languages import parse
 from duolog.schemas.schema import Language, Schema
 from duolog.schemas.source import SchemaSource, SchemaText, source_at
 
@@ -65,10 +66,19 @@ class TopicSchemas:
     ) -> tuple[SqlFormat, tuple[SqlColumn, ...]]:
         """Return the columns that the schema of a topic describes, and the format to write them.
 
+        A value whose schema is not a record has no record around it, unless the statement says so.
+
         Raises:
             SqlError: there is no schema, or columns cannot have its types.
         """
-        return kept_or_found(lambda: self._inferred(part, of, topic), of, self._address)
+        found, columns = kept_or_found(lambda: self._inferred(part, of, topic), of, self._address)
+        single = len(columns) == 1 and columns[0].name == _SINGLE["Value"]
+        if part == "Value" and single and of.wrap is None and not self._strict:
+            assert found.registered is not None, found
+            schema = parse(LANGUAGES[of.name], found.registered.text, {}, strict=False)
+            if of_schemas.fields_of(of_schemas.type_of(schema)) is None:
+                found = replace(found, wrap=False)
+        return found, columns
 
     def _inferred(
         self, part: Part, of: SqlFormat, topic: str

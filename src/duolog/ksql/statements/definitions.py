@@ -120,10 +120,13 @@ def _default_format(state: SessionState, properties: Properties, part: Part) -> 
 def _of_schemas(source: SourceInfo, inferred: _Inferred) -> SourceInfo:
     """Return a source whose rows are written with the schemas that its columns come from."""
     key, value = (inferred[part][0].registered if part in inferred else None for part in _PARTS)
+    wrap = source.value_format.wrap
+    if "Value" in inferred and inferred["Value"][0].wrap is not None:
+        wrap = inferred["Value"][0].wrap
     return replace(
         source,
         key_format=replace(source.key_format, registered=key),
-        value_format=replace(source.value_format, registered=value),
+        value_format=replace(source.value_format, registered=value, wrap=wrap),
     )
 
 

@@ -380,3 +380,23 @@ def test_an_unknown_strategy_is_refused() -> None:
         run(f"SET '{STRATEGY}' = 'MyStrategy';")
 
     assert "TopicRecordNameStrategy" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "wrap"),
+    [
+        ("string", {}, False),
+        ({"type": "record", "name": "R", "fields": [{"name": "rowval", "type": "int"}]}, {}, None),
+        ("string", {"ksql.compatibility": "strict"}, None),
+    ],
+)
+def test_a_value_whose_schema_is_not_a_record_is_read_without_one(
+    registry: InProcessRegistry, schema: object, given: dict[str, str], *, wrap: bool | None
+) -> None:
+    registry.register("t-value", avro(schema))
+
+    session = run("CREATE STREAM s WITH (kafka_topic='t', value_format='AVRO');", **given)
+
+    source = session.catalog.sources["S"]
+    assert [column.name for column in source.columns] == ["ROWVAL"]
+    assert source.value_format.wrap is wrap
