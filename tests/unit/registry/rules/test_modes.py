@@ -202,6 +202,26 @@ def test_an_id_that_another_schema_has_is_refused(harness: Harness) -> None:
     assert harness.register(":.dev:t", B, id=5, version=1) == 5
 
 
+def test_references_metadata_and_rules_are_part_of_what_an_id_stands_for(harness: Harness) -> None:
+    harness.register("base", string_record("T", "x"))
+    harness.register("base", string_record("T", "x", optional=("y",)))
+    harness.set_mode("s", "IMPORT")
+    harness.set_mode("t", "IMPORT")
+    user = '{"type":"record","name":"U","fields":[{"name":"t","type":"T"}]}'
+    own: dict[str, Json] = {"references": [{"name": "T", "subject": "base", "version": 1}]}
+    harness.register("s", user, id=50, version=1, **own)
+
+    others: list[dict[str, Json]] = [
+        {"references": [{"name": "T", "subject": "base", "version": 2}]},
+        own | {"metadata": {"properties": {"a": "b"}}},
+        own | {"ruleSet": {"domainRules": []}},
+    ]
+    for other in others:
+        with pytest.raises(RequestError, match="Overwrite new schema with id 50"):
+            harness.register("t", user, id=50, version=1, **other)
+    assert harness.register("t", user, id=50, version=1, **own) == 50
+
+
 def test_a_version_that_exists_keeps_its_id(harness: Harness) -> None:
     harness.set_mode("s", "IMPORT")
     harness.register("s", A, id=5, version=1)

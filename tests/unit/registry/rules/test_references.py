@@ -142,11 +142,13 @@ def test_it_cannot_be_hard_deleted_as_long_as_a_deleted_schema_refers_to_it(
     referring.soft_delete("user")
     referring.soft_delete("base")
 
-    with pytest.raises(RequestError) as caught:
+    with pytest.raises(RequestError) as of_subject:
         referring.hard_delete("base")
+    with pytest.raises(RequestError) as of_version:
+        referring.registry.delete_version("base", "1", permanent=True)
     referring.hard_delete("user")
 
-    assert caught.value.code == 42206
+    assert of_subject.value.code == of_version.value.code == 42206
     assert referring.hard_delete("base") == (1,)
 
 

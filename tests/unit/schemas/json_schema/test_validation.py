@@ -135,6 +135,7 @@ def test_numbers_are_exact(schema: object, valid: object, invalid: object) -> No
         ({"anyOf": [{"$ref": "#/$defs/a", "required": ["z"]}, {"$ref": "#/$defs/a"}],
           "unevaluatedProperties": False, "$defs": {"a": {"properties": {"a": True}}}}, {"a": 1}, {"b": 1}),
         ({"contains": {"type": "null"}, "unevaluatedItems": False}, [None], [None, 1]),
+        ({"prefixItems": [{"type": "integer"}], "items": {"type": "string"}}, [1, "a"], [1, 2]),
         ({"unevaluatedProperties": {"type": "null"}, "allOf": [{"unevaluatedProperties": {"type": ["null", "string"]}}]},
          {"a": "b"}, {"a": 1}),
     ],
@@ -144,6 +145,14 @@ def test_keywords_of_2020_12_depend_on_what_others_accept(
 ) -> None:
     assert problem({"$schema": D20} | schema, valid) == ""
     assert problem({"$schema": D20} | schema, invalid) != ""
+
+
+def test_an_exclusive_bound_of_draft_4_is_a_flag() -> None:
+    schema = {"$schema": D4, "minimum": 1, "exclusiveMinimum": True, "maximum": 3}
+
+    assert problem(schema, 1) == "#: 1 is not more than 1"
+    assert problem(schema, 3) == ""
+    assert problem(schema | {"exclusiveMaximum": True}, 3) == "#: 3 is not less than 3"
 
 
 def test_contains_of_2019_09_accepts_no_item_for_unevaluated_items() -> None:
