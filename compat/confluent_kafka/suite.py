@@ -23,7 +23,7 @@ class ConfluentKafka:
     ) -> dict[str, Outcome]:
         fetch(Path(__file__).parent, cache)
         command = [str(cache / "venv/bin/python"), "-m", "pytest", "-v", "-p", "no:randomly"]
-        command += ["--timeout", "120", "-p", "no:cacheprovider"]
+        command += ["--timeout", "120", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto"]
         command += list(selection) or ["tests/integration/schema_registry"]
         with schema_registry(bootstrap_servers, cache) as url:
             # The second pair is for a test that expects an answer of an old registry.

@@ -1,5 +1,6 @@
 // KafkaJS behind the interface of @confluentinc/kafka-javascript, as far as the tests of the registry use it.
 
+const { randomUUID } = require('node:crypto')
 const kafkajs = require('kafkajs')
 
 class Kafka {
@@ -13,8 +14,9 @@ class Kafka {
     return { ...producer, send: (records) => send({ acks, compression, ...records }) }
   }
 
-  consumer({ kafkaJS: { fromBeginning, ...options } }) {
-    const consumer = this.kafka.consumer(options)
+  consumer({ kafkaJS: { fromBeginning, groupId, ...options } }) {
+    // The tests share one group, and some of its members read other topics: KafkaJS does not support this.
+    const consumer = this.kafka.consumer({ groupId: `${groupId}-${randomUUID()}`, ...options })
     const subscribe = consumer.subscribe.bind(consumer)
     return { ...consumer, subscribe: (topics) => subscribe({ fromBeginning, ...topics }) }
   }

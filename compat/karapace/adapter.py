@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from urllib.parse import quote, urlsplit
 
+import confluent_kafka
 import pytest
 from jsonschema import Draft7Validator
 
@@ -51,6 +52,21 @@ def taken(file: str, name: str) -> object:
     return space[name]
 
 
+class Producer:
+    """Its producer, as far as the tests use it."""
+
+    def __init__(self, bootstrap_servers: list[str]) -> None:
+        self._producer = confluent_kafka.Producer(
+            {"bootstrap.servers": ",".join(bootstrap_servers), "log_level": 0}
+        )
+
+    def send(self, topic: str, *, key: bytes, value: bytes | None) -> None:
+        self._producer.produce(topic, key=key, value=value)
+
+    def flush(self) -> None:
+        assert self._producer.flush(60) == 0
+
+
 def not_started(*arguments: object, **options: object) -> None:
     pytest.skip("starts Karapace itself")
 
@@ -61,6 +77,10 @@ provide(
     SchemaErrorMessages=taken("api/routers/errors.py", "SchemaErrorMessages"),
 )
 provide("karapace.rapu", is_success=taken("rapu.py", "is_success"))
+provide("karapace.core.config", Config=SimpleNamespace)
+provide("karapace.core.kafka", __path__=[])
+provide("karapace.core.kafka.admin", KafkaAdminClient=SimpleNamespace)
+provide("karapace.core.kafka.producer", KafkaProducer=Producer)
 cluster = {"RegistryDescription": SimpleNamespace, "RegistryEndpoint": Endpoint}
 cluster |= {"start_schema_registry_cluster": not_started, "after_master_is_available": not_started}
 provide("tests.integration.utils.cluster", **cluster)
@@ -94,8 +114,10 @@ def registry_cluster() -> SimpleNamespace:
 
 
 @pytest.fixture
-async def registry_async_client(loop: asyncio.AbstractEventLoop) -> AsyncIterator[Client]:
-    client = Client(server_uri=URL)
+async def registry_async_client(
+    loop: asyncio.AbstractEventLoop, registry_cluster: SimpleNamespace
+) -> AsyncIterator[Client]:
+    client = Client(server_uri=registry_cluster.endpoint.to_url())
     # Each test expects a registry of its own.
     await empty(client)
     await client.put_config(json={"compatibility": "BACKWARD"})
