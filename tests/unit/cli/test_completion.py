@@ -21,7 +21,7 @@ def completions(*words: str) -> list[str]:
         (("topics", "del"), ["delete", "delete-records"]),
         (("groups", "re"), ["reset"]),
         (("schema", "re"), ["register"]),
-        (("schema", "config", "--compatibility", "FU"), ["FULL", "FULL_TRANSITIVE"]),
+        (("schema", "config", "--compatibility", "fu"), ["full", "full_transitive"]),
         (("topics", "create", "--part"), ["--partitions"]),
         (("groups", "reset", "--to-e"), ["--to-earliest"]),
         (("produce", "--input", "js"), ["jsonl"]),
