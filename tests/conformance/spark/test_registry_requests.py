@@ -23,7 +23,7 @@ RECORD: Final = b"\0\0\0\0\1\2"
 
 
 class Registry(ThreadingHTTPServer):
-    """A registry with the schema `"int"` of id 1, which fails as often as it is told to."""
+    """A registry with the schema `"int"` of id 1, which fails a given number of times."""
 
     daemon_threads = True
 

@@ -8,8 +8,8 @@ import java.util.function.Supplier;
 import org.apache.kafka.common.errors.SerializationException;
 
 /**
- * What a reader has prepared for each writer's schema, made on first use and kept: the schema of an
- * id never changes. If a schema does not fit the columns, that is kept too; an unknown id is not.
+ * A reader's preparation for each writer's schema, made on first use and kept: the schema of an id
+ * never changes. If a schema does not fit the columns, that is kept too; an unknown id is not.
  *
  * <p>Threads: one at a time.
  */

@@ -47,7 +47,7 @@ final class RegistryRequests {
     }
   }
 
-  /** How long a registry that does not answer is asked again. */
+  /** The time for which a registry that does not answer is asked again. */
   static long patienceMs() {
     return Long.getLong(PATIENCE, PATIENCE_MS);
   }

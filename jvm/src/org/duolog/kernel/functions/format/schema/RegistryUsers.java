@@ -16,7 +16,7 @@ import org.apache.spark.sql.SparkSession;
  * a checkpoint or a log. A JVM looks for the user of an address, as {@code name:password}, in:
  *
  * <pre>
- *   this process            what Python has told, see {@link #tell}
+ *   this process            users that Python has passed to this class
  *   the task                the same on executors: a local property of the query's jobs
  *   the session's setting   spark.duolog.schema.registry.password, for every address
  *   the environment         DUOLOG_SCHEMA_REGISTRY_USER_INFO, for every address
@@ -45,7 +45,7 @@ public final class RegistryUsers {
     spark.sparkContext().setLocalProperty(TOLD, users);
   }
 
-  /** Forgets all users that this JVM was told. */
+  /** Forgets all users that this JVM knows. */
   public static void forget(SparkSession spark) {
     GIVEN.clear();
     spark.sparkContext().setLocalProperty(TOLD, null);

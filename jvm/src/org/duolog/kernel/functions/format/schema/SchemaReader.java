@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Reads the bytes of one format; what a reader throws for bytes is a {@code SerializationException}.
+ * Reads the bytes of one format; a reader throws a {@code SerializationException} for bad bytes.
  *
  * <p>Threads: one at a time. Called from code that Spark generates.
  */
