@@ -58,6 +58,7 @@ def _moved(
         ("/contexts/.c/mode", "mode/:.c:"),
         ("/contexts/.c/mode/a", "mode/:.c:a"),
         ("/contexts/.c/subjects/config/versions", "subjects/:.c:config/versions"),
+        ("/contexts/.c/subjects/a/versions/config/schema", "subjects/:.c:a/versions/config/schema"),
         ("/contexts/.c", "contexts/:.c:"),
     ],
 )
