@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from duolog.runtime.listing import applications
     from duolog.runtime.sql.asking import sql
     from duolog.runtime.sql.shared import sql_declare, sql_statements, sql_stream, sql_table
+    from duolog.runtime.typed_serde import TypedSerde
+    from duolog.schemas.classes import Meta, schema_of
 
 __version__ = "0.1.0"
 
@@ -74,9 +76,11 @@ __all__ = [
     "Application",
     "DuologError",
     "FixedKeyProcessor",
+    "Meta",
     "Processor",
     "Record",
     "Topology",
+    "TypedSerde",
     "__version__",
     "acc",
     "applications",
@@ -111,6 +115,7 @@ __all__ = [
     "partition",
     "percentile",
     "row_time",
+    "schema_of",
     "session",
     "session_store",
     "sliding",
@@ -158,7 +163,10 @@ _HOME = {
     "Application": "duolog.runtime.application",
     "applications": "duolog.runtime.listing",
     "DuologError": "duolog.core.errors",
+    "Meta": "duolog.schemas.classes.meta",
+    "schema_of": "duolog.schemas.classes.schema_of",
     "Topology": "duolog.dsl.topology",
+    "TypedSerde": "duolog.runtime.typed_serde",
     "header": "duolog.dsl.steps.metadata",
     "headers": "duolog.dsl.steps.metadata",
     "call": "duolog.dsl.expressions.python_functions",

@@ -131,7 +131,7 @@ def _converted(convert: Callable[[Any], Any], value: Any) -> Any:
 def _reader(schema: AvroSchema) -> Callable[[bytes], Any]:
     parsed = fastavro.parse_schema(cast("Any", _marked(schema.plain(logical=False))))
     # The compiled reader has no limit of depth, which data of a recursive schema can exceed.
-    reads = _read_py.schemaless_reader if _is_recursive(schema.root) else fastavro.schemaless_reader
+    reads = _read_py.schemaless_reader if is_recursive(schema.root) else fastavro.schemaless_reader
 
     def read_value(data: bytes) -> Any:
         try:
@@ -196,8 +196,8 @@ def _mark(branch: Json) -> Json:
             return _marked(branch)
 
 
-def _is_recursive(root: avro.Type) -> bool:
-    """Tell whether a type contains itself."""
+def is_recursive(root: avro.Type) -> bool:
+    """Return True if a type contains itself."""
     done: set[int] = set()
     inside: set[int] = set()
     # A node is entered, and left after its parts.

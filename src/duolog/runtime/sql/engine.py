@@ -36,6 +36,7 @@ from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.statements.state import SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
+from duolog.runtime.schema_registries import provide_registries
 from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.command_log.commands import Offsets
@@ -52,7 +53,6 @@ from duolog.runtime.sql.persistent.service_queries import ServiceQueries
 from duolog.runtime.sql.persistent.shutdown_deadline import shutdown_deadline
 from duolog.runtime.sql.persistent.spark_queries import SparkQueries, SparkQuerySettings
 from duolog.runtime.sql.reply import showing
-from duolog.schemas.source import SchemaSource, provide_scheme
 
 if TYPE_CHECKING:
     from duolog.engine import Engine
@@ -109,8 +109,7 @@ class SqlEngine:
         self.service_id = service_id
         given = {"ksql.service.id": service_id, **(properties or {})}
         self.session = SqlSession(given=given)
-        for scheme in ("http", "https"):
-            provide_scheme(scheme, _registry_at)
+        provide_registries()
         for name, value in given.items():
             self.session.state.settings.set(name, value)
         self.topics = Topics(bootstrap)
@@ -425,13 +424,6 @@ def _read(node: nodes.RunScript) -> str:
             hint=error.hint,
             at=place_of(node),
         ) from error
-
-
-def _registry_at(address: str) -> SchemaSource:
-    # Imported here because only some formats need a registry.
-    from duolog.registry.client import HttpRegistry  # noqa: PLC0415
-
-    return HttpRegistry(address)
 
 
 def _seconds(given: Mapping[str, str], name: str, otherwise: float) -> float:

@@ -1,0 +1,57 @@
+"""Payloads in Avro: written with the schema of a class, read with those of writer and class.
+
+fastavro resolves the two schemas: fields that the writer did not have get their defaults, and
+aliases are followed. The class and the writer's record may have different names.
+"""
+
+import io
+from collections.abc import Callable
+from typing import Any, cast
+
+import fastavro
+from fastavro import _read_py
+
+from duolog.core.errors import SerdeError
+from duolog.schemas.avro import AvroSchema, parse
+from duolog.schemas.avro.columns import without_null
+from duolog.schemas.classes.avro_values import FromAvro, ToAvro
+from duolog.schemas.classes.shapes import RecordOf
+from duolog.schemas.schema import Schema
+from duolog.serde.avro import is_recursive
+
+
+class AvroPayloads:
+    """Writes instances in Avro, and reads them."""
+
+    def __init__(self, shape: RecordOf, text: str) -> None:
+        self._schema = parse(text, {})
+        self._parsed = fastavro.parse_schema(cast("Any", self._schema.plain(logical=False)))
+        self._write = ToAvro(shape.namespace).of(shape, "")
+        self._read = FromAvro().of(shape, "")
+
+    def encode(self, value: object) -> bytes:
+        """Return the payload of an instance."""
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, self._parsed, self._write(value))
+        return out.getvalue()
+
+    def decoder(self, writer: Schema | None) -> Callable[[bytes], object]:
+        """Return the function that reads payloads which were written with a schema."""
+        if not isinstance(writer, AvroSchema):
+            raise SerdeError("the record was not written in Avro")
+        written = fastavro.parse_schema(cast("Any", writer.plain(logical=False)))
+        wanted: Any = self._schema.plain(logical=False)
+        name = without_null(writer.root).full_name
+        if name != wanted["name"]:
+            wanted = {**wanted, "aliases": [*wanted.get("aliases", []), name]}
+        wanted = fastavro.parse_schema(wanted)
+        # The compiled reader has no limit of depth, which data of a recursive schema can exceed.
+        reads = (
+            _read_py.schemaless_reader if is_recursive(writer.root) else fastavro.schemaless_reader
+        )
+
+        def decode(payload: bytes) -> object:
+            found = reads(io.BytesIO(payload), written, wanted, return_named_type=True)
+            return self._read(found)
+
+        return decode
