@@ -7,6 +7,10 @@ import click
 from duolog.cli.lazy_group import LazyGroup
 
 COMMANDS: Final = {
+    "apply": (
+        "duolog.cli.commands.schema_plan:apply",
+        "Change the registry to what a directory describes.",
+    ),
     "check": (
         "duolog.cli.commands.schema_register:check",
         "Report why a subject does not accept a schema.",
@@ -22,6 +26,14 @@ COMMANDS: Final = {
         "Report what a schema breaks before it is registered.",
     ),
     "list": ("duolog.cli.commands.schema_list:list_subjects", "List subjects with their versions."),
+    "infer": (
+        "duolog.cli.commands.schema_infer:infer",
+        "Propose a schema from the records of a topic.",
+    ),
+    "plan": (
+        "duolog.cli.commands.schema_plan:plan",
+        "Show how a directory of schemas differs from the registry.",
+    ),
     "register": (
         "duolog.cli.commands.schema_register:register",
         "Register a schema as a version of a subject.",
@@ -45,4 +57,6 @@ def schema() -> None:
       duolog schema diff orders-value:1 orders-value:2
       duolog schema config orders-value --compatibility FULL
       duolog schema delete orders-value --yes
+      duolog schema infer orders > orders-value.avsc
+      duolog schema plan schemas
     """

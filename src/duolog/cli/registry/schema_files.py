@@ -65,7 +65,7 @@ def read_schema(
         click.UsageError: the language cannot be detected.
         RegistryError: a reference leads to nothing.
     """
-    text = _text(path)
+    text = read_text(path)
     found = Language(language) if language else language_of(path, text)
     return SchemaText(found, text, tuple(_reference(one, admin) for one in references))
 
@@ -96,7 +96,12 @@ def language_of(path: Path, text: str) -> Language:
     return Language.AVRO if is_avro else Language.JSON
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Return the text of a file; `-` is standard input.
+
+    Raises:
+        ConfigError: it is not UTF-8, or too long.
+    """
     stream = sys.stdin.buffer if str(path) == "-" else None
     data = path.read_bytes() if stream is None else stream.read(BYTES_MAX + 1)
     if len(data) > BYTES_MAX:

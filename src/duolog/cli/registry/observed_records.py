@@ -1,0 +1,104 @@
+"""Observe the values of records: JSON, or bytes with the id of a schema in a registry."""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, Final, cast
+
+import fastavro
+
+from duolog.core.errors import DuologError, RegistryError
+from duolog.schemas.avro import AvroSchema
+from duolog.schemas.columns import fields_of, type_of
+from duolog.schemas.inference import Observed
+from duolog.schemas.nesting import is_deeper
+from duolog.schemas.protobuf import ProtobufSchema, decode_indexes
+from duolog.schemas.schema import Schema
+from duolog.schemas.source import SchemaSource
+from duolog.serde.protobuf import decoder
+from duolog.serde.wire_format import ID_BYTES, MAGIC_OF_ID, unframed
+
+_Decode = Callable[[bytes], object]
+_DEPTH_MAX: Final = 60
+NOT_JSON: Final = "not JSON"
+NOT_OBJECT: Final = "not an object"
+TOMBSTONE: Final = "without a value"
+
+
+class ObservedRecords:
+    """Counts the values of records.
+
+    Attributes:
+        values: the values that are objects.
+        used: how many there were.
+        skipped: how many records were not used, by reason.
+    """
+
+    def __init__(self, source: SchemaSource | None) -> None:
+        self._source = source
+        self._decoders: dict[int, _Decode] = {}
+        self.values = Observed()
+        self.used = 0
+        self.skipped: Counter[str] = Counter()
+
+    def add_all(self, values: Iterable[bytes | None]) -> None:
+        """Count the values of records."""
+        for value in values:
+            self.add(value)
+
+    def add(self, data: bytes | None) -> None:
+        """Count the value of one record."""
+        if data is None:
+            self.skipped[TOMBSTONE] += 1
+            return
+        try:
+            value = self._value(data)
+            if not isinstance(value, dict):
+                self.skipped[NOT_OBJECT] += 1
+                return
+            self.values.add(value)
+        except DuologError as error:
+            self.skipped[error.message] += 1
+        except (ValueError, RecursionError):
+            self.skipped[NOT_JSON] += 1
+        else:
+            self.used += 1
+
+    def _value(self, data: bytes) -> object:
+        if data[:1] != bytes((MAGIC_OF_ID,)) or len(data) < ID_BYTES:
+            return _json(data)
+        if self._source is None:
+            raise RegistryError("with the id of a schema, but without a registry")
+        schema_id, payload = unframed(data)
+        if schema_id not in self._decoders:
+            self._decoders[schema_id] = _decoder(self._source.by_id(schema_id))
+        try:
+            return self._decoders[schema_id](payload)
+        except Exception as error:  # damaged bytes raise errors of every kind in the libraries
+            raise RegistryError(f"not of their schema (id {schema_id})") from error
+
+
+def _json(data: bytes) -> object:
+    text = data.decode()
+    if is_deeper(text, _DEPTH_MAX):
+        raise ValueError(f"the record is nested deeper than {_DEPTH_MAX} levels")
+    return json.loads(text)
+
+
+def _decoder(schema: Schema) -> _Decode:
+    if isinstance(schema, AvroSchema):
+        parsed = fastavro.parse_schema(cast("Any", schema.plain()))
+        return lambda payload: fastavro.schemaless_reader(io.BytesIO(payload), parsed, None)
+    if isinstance(schema, ProtobufSchema):
+        return lambda payload: _message(schema, payload)
+    return _json
+
+
+def _message(schema: ProtobufSchema, payload: bytes) -> object:
+    indexes, at = decode_indexes(payload)
+    name = schema.message_name(indexes)
+    columns = fields_of(type_of(schema, upper=False, name=name))
+    assert columns is not None, name
+    row = decoder(schema, name, columns)(payload[at:])
+    return {column.name: value for column, value in zip(columns, row, strict=True)}
