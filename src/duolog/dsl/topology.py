@@ -5,13 +5,13 @@ Source: Kafka Streams `StreamsBuilder`, `Topology`.
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 from duolog.core.windowed_key import WindowedKey
 from duolog.dsl.builder import Builder
 from duolog.dsl.expressions.columns import Expr
 from duolog.dsl.expressions.python_functions import Function
-from duolog.dsl.expressions.schemas import Declared, declared_schema, has_names
+from duolog.dsl.expressions.schemas import Declared, class_columns, declared_schema, has_names
 from duolog.dsl.expressions.starting import Begin, read_topics, start_of
 from duolog.dsl.handles.foreign_names import OF_TOPOLOGIES
 from duolog.dsl.handles.handles import Handle
@@ -29,6 +29,7 @@ from duolog.plan.schema import BOUNDS, Schema
 from duolog.plan.text.describe import describe
 from duolog.plan.text.streams_text import describe_as_streams
 from duolog.plan.times import Invalid
+from duolog.plan.types import Column
 from duolog.plan.windows import Windows
 
 
@@ -83,7 +84,8 @@ class Topology(Handle):
                 first record; a topic that is deleted ends the application.
             value: columns of the value: `"dest STRING, dep_delay BIGINT"`, a dict `{"dest": str,
                 "dep_delay": int}`, or a dataclass. A single type, `str`, is one column called
-                `value`.
+                `value`. With the formats AVRO, JSON_SR and PROTOBUF, any class that `schema_of`
+                accepts: the schema of the class is registered at the start.
             key: columns of the key, in the same forms. None: keys are not read, and are null.
             key_format: by default `KAFKA`, or `JSON` if the key has several columns.
             value_format: by default `JSON`, or `KAFKA` if the value is a single type.
@@ -291,10 +293,24 @@ def _topic_form(
     windowed: Windows | WindowedKey | None = None,
 ) -> tuple[Schema, Format, Format]:
     """Return the columns of a topic, and the formats of its key and value."""
-    schema = _windowed(declared_schema(key, value), windowed)
+    keys, key_form = _typed(key, key_format)
+    values, value_form = _typed(value, value_format)
+    schema = _windowed(declared_schema(keys, values), windowed)
     value_default = JSON if has_names(value) else internal_key_format(schema.value)
     return (
         schema,
-        _format(key_format, internal_key_format(schema.inner_key)),
-        _format(value_format, value_default),
+        _format(key_form, internal_key_format(schema.inner_key)),
+        _format(value_form, value_default),
     )
+
+
+DeclaredT = TypeVar("DeclaredT", bound=Declared | None)
+
+
+def _typed(
+    declared: DeclaredT, form: str | Format | None
+) -> tuple[DeclaredT | tuple[Column, ...], str | Format | None]:
+    """Return the columns and the format of a class in a format with schemas; others unchanged."""
+    if form is None:
+        return declared, form
+    return class_columns(declared, _format(form, JSON)) or (declared, form)

@@ -256,6 +256,13 @@ ENGINE_SETTINGS: Final = Settings(
             "A different Kafka connector: a directory of jars, or "
             "group:artifact:version@sha256 items.",
         ),
+        Setting(
+            "schema.registry.url",
+            "",
+            Kind.STRING,
+            "The address of the schema registry of topics in AVRO, JSON_SR and PROTOBUF: "
+            "http://host:8081. Several addresses are separated by commas.",
+        ),
     ),
     subject="engine setting",
 )
@@ -303,6 +310,7 @@ class EngineConfig:
     auto_lag_records_max: int = AUTO_LAG_RECORDS_MAX_DEFAULT
     auto_lag_ms: int = AUTO_LAG_MS_DEFAULT
     connector: str = ""
+    schema_registry_url: str = ""
     errors: ErrorHandling = ErrorHandling()
     interval_ms: int = MICRO_BATCH_INTERVAL_MS
     """How long an idle query in micro-batches waits before it polls for records again."""
@@ -381,6 +389,7 @@ class EngineConfig:
             auto_lag_records_max=_whole(values["auto.lag.records.max"]),
             auto_lag_ms=_whole(values["auto.lag.ms"]),
             connector=str(values["connector"]),
+            schema_registry_url=str(values["schema.registry.url"]),
             log_format=str(values["logging.format"]),
             errors=ErrorHandling(
                 str(values["deserialization.exception.handler"]),

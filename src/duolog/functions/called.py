@@ -22,6 +22,7 @@ from duolog.functions.threads import Threads
 from duolog.plan.awaiting import is_coroutine
 from duolog.plan.expressions.python_functions import Gathered, Lookups, PythonFunction, code_of
 from duolog.plan.sql.user_functions import FunctionFailed, Routine
+from duolog.schemas.classes.columns import instance_maker
 
 
 class CallError(Exception):
@@ -274,6 +275,6 @@ def _gathered(part: Gathered | None, rest: Iterator[object]) -> object:
         if part is None or part.made is None or value is None:
             return value
         assert isinstance(value, dict), value
-        return part.made(**value)
+        return instance_maker(part.made)(value)
     found = {name: next(rest) for name in part.names}
-    return found if part.made is None else part.made(**found)
+    return found if part.made is None else instance_maker(part.made)(found)

@@ -43,12 +43,19 @@ from duolog.plan.types import (
     parts_of,
     render_columns,
 )
+from duolog.schemas.schema import Language
 
 KAFKA_TYPES: Final = (BOOLEAN, INT, BIGINT, DOUBLE, STRING, BYTES)
 """The types that one of Kafka's serializers writes with a fixed meaning."""
 
 OF_SCHEMAS: Final = ("AVRO", "JSON_SR", "PROTOBUF", "PROTOBUF_NOSR")
 """Formats whose bytes have a schema."""
+LANGUAGES: Final = {
+    "AVRO": Language.AVRO,
+    "JSON_SR": Language.JSON,
+    "PROTOBUF": Language.PROTOBUF,
+}
+"""The languages of formats whose schemas are in a registry."""
 NAMES: Final = ("JSON", "KAFKA", "DELIMITED", "NONE", *OF_SCHEMAS)
 
 DIALECT: Final = "dialect"

@@ -30,6 +30,7 @@ from duolog.runtime.source_topics import create_source_topics
 from duolog.runtime.store_rows import Bounds, table_of_store
 from duolog.runtime.store_view import StoreView
 from duolog.runtime.table_topics import table_named, topic_of
+from duolog.runtime.topic_schemas import ensure_accepted, registered
 from duolog.runtime.topic_values import TopicValues
 from duolog.runtime.views import LiveView, TableRows, TopicView
 from duolog.runtime.waiting import Waiting
@@ -85,6 +86,7 @@ class Application:
     ) -> None:
         ensure_options(topology.name, mode, upgrade)
         self.plan = topology.build()
+        self._copies: Mapping[Node, Node] = {}
         self._topology = topology
         self._live: list[LiveView] = []
         self.application_id = topology.name
@@ -158,8 +160,10 @@ class Application:
             QueryError: a source topic is missing, another process runs the application, or the
                 checkpoint is damaged or belongs
                 to another topology.
+            RegistryError: the schema of a topic is not compatible with those in the registry.
         """
         self._ensure_admitted()
+        ensure_accepted(self.plan, self._engine_of_this().config.schema_registry_url)
         self._engine_of_this().check(self.plan, self.application_id, self.upgrade)
 
     def _ensure_admitted(self) -> None:
@@ -201,6 +205,7 @@ class Application:
             BrokerUnavailable, ConfigError: as `check` and `open`.
             QueryError: as `check`, or the engine refuses the query.
             KafkaError: the broker refuses a result topic.
+            RegistryError: the registry refuses the schema of a topic, or does not answer.
         """
         with Waiting.for_a_person(self.application_id):
             if replace:
@@ -211,6 +216,9 @@ class Application:
     def _start(self) -> "RunningQuery":
         self.check()
         engine = self._engine_of_this()
+        # The nodes of the topology stay those that its streams and tables have.
+        self.plan, copies = registered(self.plan, engine.config.schema_registry_url)
+        self._copies = copies or self._copies
         create_result_topics(
             self.plan, self._bootstrap_servers, engine.config.errors.dead_letter_topic
         )
@@ -287,7 +295,7 @@ class Application:
 
     def table_of(self, node: "Node") -> TableRows:
         """Return the table of a plan node; as `table`."""
-        values = TopicValues([topic_of(self.plan, node)])
+        values = TopicValues([topic_of(self.plan, self._copies.get(node, node))])
         return TableRows(values, self._client_options(), self._live.append)
 
     def store(self, name: str) -> StoreView:
@@ -318,7 +326,7 @@ class Application:
         """
         if node.is_table:
             return self.table_of(node)
-        values = TopicValues([topic_of(self.plan, node)])
+        values = TopicValues([topic_of(self.plan, self._copies.get(node, node))])
         return TopicView(values, self._client_options(), self._live.append)
 
     def metrics(self) -> "Metrics":

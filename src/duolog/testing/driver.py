@@ -38,6 +38,7 @@ from duolog.runtime.store_rows import (
     table_of_store,
     tables_by_store,
 )
+from duolog.runtime.topic_schemas import registered
 from duolog.runtime.topic_values import TopicValues
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord
 from duolog.testing.reference.evaluation import Headers
@@ -102,13 +103,14 @@ class TopologyDriver:
             key. The reference does not limit its size.
         mode: as for an `Application`; the driver runs record by record in each mode.
         settings: as for an `Application`. Invalid settings are refused;
-            `processing.exception.handler` and `statestore.cache.max.bytes` take effect here as
-            well.
+            `processing.exception.handler`, `statestore.cache.max.bytes` and `schema.registry.url`
+            take effect here as well.
 
     Raises:
         ConfigError: an application would not start with this name, mode, or combination of
             settings; or the kernel is requested and there is no suitable Java.
         StatementError: the topology has an invalid topic name.
+        RegistryError: the registry refuses the schema of a topic.
     """
 
     def __init__(
@@ -123,9 +125,10 @@ class TopologyDriver:
         mode: Mode = "auto",
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        self._plan = topology.build()
+        plan = topology.build()
         given = dict(settings or {})
-        config = admit(self._plan, topology.name, given, mode=mode)
+        config = admit(plan, topology.name, given, mode=mode)
+        self._plan = registered(plan, config.schema_registry_url)[0]
         if "statestore.cache.max.bytes" in given:
             cache_bytes_max = cache_bytes_max or config.cache_bytes_max
         self.wall_clock_ms = wall_clock_ms

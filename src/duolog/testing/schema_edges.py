@@ -11,9 +11,9 @@ from typing import Any, Final
 from duolog.core.errors import QueryError, SerdeError
 from duolog.plan.formats import BARE, DIALECT, KSQLDB, SINGLE, Format
 from duolog.plan.nodes import Node, Plan, Sink
+from duolog.plan.nodes.copies import copied
 from duolog.plan.nodes.topics import Source
 from duolog.serde.serde import Serde, key_serde, value_serde
-from duolog.testing.plan_copies import copied
 from duolog.testing.reference import SinkRecord, SourceRecord
 
 CONVERTED: Final = ("PROTOBUF", "PROTOBUF_NOSR")

@@ -7,8 +7,8 @@
 
 If the record has no such column, `timestamp` is its timestamp in milliseconds, `key` its key (the
 value of one column, or a dict of several), and `value` a dict of its value columns. A parameter
-annotated with a dataclass receives an instance instead of a dict, and a function may return a
-dataclass.
+annotated with a class (a dataclass, TypedDict, NamedTuple or pydantic model) receives an instance
+instead of a dict, and a function may return a dataclass.
 
 A function with `pyarrow.Array` or `pandas.Series` parameters is called with many records at once,
 and returns as many results. Their type is given by the annotation, `Annotated[pyarrow.Array,
@@ -18,12 +18,11 @@ float]`, or by `returns=`.
 import inspect
 import typing
 from collections.abc import Sequence
-from dataclasses import is_dataclass
 from typing import Any, Final, TypeGuard, TypeVar, cast
 
 from duolog.core.callables import AnyFunction
 from duolog.dsl.expressions.columns import Expr, alone
-from duolog.dsl.expressions.schemas import type_named
+from duolog.dsl.expressions.schemas import is_named, type_named
 from duolog.dsl.handles.short_tracebacks import short_traceback
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
 from duolog.plan.expressions import (
@@ -39,6 +38,7 @@ from duolog.plan.expressions.python_functions import Gathered, Lookups, PythonFu
 from duolog.plan.literals import PlainValue
 from duolog.plan.schema import Schema
 from duolog.plan.types import BOOLEAN, Array, Column, Struct, Type
+from duolog.schemas.classes.classes import has_fields
 
 Function = AnyFunction
 GivenT = TypeVar("GivenT")
@@ -209,7 +209,7 @@ def _taken(
     shape: list[Gathered | None] = []
     for name, gathered in parts:
         declared = _without_none(hints.get(name))
-        made = declared if isinstance(declared, type) and is_dataclass(declared) else None
+        made = declared if has_fields(declared) else None
         if gathered is not None:
             types += [column.type for column in gathered]
             shape.append(Gathered(tuple(column.name for column in gathered), made))
@@ -218,7 +218,9 @@ def _taken(
             types.append(None)
             shape.append(None)
         else:
-            types.append(None if declared in (None, Any, dict) else type_named(declared))
+            # A class whose fields have types that only schemas know takes any STRUCT.
+            any_type = declared in (None, Any, dict) or (made is not None and not is_named(made))
+            types.append(None if any_type else type_named(declared))
             shape.append(None if made is None else Gathered(made=made))
     plain = all(part is None for part in shape)
     return takes, tuple(types), () if plain else tuple(shape)

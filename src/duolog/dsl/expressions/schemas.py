@@ -12,11 +12,12 @@ import datetime as dt
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal as PythonDecimal
 from typing import Any, Final
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
+from duolog.plan.formats import LANGUAGES, SCHEMA, Format
 from duolog.plan.schema import Schema
 from duolog.plan.types import (
     BIGINT,
@@ -35,9 +36,13 @@ from duolog.plan.types import (
     parse_columns,
     parse_type,
 )
+from duolog.schemas.classes.classes import has_fields
+from duolog.schemas.classes.columns import columns_of
+from duolog.schemas.classes.schema_of import text_of
+from duolog.schemas.errors import InvalidSchemaError
 
-Declared = str | type | Mapping[str, object] | types.UnionType
-"""Columns: a text, a dict of names and types, a dataclass, or a type for a single column."""
+Declared = str | type | Mapping[str, object] | types.UnionType | tuple[Column, ...]
+"""Columns: a text, a dict of names and types, a class, or a type for a single column."""
 
 PYTHON_TYPES: Final[dict[object, Type]] = {
     bool: BOOLEAN,
@@ -89,7 +94,38 @@ def type_named(declared: object) -> Type:
     return _type(declared, "", ())
 
 
+def is_named(declared: object) -> bool:
+    """Return True if `type_named` has a type for this."""
+    try:
+        type_named(declared)
+    except (InvalidPlan, TypeMismatch):
+        return False
+    return True
+
+
+def class_columns(declared: object, form: Format) -> tuple[tuple[Column, ...], Format] | None:
+    """Return the columns of a class in a format with schemas, and the format with its schema.
+
+    None: it is not a class with fields, or the format has no schemas.
+
+    Raises:
+        StatementError: the format cannot express a field.
+    """
+    language = LANGUAGES.get(form.name)
+    if language is None or not has_fields(declared):
+        return None
+    try:
+        columns, text = columns_of(declared, language), text_of(declared, language)
+    except InvalidSchemaError as error:
+        raise InvalidPlan(error.message, detail=error.detail, hint=error.hint) from error
+    if form.option(SCHEMA) is not None:
+        return columns, form
+    return columns, replace(form, options=tuple(sorted((*form.options, (SCHEMA, text)))))
+
+
 def _columns(declared: Declared, alone: str) -> tuple[Column, ...]:
+    if isinstance(declared, tuple):
+        return declared
     if isinstance(declared, str):
         return parse_columns(declared)
     if has_names(declared):

@@ -17,6 +17,7 @@ from duolog.dsl.expressions.python_functions import (
     parts_of,
     predicate,
 )
+from duolog.dsl.expressions.schemas import class_columns
 from duolog.dsl.handles.foreign_names import OF_RECORDS
 from duolog.dsl.handles.handles import Handle
 from duolog.dsl.handles.html import plan_html
@@ -31,7 +32,7 @@ from duolog.plan.literals import PlainValue
 from duolog.plan.nodes import Filter, ForEach, Node, Print, Project, Sink, Source
 from duolog.plan.nodes.topics import FOR_EVER
 from duolog.plan.schema import Schema
-from duolog.plan.types import Struct
+from duolog.plan.types import Column, Struct, render_columns
 from duolog.serde.called_record import CalledRecord
 
 Partitioner = Expr | Callable[..., int | None]
@@ -102,6 +103,7 @@ class Records(Handle):
         topics: Sequence[str] = (),
         key_format: str | None = None,
         value_format: str | Format = "JSON",
+        value: type | None = None,
         partitions: int | None = None,
         retention: Duration | None = None,
         loop: bool = False,
@@ -122,7 +124,9 @@ class Records(Handle):
                 If it returns another one, producing the record fails.
             key_format: by default `KAFKA`, or `JSON` if the key has several columns.
             value_format: the format of the value; a `Format` also has options, such as the schema
-                of AVRO.
+                of AVRO. The schemas of AVRO, JSON_SR and PROTOBUF are registered at the start.
+            value: for these formats, a class whose schema is used, as for `schema_of`. Its fields
+                are the columns of the value. By default, the columns make the schema.
             partitions: the number of partitions of a new topic; by default one for each task.
             retention: the retention of a new topic: "30 days", a timedelta, or "for ever". For a
                 windowed table it starts at the end of the grace period and uses the rows'
@@ -144,13 +148,14 @@ class Records(Handle):
         key = (
             Format(key_format.upper()) if key_format else internal_key_format(self.schema.inner_key)
         )
-        value = value_format if isinstance(value_format, Format) else Format(value_format.upper())
+        form = value_format if isinstance(value_format, Format) else Format(value_format.upper())
+        value_form = _value_form(form, value, self.schema.value)
         kept_ms = None if retention is None else _retention_ms(retention)
         by = None if partitioner is None else self._partition(partitioner)
         self.builder.add(
             "sink",
             lambda name: Sink(
-                name, self.node, first, key, value, partitions, kept_ms, *chosen, loop, by
+                name, self.node, first, key, value_form, partitions, kept_ms, *chosen, loop, by
             ),
             name,
         )
@@ -361,3 +366,27 @@ def _condition(condition: object) -> Expr:
 
 def _retention_ms(retention: Duration) -> int:
     return FOR_EVER if retention == "for ever" else milliseconds(retention, "retention")
+
+
+def _value_form(form: Format, of: type | None, columns: tuple[Column, ...]) -> Format:
+    """Return the format of a value, with the schema of its class if there is one.
+
+    Raises:
+        StatementError: the columns are not those of the class.
+    """
+    if of is None:
+        return form
+    typed = class_columns(of, form)
+    if typed is None:
+        raise InvalidPlan(
+            f"value={of!r} has no schema in the format {form.name}",
+            hint='Use a class with fields, and value_format="AVRO", "JSON_SR" or "PROTOBUF".',
+        )
+    if set(typed[0]) != set(columns):
+        raise TypeMismatch(
+            f"the columns of the value are not the fields of {of.__name__}",
+            detail=f"The columns are ({render_columns(columns)}), the fields "
+            f"({render_columns(typed[0])}).",
+            hint="Select the columns with map_values, or change the class.",
+        )
+    return typed[1]

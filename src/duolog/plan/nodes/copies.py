@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
-from duolog.plan.nodes import Node, Plan
+from duolog.plan.nodes.node import Node
+from duolog.plan.nodes.plan import Plan
 
 Change = Callable[[Node, dict[str, Any]], None]
 """Changes the values of a copied node's fields, given the original."""

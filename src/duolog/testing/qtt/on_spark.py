@@ -19,10 +19,10 @@ from duolog.core.errors import QueryError
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.settings import OF_SQL
 from duolog.plan.nodes import Node, Plan, Sink
+from duolog.plan.nodes.copies import copied
 from duolog.plan.nodes.topics import Source
 from duolog.testing.client import Client
 from duolog.testing.cluster import EmbeddedCluster
-from duolog.testing.plan_copies import copied
 from duolog.testing.qtt.cases import Case
 from duolog.testing.qtt.runner import Outcome, run_case
 from duolog.testing.qtt.written import Writer
