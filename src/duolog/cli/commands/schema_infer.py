@@ -9,7 +9,11 @@ from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.name_completion import complete_topics
 from duolog.cli.records.topic_reader import Start, TopicReader, read_start
 from duolog.cli.registry.observed_records import ObservedRecords
-from duolog.cli.registry.options import RegistryAddress, maybe_registry_options
+from duolog.cli.registry.options import (
+    RegistryAddress,
+    found_registry,
+    maybe_registry_options,
+)
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
@@ -68,7 +72,7 @@ def infer(
     logical: bool,
     form: str,
     cluster: Cluster,
-    registry: RegistryAddress | None,
+    registry: RegistryAddress,
 ) -> None:
     """Propose a schema for a topic from its records, and print it.
 
@@ -85,7 +89,8 @@ def infer(
     if form == "help":
         return click.echo(output.help_text(COLUMNS), nl=False)
     end_in_order_on_signals()
-    seen = ObservedRecords(None if registry is None else registry.source())
+    known = found_registry(registry, cluster.bootstrap_servers)
+    seen = ObservedRecords(None if known is None else known.source())
     start = read_start(f"-{limit}", 0) if latest else read_start("beginning", 0)
     _read(topic, cluster, start, limit, seen)
     told = ", ".join(f"{count} {reason}" for reason, count in seen.skipped.items())
