@@ -18,6 +18,7 @@ from duolog.plan.types import Column
 from duolog.runtime.schema_registries import registry_at
 from duolog.schemas.columns import text_of
 from duolog.schemas.languages import parse
+from duolog.schemas.registry_users import keep_users
 from duolog.schemas.schema import Schema
 from duolog.schemas.source import SchemaSource, SchemaText
 
@@ -65,6 +66,7 @@ def registered(plan: Plan, address: str) -> tuple[Plan, Mapping[Node, Node]]:
     if not found:
         return plan, {}
     source = _registry(address, found[0].subject)
+    shown = keep_users(address)  # plans must not contain passwords
     # Everything is checked before the first schema is registered.
     for one in found:
         _ensure_accepted(one, source)
@@ -73,7 +75,7 @@ def registered(plan: Plan, address: str) -> tuple[Plan, Mapping[Node, Node]]:
         if isinstance(node, Source | Sink):
             for part in _PARTS:
                 name = f"{part}_format"
-                values[name] = _bound(node, part, values[name], source, address)
+                values[name] = _bound(node, part, values[name], source, shown)
 
     return copied(plan, change)
 
@@ -120,7 +122,7 @@ def _registry(address: str, subject: str) -> SchemaSource:
             name="schema.registry.url",
             hint='Set its address: settings={"schema.registry.url": "http://127.0.0.1:8081"}.',
         )
-    return registry_at(address)
+    return registry_at(keep_users(address))
 
 
 def _ensure_accepted(one: TopicSchema, source: SchemaSource) -> None:
