@@ -21,6 +21,7 @@ from duolog.core.errors import SerdeError
 from duolog.core.printable import for_stream
 from duolog.schemas.classes.schema_of import language_of, written
 from duolog.schemas.inference import FieldFact, propose
+from duolog.serde.wire_format import VALUE_HEADER, with_header
 
 COLUMNS: Final = (
     Column("path", "string", "path of the field: [] are items, {} the values of a map"),
@@ -101,7 +102,9 @@ def infer(
             hint="Records must be JSON objects, or have the id of a schema; name the registry of "
             "such records with --registry.",
         )
-    shape, facts = propose(seen.values, name or topic, logical=logical)
+    # Protobuf has no list or map that may be null: one that is missing is empty.
+    null = language != "protobuf"
+    shape, facts = propose(seen.values, name or topic, logical=logical, nullable_lists=null)
     text = written(shape, language_of(language))
     click.echo(f"read {seen.used} records" + (f"; skipped: {told}" if told else ""), err=True)
     return _print(text, facts, form)
@@ -112,7 +115,10 @@ def _read(topic: str, cluster: Cluster, start: Start, limit: int, seen: Observed
     try:
         with cluster.errors(f'read topic "{topic}"'):
             reader.assign((), start, until_end=True)
-            seen.add_all(record.value for record in reader.records(limit))
+            seen.add_all(
+                with_header("AVRO", record.value, record.headers, VALUE_HEADER)
+                for record in reader.records(limit)
+            )
     finally:
         reader.close()
 

@@ -17,7 +17,14 @@ from duolog.schemas.protobuf import ProtobufSchema, decode_indexes
 from duolog.schemas.schema import Schema
 from duolog.schemas.source import SchemaSource
 from duolog.serde.protobuf import decoder
-from duolog.serde.wire_format import ID_BYTES, MAGIC_OF_ID, unframed
+from duolog.serde.wire_format import (
+    MAGIC_OF_GUID,
+    MAGIC_OF_ID,
+    SchemaKey,
+    named,
+    schema_of,
+    unframed,
+)
 
 _Decode = Callable[[bytes], object]
 _DEPTH_MAX: Final = 60
@@ -37,7 +44,7 @@ class ObservedRecords:
 
     def __init__(self, source: SchemaSource | None) -> None:
         self._source = source
-        self._decoders: dict[int, _Decode] = {}
+        self._decoders: dict[SchemaKey, _Decode] = {}
         self.values = Observed()
         self.used = 0
         self.skipped: Counter[str] = Counter()
@@ -66,17 +73,18 @@ class ObservedRecords:
             self.used += 1
 
     def _value(self, data: bytes) -> object:
-        if data[:1] != bytes((MAGIC_OF_ID,)) or len(data) < ID_BYTES:
+        # No JSON starts with these bytes.
+        if data[:1] not in {bytes((MAGIC_OF_ID,)), bytes((MAGIC_OF_GUID,))}:
             return _json(data)
         if self._source is None:
             raise RegistryError("with the id of a schema, but without a registry")
-        schema_id, payload = unframed(data)
-        if schema_id not in self._decoders:
-            self._decoders[schema_id] = _decoder(self._source.by_id(schema_id))
+        key, payload = unframed(data)
+        if key not in self._decoders:
+            self._decoders[key] = _decoder(schema_of(self._source, key))
         try:
-            return self._decoders[schema_id](payload)
+            return self._decoders[key](payload)
         except Exception as error:  # damaged bytes raise errors of every kind in the libraries
-            raise RegistryError(f"not of their schema (id {schema_id})") from error
+            raise RegistryError(f"not of their schema ({named(key)})") from error
 
 
 def _json(data: bytes) -> object:

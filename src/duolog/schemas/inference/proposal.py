@@ -60,7 +60,7 @@ class FieldFact:
 
 
 def propose(
-    root: Observed, name: str, *, logical: bool = False
+    root: Observed, name: str, *, logical: bool = False, nullable_lists: bool = True
 ) -> tuple[RecordOf, list[FieldFact]]:
     """Return the shape of observed objects, and what supports each of its fields.
 
@@ -68,15 +68,17 @@ def propose(
         root: the values of the records; only those that are objects count.
         name: the name of the record.
         logical: True to give texts that look like dates, times and UUIDs their types.
+        nullable_lists: False if a list or map cannot be None; one that is missing is then empty.
     """
-    proposal = _Proposal(logical=logical)
+    proposal = _Proposal(logical=logical, nullable_lists=nullable_lists)
     shape = proposal.record(root, name, "")
     return shape, proposal.facts
 
 
 class _Proposal:
-    def __init__(self, *, logical: bool) -> None:
+    def __init__(self, *, logical: bool, nullable_lists: bool) -> None:
         self._logical = logical
+        self._nullable_lists = nullable_lists
         self._names: set[str] = set()
         self.facts: list[FieldFact] = []
 
@@ -89,7 +91,8 @@ class _Proposal:
             shape, note = self._shape(one, f"{name}_{key}", below)
             missing = seen.objects - one.values
             default: object = NO_DEFAULT
-            if one.nulls or missing:
+            can_be_null = self._nullable_lists or not isinstance(shape, ListOf | MapOf)
+            if (one.nulls or missing) and can_be_null:
                 shape, default = _optional(shape), None
             fact = FieldFact(
                 below, called(shape), one.values - one.nulls, seen.objects, one.nulls, note

@@ -4,7 +4,7 @@ A serde is used by one thread. It keeps what it has prepared for each writer's s
 that is down stops no reader of known schemas.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Generic, Protocol, TypeVar, cast
 
 from duolog.core.errors import RegistryError, SerdeError
@@ -16,7 +16,15 @@ from duolog.schemas.source import SchemaSource, SchemaText
 from duolog.serde.typed.avro import AvroPayloads
 from duolog.serde.typed.json import JsonPayloads
 from duolog.serde.typed.protobuf import ProtobufPayloads
-from duolog.serde.wire_format import framed, schema_of, unframed
+from duolog.serde.wire_format import (
+    KEY_HEADER,
+    VALUE_HEADER,
+    SchemaKey,
+    framed,
+    schema_of,
+    unframed,
+    with_header,
+)
 
 T = TypeVar("T")
 
@@ -34,6 +42,7 @@ class Context(Protocol):
 
     topic: str
     field: str
+    headers: "Iterable[tuple[str, bytes | None]] | None"
 
 
 _PAYLOADS: Final[dict[Language, Callable[[RecordOf, str], Payloads]]] = {
@@ -77,7 +86,7 @@ class ClassSerde(Generic[T]):
         self._auto_register = auto_register
         self._payloads = _PAYLOADS[self.schema.language](shape_of(of), self.schema.text)
         self._ids: dict[str, int] = {}
-        self._decoders: dict[int, Callable[[bytes], object]] = {}
+        self._decoders: dict[SchemaKey, Callable[[bytes], object]] = {}
 
     def serialize(self, value: T | None, topic: str | None = None) -> bytes | None:
         """Return the bytes of an instance; None for None. `topic` replaces that of the serde.
@@ -96,11 +105,11 @@ class ClassSerde(Generic[T]):
         """
         if data is None:
             return None
-        schema_id, payload = unframed(data)
-        decode = self._decoders.get(schema_id)
+        key, payload = unframed(data)
+        decode = self._decoders.get(key)
         try:
             if decode is None:
-                decode = self._decoders[schema_id] = self._decoder(schema_id)
+                decode = self._decoders[key] = self._decoder(key)
             found = decode(payload)
         except SerdeError:
             raise
@@ -124,10 +133,15 @@ class ClassSerde(Generic[T]):
     def deserializer(self, data: bytes | None, context: Context | None = None) -> T | None:
         """Return the instance that bytes contain; for `value.deserializer` of confluent-kafka.
 
+        The headers of the context may name the schema.
+
         Raises:
             SerdeError: as `deserialize`.
         """
-        return self.deserialize(data)
+        if context is None or not context.headers:
+            return self.deserialize(data)
+        header = KEY_HEADER if context.field == "key" else VALUE_HEADER
+        return self.deserialize(with_header("AVRO", data, context.headers, header))
 
     def register(self, topic: str | None = None) -> int:
         """Register the schema for a topic, and return its id. It is written at the first record.
@@ -137,10 +151,10 @@ class ClassSerde(Generic[T]):
         """
         return self._id_in(self._subject_of(topic, self._part))
 
-    def _decoder(self, schema_id: int) -> Callable[[bytes], object]:
+    def _decoder(self, key: SchemaKey) -> Callable[[bytes], object]:
         if self.schema.language == Language.JSON:  # read without the writer's schema
             return self._payloads.decoder(None)
-        return self._payloads.decoder(schema_of(self._source, schema_id))
+        return self._payloads.decoder(schema_of(self._source, key))
 
     def _written(self, value: T | None, subject: str) -> bytes | None:
         if value is None:

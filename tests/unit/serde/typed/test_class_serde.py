@@ -268,7 +268,7 @@ def test_the_schema_is_registered_once_under_the_topic(form: str) -> None:
     assert latest.number == 1
     assert first is not None
     assert second is not None
-    assert unframed(first).schema_id == unframed(second).schema_id == latest.schema_id
+    assert unframed(first).schema == unframed(second).schema == latest.schema_id
 
 
 def test_an_incompatible_class_is_refused_before_anything_is_written() -> None:
@@ -300,6 +300,7 @@ def test_a_context_of_confluent_kafka_names_topic_and_part() -> None:
     class Context:
         topic = "visits"
         field = "key"
+        headers = None
 
     registry = InProcessRegistry()
     visits: TypedSerde[VisitTuple] = TypedSerde(VisitTuple, registry=registry)
@@ -308,6 +309,23 @@ def test_a_context_of_confluent_kafka_names_topic_and_part() -> None:
 
     assert visits.deserializer(data, Context()) == VisitTuple("bob")
     assert registry.latest("visits-key") is not None
+
+
+def test_a_record_whose_header_names_the_schema_is_read() -> None:
+    class Context:
+        topic = "visits"
+        field = "value"
+        headers: Any = None
+
+    registry = InProcessRegistry()
+    visits = serde_of(VisitTuple, "avro", registry)
+    data = visits.serialize(VisitTuple("bob", 3))
+    assert data is not None
+    frame, payload = data[:5], data[5:]
+    context = Context()
+    context.headers = [("__value_schema_id", frame)]
+
+    assert visits.deserializer(payload, context) == VisitTuple("bob", 3)
 
 
 def test_a_serde_without_a_topic_says_so() -> None:
