@@ -9,6 +9,7 @@
     compatibility.md ◄── the results that compat/run keeps
     ../reliability.md ◄── what bench/results/ keeps of kills
     jvm/README.md ◄── its table of the kinds of nodes in the kernel's spec
+    BuiltinFiles.java ◄── the files that come with Protobuf
 
 With --check nothing is written, and the exit status is 1 if a page differs from the code.
 """
@@ -18,6 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from builtin_descriptors import SOURCE, builtin_files_source
 from compatibility_page import compatibility_page
 from figures_page import figures_page
 from kernel_nodes import README, kernel_readme
@@ -125,6 +127,7 @@ def main() -> int:
         ("figures.md", f"{WRITTEN_BY}\n\n{figures_page()}"),
         ("../reliability.md", f"{WRITTEN_BY}\n\n{reliability_page()}"),
         (README, kernel_readme()),
+        (SOURCE, builtin_files_source()),
     )
     for name, text in pages:
         page = (PAGES / name).resolve()

@@ -13,6 +13,7 @@ ORDER: Final = (
     "record",
     "functions.format",
     "functions.format.schema",
+    "functions.format.protobuf",
     "functions",
     "commit",
     "spec",
@@ -29,10 +30,14 @@ ORDER: Final = (
 )
 """The lowest first; the last one is the kernel's own package, with the entry points for Python."""
 
-ALONE: Final = ("functions", "functions.format", "functions.format.schema", "commit")
-"""Packages that import nothing else of the kernel, except that functions import their formats."""
+FORMATS: Final = (
+    "functions.format",
+    "functions.format.schema",
+    "functions.format.protobuf",
+)
 
-FORMATS: Final = ("functions.format", "functions.format.schema")
+ALONE: Final = ("functions", *FORMATS, "commit")
+"""Packages that import nothing else of the kernel, except that functions import their formats."""
 
 TEXT: Final = re.compile(r'"(?:\\.|[^"\\\n])*"')
 OURS: Final = re.compile(rf"\b{re.escape(ROOT)}((?:\.[a-z]\w*)*)\.[A-Z]")

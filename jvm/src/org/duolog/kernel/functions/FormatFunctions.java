@@ -14,6 +14,7 @@ import org.apache.spark.sql.types.StructType;
 import org.duolog.kernel.functions.format.Delimited;
 import org.duolog.kernel.functions.format.JsonReader;
 import org.duolog.kernel.functions.format.KsqlJsonWriter;
+import org.duolog.kernel.functions.format.protobuf.Protobuf;
 import org.duolog.kernel.functions.format.schema.Avro;
 import org.duolog.kernel.functions.format.schema.JsonSr;
 import org.duolog.kernel.functions.format.schema.SchemaFormat;
@@ -47,6 +48,8 @@ public final class FormatFunctions {
     writes(registry, "duolog_delimited_write", Delimited.class, delimited, "write");
     ofSchemas(registry, "avro", new Avro());
     ofSchemas(registry, "json_sr", new JsonSr());
+    ofSchemas(registry, "protobuf", new Protobuf());
+    ofSchemas(registry, "protobuf_nosr", new Protobuf.Plain());
   }
 
   private static void ofSchemas(FunctionRegistry registry, String name, SchemaFormat format) {

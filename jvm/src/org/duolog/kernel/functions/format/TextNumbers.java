@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.DecimalType;
  * <p>Other texts, and numbers out of range, cause a NumberFormatException. Source: ksqlDB, where a
  * DECIMAL is never rounded and an integer drops decimal places.
  */
-final class TextNumbers {
+public final class TextNumbers {
   /** Longer numbers are rejected: the cost grows faster than the length. */
   private static final int LENGTH_MAX = 1000;
 
@@ -63,7 +63,7 @@ final class TextNumbers {
   }
 
   /** Parses a number that fits the type exactly, without rounding. */
-  static Decimal decimal(String text, DecimalType type) {
+  public static Decimal decimal(String text, DecimalType type) {
     BigDecimal number = number(text);
     boolean isZero = number.signum() == 0;
     long magnitude = magnitude(number);
