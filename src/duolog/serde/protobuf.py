@@ -162,9 +162,20 @@ def encoder(schema: ProtobufSchema, name: str, columns: tuple[Column, ...]) -> _
         message = made()
         try:
             fill(message, dict(zip(names, row, strict=True)))
-            data: bytes = message.SerializeToString(deterministic=True)
+            _ensure_complete(message, name)
+            data: bytes = message.SerializePartialToString(deterministic=True)
         except (EncodeError, TypeError, ValueError, OverflowError) as error:
             raise SerdeError(f"a value does not fit message {name}", detail=str(error)) from error
         return data
 
     return encode
+
+
+def _ensure_complete(message: Any, name: str) -> None:
+    # The check of `SerializeToString` can crash the process: it looks for the missing field among
+    # the keys of a map (protobuf 7.36).
+    if not message.IsInitialized():
+        raise SerdeError(
+            f"a value does not fit message {name}",
+            detail="A required field of the message, or of one inside it, is null.",
+        )

@@ -125,7 +125,15 @@ def _map(field: "FieldDescriptor", of: Type, path: str) -> Convert:
         }
     key_of = _field(parts["key"], of.key, f"{path}{{key}}")
     value_of = _field(parts["value"], of.value, f"{path}{{}}")
-    return lambda message: {key_of(entry): value_of(entry) for entry in getattr(message, name)}
+    return lambda message: {
+        _present(key_of(entry)): value_of(entry) for entry in getattr(message, name)
+    }
+
+
+def _present(key: Any) -> Any:
+    if key is None:
+        raise ValueError("an entry of a map has no key")
+    return key
 
 
 def _value(field: "FieldDescriptor", of: Type, path: str) -> Convert:

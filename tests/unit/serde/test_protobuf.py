@@ -158,6 +158,30 @@ def test_maps_that_a_schema_declares_are_written_and_read() -> None:
     assert serde.deserialize(data) == ({"a": 1, "b": 0}, {5: {"X": "y"}, 6: {"X": ""}})
 
 
+def test_a_missing_required_field_next_to_a_map_does_not_crash_the_process() -> None:
+    """Google's library names the field after it took its path for a key of the map."""
+    registry = InProcessRegistry()
+    text = """syntax = "proto2"; message R { map<string, string> m = 1; optional N n = 2; }
+        message N { required int32 x = 1; }"""
+    schema_id = registry.register("t-value", SchemaText(Language.PROTOBUF, text))
+    columns = parse_columns("M MAP<STRING, STRING>, N STRUCT<X INT>")
+    serde = ProtobufSerde(columns, registry, schema_id=schema_id)
+
+    with pytest.raises(SerdeError, match="does not fit message R") as refused:
+        serde.serialize(({"a": "b"}, {"X": None}))
+
+    assert "required" in refused.value.detail
+    assert serde.deserialize(serde.serialize(({"a": "b"}, {"X": 1}))) == ({"a": "b"}, {"X": 1})
+
+
+def test_an_entry_of_a_map_without_a_key_is_an_error() -> None:
+    serde = PlainProtobufSerde(parse_columns("M MAP<STRING, INT>"), "optional")
+
+    assert serde.deserialize(b"\x0a\x03\x0a\x01a") == ({"a": None},)
+    with pytest.raises(SerdeError, match="not a message"):
+        serde.deserialize(b"\x0a\x02\x10\x01")
+
+
 @pytest.mark.parametrize(
     "data",
     [b"", b"\0\0\0\0\1", b"\0\0\0\0\1\2", b"\0\0\0\0\1\0\x0a\x05a", b"\0\0\0\0\1\0\x0a\x01\xff"],
