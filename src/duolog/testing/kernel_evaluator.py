@@ -28,7 +28,6 @@ from duolog.runtime.store_rows import StoredRow
 from duolog.testing.packed_records import Sunk, pack, unpack
 from duolog.testing.reference import SinkRecord, SourceRecord
 from duolog.testing.registries import let_kernel_reach, withdraw_from_kernel
-from duolog.testing.schema_edges import SchemaEdges
 
 
 class KernelEvaluator:
@@ -49,9 +48,6 @@ class KernelEvaluator:
         errors: ErrorHandling | None = None,
     ) -> None:
         self.wall_clock_ms = 0
-        # The kernel does not read Protobuf yet.
-        self._edges = SchemaEdges(plan)
-        plan = self._edges.plan
         self._levels = find_levels(plan, tasks)
         # The JVM's metrics have this name.
         name = f"topology-driver-{uuid.uuid4().hex}"
@@ -88,13 +84,11 @@ class KernelEvaluator:
             QueryError: a record cannot be processed.
         """
         ticks = [] if tick_ms is None else [SourceRecord(TICKS, 0, 0, tick_ms, None, None)]
-        taken = map(self._edges.taken, records)
-        written = self._chain.run(pack([*taken, *ticks]), self.wall_clock_ms)
-        return self._edges.given(_sink_record(out) for out in unpack(written))
+        written = self._chain.run(pack([*records, *ticks]), self.wall_clock_ms)
+        return [_sink_record(out) for out in unpack(written)]
 
     def rows(self, table: Node) -> list[StoredRow]:
         """Return the rows in the store of `table`, of all tasks; for a suppress, its buffer."""
-        table = self._edges.node(table)
         packed = self._chain.rows(lower_store_query(table, self._levels))
         shown = ((row.partition or 0, row.key, row.value, row.ts) for row in unpack(packed))
         return [StoredRow(*found) for found in RowReader(table, self._levels).rows(shown)]

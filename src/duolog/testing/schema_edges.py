@@ -17,7 +17,7 @@ from duolog.serde.serde import Serde, key_serde, value_serde
 from duolog.testing.reference import SinkRecord, SourceRecord
 
 CONVERTED: Final = ("PROTOBUF", "PROTOBUF_NOSR")
-"""The formats that the kernel does not read."""
+"""The formats that are replaced by JSON."""
 _Convert = Callable[[bytes | None], bytes | None]
 _DAMAGED: Final = b"\0"
 """No JSON starts with this byte."""
@@ -26,7 +26,7 @@ _Part = tuple[_Convert, _Convert]
 
 
 class SchemaEdges:
-    """A plan with JSON in place of the formats that the kernel does not read.
+    """A plan with JSON in place of Protobuf.
 
     Attributes:
         plan: this plan; the given one if it has no such format.

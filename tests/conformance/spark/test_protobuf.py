@@ -32,6 +32,7 @@ from duolog.core.types import (
 from duolog.engine.kernel_classes import kernel_class
 from duolog.engine.lowering.spark_sql.sql import quoted, spark_type, text
 from duolog.schemas.protobuf import ProtobufSchema, parse
+from duolog.schemas.protobuf.columns import type_of
 from duolog.serde.protobuf import decoder, encoder
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def test_engine_and_serde_write_messages_of_any_schema_alike(
     """Only columns whose types can be written as their fields, which texts of numbers cannot."""
     chance = random.Random(seed)  # noqa: S311 - a seed that can be run again
     schema = cases.Writer(seed).schema()
-    columns = cases.type_of(schema, "R").fields
+    columns = type_of(schema, "R").fields
     decode = decoder(schema, "R", columns)
     rows: list[Row] = []
     while len(rows) < 60:

@@ -19,7 +19,7 @@ from duolog.testing.reference import SinkRecord, SourceRecord
 pytestmark = pytest.mark.spark
 
 ADDRESS = "mock://schema-plans"
-FORMATS = ["AVRO", "JSON_SR"]
+FORMATS = ["AVRO", "JSON_SR", "PROTOBUF"]
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def run(plan: Plan, *records: SourceRecord) -> tuple[list[SinkRecord], int]:
         evaluator.close()
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [*FORMATS, "PROTOBUF_NOSR"])
 @pytest.mark.usefixtures("registry")
 def test_records_are_read_and_written(name: str) -> None:
     plan = plan_of(name, key_format=name)

@@ -17,7 +17,6 @@ from duolog.core.windowed_key import BOUND_BYTES, NO_END, WindowedKey
 from duolog.engine.lowering.formats import ksql_formats, schema_formats
 from duolog.engine.lowering.formats.decoded import FALSE, Decoded, Part
 from duolog.engine.lowering.spark_sql.sql import quoted, spark_type, text
-from duolog.plan.errors import InvalidPlan
 from duolog.plan.formats import OF_SCHEMAS, Format
 from duolog.plan.schema import Schema
 from duolog.plan.types import TIMESTAMP, Array, Column, Map, Struct, Type
@@ -62,7 +61,6 @@ def decode(
         first: the number of the first free pre-projection, p{first}.
         of: the expression of these bytes, if they are only a part of the key or value.
     """
-    _ensure_coded(source_format)
     if source_format.name in OF_SCHEMAS:
         return schema_formats.decode(source_format, columns, part, of or part, first)
     if source_format.is_ksqldb:
@@ -109,7 +107,6 @@ def encode(
     sink_format: Format, columns: tuple[Column, ...], names: Sequence[str], part: Part
 ) -> str:
     """Return the expression of the bytes of `columns`, which are in the row under `names`."""
-    _ensure_coded(sink_format)
     if sink_format.name in OF_SCHEMAS:
         return schema_formats.encode(sink_format, columns, names, part)
     if sink_format.is_ksqldb:
@@ -231,12 +228,3 @@ _ENCODE: Final[dict[str, Callable[[tuple[Column, ...], Sequence[str], Part], str
     "KAFKA": _encode_kafka,
     "JSON": _encode_json,
 }
-
-
-def _ensure_coded(of: Format) -> None:
-    """Refuse formats that the kernel cannot read yet."""
-    if of.name.startswith("PROTOBUF"):
-        raise InvalidPlan(
-            f"the engine cannot read or write format {of.name} yet",
-            hint="Use the format AVRO; tests in memory support this one.",
-        )

@@ -74,6 +74,8 @@ def _options(
     }
     if of.name == "PROTOBUF_NOSR":
         given[_DESCRIPTOR] = _descriptor(columns, of.option(NULLABLE))
+    if of.name == "PROTOBUF" and SCHEMA in given:
+        given |= _described(given.pop(SCHEMA))
     if of.name == "JSON_SR" and SCHEMA in given:
         given[_MAPS] = _maps(given.pop(SCHEMA))
     if not of.name.startswith("PROTOBUF") and _stands_alone(of, columns, part):
@@ -95,6 +97,20 @@ def _descriptor(columns: tuple[Column, ...], nullable: str | None) -> str:
     if nullable is not None:
         form = "optional" if nullable == "optional" else "wrapper"
     return parse(protobuf.schema_text(columns, nullable=form), {}).formatted("serialized")
+
+
+def _described(schema: str) -> dict[str, str]:
+    """Return the descriptor of a registered schema, so that a start does not need the registry.
+
+    A schema that imports others has none: the registry knows them.
+    """
+    # Loaded for this format only.
+    from duolog.schemas.protobuf import parse  # noqa: PLC0415
+
+    parsed = parse(schema, {}, strict=False)
+    if any(part.path not in parsed.library.files for part in parsed.file.imports):
+        return {}
+    return {_DESCRIPTOR: parsed.formatted("serialized")}
 
 
 def _maps(schema: str) -> str:
