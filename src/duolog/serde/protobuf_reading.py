@@ -171,10 +171,17 @@ def _scalar(field: "FieldDescriptor", of: Type) -> Convert | None:
 
 def _text(kind: Type) -> Convert:
     if kind == STRING:
-        return _same
+        return _valid
     if kind == BOOLEAN:
         return lambda value: "true" if value else "false"
     return double_text if kind == DOUBLE else str
+
+
+def _valid(text: Any) -> Any:
+    """Return a text; the library has bytes for one of proto2 that is not UTF-8."""
+    if not isinstance(text, str):
+        raise ValueError("a text is not UTF-8")  # noqa: TRY004 - the record is damaged
+    return text
 
 
 def _same(value: Any) -> Any:

@@ -174,6 +174,18 @@ def test_a_missing_required_field_next_to_a_map_does_not_crash_the_process() -> 
     assert serde.deserialize(serde.serialize(({"a": "b"}, {"X": 1}))) == ({"a": "b"}, {"X": 1})
 
 
+@pytest.mark.parametrize("data", [b"\x0a\1\xff", b"\x12\1\xff", b"\x1a\5\x0a\1\xff\x10\1"])
+def test_a_text_that_is_not_utf8_is_an_error_in_proto2_too(data: bytes) -> None:
+    registry = InProcessRegistry()
+    text = """syntax = "proto2";
+        message R { optional string s = 1; repeated string l = 2; map<string, int32> m = 3; }"""
+    registry.register("t-value", SchemaText(Language.PROTOBUF, text))
+    columns = parse_columns("S STRING, L ARRAY<STRING>, M MAP<STRING, INT>")
+
+    with pytest.raises(SerdeError, match="not a message"):
+        ProtobufSerde(columns, registry).deserialize(b"\0\0\0\0\1\0" + data)
+
+
 def test_an_entry_of_a_map_without_a_key_is_an_error() -> None:
     serde = PlainProtobufSerde(parse_columns("M MAP<STRING, INT>"), "optional")
 
