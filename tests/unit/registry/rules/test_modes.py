@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from duolog.registry.errors import RequestError
@@ -208,10 +210,10 @@ def test_references_metadata_and_rules_are_part_of_what_an_id_stands_for(harness
     harness.set_mode("s", "IMPORT")
     harness.set_mode("t", "IMPORT")
     user = '{"type":"record","name":"U","fields":[{"name":"t","type":"T"}]}'
-    own: dict[str, Json] = {"references": [{"name": "T", "subject": "base", "version": 1}]}
+    own: dict[str, Any] = {"references": [{"name": "T", "subject": "base", "version": 1}]}
     harness.register("s", user, id=50, version=1, **own)
 
-    others: list[dict[str, Json]] = [
+    others: list[dict[str, Any]] = [
         {"references": [{"name": "T", "subject": "base", "version": 2}]},
         own | {"metadata": {"properties": {"a": "b"}}},
         own | {"ruleSet": {"domainRules": []}},
