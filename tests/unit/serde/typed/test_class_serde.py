@@ -300,7 +300,7 @@ def test_a_context_of_confluent_kafka_names_topic_and_part() -> None:
     class Context:
         topic = "visits"
         field = "key"
-        headers = None
+        headers: Any = None
 
     registry = InProcessRegistry()
     visits: TypedSerde[VisitTuple] = TypedSerde(VisitTuple, registry=registry)
