@@ -4,7 +4,6 @@ They have another licence: only the names of those that do not pass are copied h
 """
 
 import os
-import re
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +19,6 @@ ABSENT: Final = (
 )
 """The reason why there are no cases to run; None if there are."""
 
-_REGISTRY: Final = re.compile(r"'(AVRO|PROTOBUF|PROTOBUF_NOSR|JSON_SR)'", re.IGNORECASE)
-
 
 def query_cases() -> list[Case]:
     """Return the cases of queries: records in, records out."""
@@ -36,8 +33,3 @@ def server_cases() -> list[Case]:
 def all_cases() -> list[Case]:
     """Return all cases of both kinds."""
     return [*query_cases(), *server_cases()]
-
-
-def needs_registry(case: Case) -> bool:
-    """Return True if a statement uses a format that needs a schema registry."""
-    return any(_REGISTRY.search(statement) for statement in case.statements)

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from conformance.ksql.query_cases import ABSENT, PAGE, needs_registry, query_cases
+from conformance.ksql.query_cases import ABSENT, PAGE, query_cases
 from duolog.testing.qtt.listed import read_listed
 from duolog.testing.qtt.on_spark import SparkRuns
 from duolog.testing.qtt.sampling import sample
@@ -26,9 +26,7 @@ SAMPLE: Final = 100
 def test_sample_of_cases_has_the_same_results_on_spark_as_in_the_driver(
     spark: SparkSession, count: int
 ) -> None:
-    running = [
-        case for case in query_cases() if case.expected_error is None and not needs_registry(case)
-    ]
+    running = [case for case in query_cases() if case.expected_error is None]
     listed = read_listed(PAGE)
 
     with SparkRuns() as runs:

@@ -15,7 +15,6 @@ from conformance.ksql.query_cases import (
     ABSENT,
     PAGE,
     all_cases,
-    needs_registry,
     query_cases,
     server_cases,
 )
@@ -52,9 +51,7 @@ def test_every_expected_error_is_raised_unless_listed(spark: SparkSession) -> No
 
 
 def test_sample_of_cases_passes_unless_listed(spark: SparkSession) -> None:
-    running = [
-        case for case in query_cases() if case.expected_error is None and not needs_registry(case)
-    ]
+    running = [case for case in query_cases() if case.expected_error is None]
 
     assert surprises(sample(running, SAMPLE)) == []
 
@@ -62,9 +59,7 @@ def test_sample_of_cases_passes_unless_listed(spark: SparkSession) -> None:
 def test_sample_of_server_cases_passes_unless_listed(
     spark: SparkSession,
 ) -> None:
-    running = [
-        case for case in server_cases() if case.expected_error is None and not needs_registry(case)
-    ]
+    running = [case for case in server_cases() if case.expected_error is None]
 
     assert surprises(sample(running, SERVER_SAMPLE)) == []
 
