@@ -33,7 +33,7 @@ def test_a_registry_that_is_away_fails_the_query_and_costs_no_record() -> None:
     value = value_serde("AVRO", source.schema.value, source.value_format.options)
     evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, errors=OF_SQL)
     shared_session().kernel("SchemaRegistry").provide(ADDRESS, "http://127.0.0.1:1")
-    system: Any = shared_session().jvm.java.lang.System  # type: ignore[attr-defined]
+    system: Any = shared_session().jvm.java.lang.System
     system.setProperty("duolog.schema.registry.patience.ms", "0")
 
     try:
