@@ -12,8 +12,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * </pre>
  *
  * <p>Bytes that do not have this form are a {@code SerializationException}. The depth of messages
- * inside messages is limited. The limits are those of Protobuf's C library (upb), which reads the same
- * bytes in Python. Threads: not shared. Source: Protobuf's encoding.
+ * inside messages is limited. The limits are those of Protobuf's C library (upb), which reads the
+ * same bytes in Python. Threads: not shared. Source: Protobuf's encoding.
  */
 final class WireInput {
   static final int VARINT = 0;
