@@ -399,3 +399,8 @@ BROKER_LOG_SETTINGS: Final = (
 
 BROKER_NAMES: Final = {row.topic_name: row.broker_name for row in _ROWS if row.broker_name}
 """A map from a topic setting to the broker setting with its default, if there is one."""
+
+EXTENSIONS: Final = frozenset(
+    row.topic_name for row in _ROWS if row.topic_name.startswith("confluent.")
+)
+"""Topic settings that Apache Kafka does not have."""

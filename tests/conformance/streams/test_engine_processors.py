@@ -26,7 +26,7 @@ from duolog.engine.settings import Mode
 from duolog.plan.partitioner import partition_of
 from duolog.testing import Client, EmbeddedCluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 PARTITIONS = 3
 MINUTE_MS = 60_000

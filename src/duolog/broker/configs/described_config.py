@@ -16,7 +16,7 @@ from duolog.broker.settings import OTHER_UNITS, SETTINGS, BrokerSettings
 from duolog.broker.settings.inert_settings import INERT_DYNAMIC, WITHOUT_DEFAULT
 from duolog.core.setting_types import Kind, Setting
 from duolog.log.config import topic_values
-from duolog.log.settings import BROKER_NAMES, TOPIC_SETTINGS
+from duolog.log.settings import BROKER_NAMES, EXTENSIONS, TOPIC_SETTINGS
 
 
 class Synonym(TypedDict):
@@ -124,7 +124,11 @@ class TopicRows:
         self._behind = None
 
     def rows(self, configs: Mapping[str, str]) -> list[Row]:
-        """Return every config of a topic that has set `configs`."""
+        """Return every config of a topic that has set `configs`.
+
+        Of configs that Apache Kafka does not have, only those that the topic has set: a program
+        that copies the configs of a topic to a Kafka cluster is refused there for each of them.
+        """
         if self._behind is None:
             self._behind = {found["name"]: found for found in self._rows_behind()}
         if not configs:
@@ -134,12 +138,15 @@ class TopicRows:
             setting = TOPIC_SETTINGS.row(name)
             value = setting.render(setting.parse(text))
             own = synonym(name, value, TOPIC_SOURCE)
-            found[name] = row(setting, value, [own, *found[name]["synonyms"]], read_only=False)
+            behind = found[name]["synonyms"] if name in found else []
+            found[name] = row(setting, value, [own, *behind], read_only=False)
         return list(found.values())
 
     def _rows_behind(self) -> Iterator[Row]:
         values = topic_values({}, self._settings.values)
         for setting in TOPIC_SETTINGS:
+            if setting.name in EXTENSIONS:
+                continue
             broker_name = BROKER_NAMES.get(setting.name)
             synonyms = broker_synonyms(self._settings, broker_name) if broker_name else []
             yield row(setting, setting.render(values[setting.name]), synonyms, read_only=False)

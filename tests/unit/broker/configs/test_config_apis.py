@@ -59,12 +59,12 @@ def replace(
 # Topics
 
 
-def test_all_topic_configs_of_kafka_and_schema_checks_are_described(harness: Any) -> None:
+def test_all_topic_configs_of_kafka_are_described(harness: Any) -> None:
     harness.topic("a")
 
     rows = describe(harness.client(), TOPIC, "a").configs
 
-    assert len(rows) == 33 + 4
+    assert len(rows) == 33
     assert all(row.documentation for row in rows)
     assert not any(row.read_only or row.is_sensitive for row in rows)
 
