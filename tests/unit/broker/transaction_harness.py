@@ -44,11 +44,13 @@ class FakeTransactions:
 class Transactional:
     """A harness with a topic and a fake coordinator; producer 7 has the id t7."""
 
-    def __init__(self, harness: Any, topic: str = "orders", partitions: int = 1) -> None:
+    def __init__(
+        self, harness: Any, topic: str = "orders", partitions: int = 1, **configs: str
+    ) -> None:
         self.harness = harness
         self.topic = topic
         self.coordinator = harness.broker.transactions = FakeTransactions()
-        harness.topic(topic, partitions)
+        harness.topic(topic, partitions, **configs)
         self.client = harness.client()
         self._sequences: dict[tuple[int, int], int] = {}
 

@@ -156,6 +156,9 @@ def _verdict_of(
     schemas: "RegisteredSchemas", part: _Part, frame: bytes, registered: "Registered"
 ) -> str | _Open | None:
     if part.strategy.names_records and registered.schema is None:
+        if registered.problem and schemas.is_recent(registered):
+            key = schema_key(frame)
+            return f"schema {key} of the {part.noun} cannot be read: {registered.problem}"
         return _Open.QUESTION
     name = _record_name(registered.schema, frame) if registered.schema is not None else None
     subject = subject_of(part.strategy, part.topic, name, is_key=part.is_key)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duolog.broker.event_loop.background import BesideTheLoop
 from duolog.core.errors import RegistryError
+from duolog.schemas.schema import InvalidSchemaError
 from duolog.schemas.source import UnknownSchemaError
 from duolog.schemas.subjects import SchemaKey, SubjectsSource
 
@@ -43,6 +44,8 @@ class Registered(NamedTuple):
     schema: "Schema | None"
     """The parsed schema, if its name was needed."""
     asked_at: float
+    problem: str = ""
+    """Why the schema cannot be parsed, if its name was needed."""
 
 
 class RegisteredSchemas:
@@ -124,6 +127,7 @@ class RegisteredSchemas:
         if self.is_missing(key):  # Another request has asked meanwhile.
             return False
         known = self._known.get(key)
+        problem = ""
         try:
             if known is not None and self.is_recent(known):
                 subjects = known.subjects
@@ -134,11 +138,14 @@ class RegisteredSchemas:
                 schema = registry.schema_of(key)
         except UnknownSchemaError:
             subjects = frozenset()
+        except InvalidSchemaError as error:
+            # The registry has answered: nobody else must wait as if it were away.
+            problem = error.message
         now = self._clock.monotonic()
         if subjects:
             if known is not None:  # What was accepted once stays accepted.
                 subjects |= known.subjects
-            self._known[key] = Registered(subjects, schema, now)
+            self._known[key] = Registered(subjects, schema, now, problem)
             return True
         if known is None:
             if len(self._unknown) >= _UNKNOWN_MAX:

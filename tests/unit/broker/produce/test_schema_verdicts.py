@@ -15,6 +15,7 @@ from duolog.schemas.schema import Language
 from duolog.testing.clock import FakeClock
 from unit.broker.conftest import PRODUCE, Harness, produce_fields
 from unit.broker.schema_checks.fake_subjects import FakeSubjects
+from unit.broker.transaction_harness import Transactional
 
 ORDER, OTHER, UNKNOWN = 7, 8, 99
 GUID = "00112233-4455-6677-8899-aabbccddeeff"
@@ -205,6 +206,50 @@ def test_producers_try_again_while_the_registry_does_not_answer(
     subjects.away = False
     clock.advance(registered.AWAY_S + 0.1)
     assert client.produce("orders", harness.batch(framed(ORDER))).error_code == 0
+
+
+def test_a_schema_that_cannot_be_read_keeps_no_other_producer_waiting(
+    harness: Harness, subjects: FakeSubjects, clock: FakeClock
+) -> None:
+    harness.topic(
+        "hostile", confluent_value_subject_name_strategy="RecordNameStrategy", **CHECK_VALUE
+    )
+    harness.topic("orders", **CHECK_VALUE)
+    subjects.subjects[1] = {"any"}
+    subjects.schemas[1] = (Language.AVRO, '{"type": "no such type"}')
+    client = harness.client()
+
+    refused = client.produce("hostile", harness.batch(framed(1)))
+
+    assert refused.error_code == ErrorCode.INVALID_RECORD
+    assert "schema 1 of the value cannot be read: " in refused.error_message
+    assert client.produce("orders", harness.batch(framed(ORDER))).error_code == 0
+    subjects.schemas[1] = (Language.AVRO, '{"type": "record", "name": "any", "fields": []}')
+    clock.advance(registered.UNKNOWN_S + 1)
+    assert client.produce("hostile", harness.batch(framed(1))).error_code == 0
+
+
+def test_a_refused_transactional_batch_leaves_its_partition_out_of_the_transaction(
+    harness: Harness, subjects: FakeSubjects, clock: FakeClock
+) -> None:
+    orders = Transactional(harness, **CHECK_VALUE)
+
+    def send(value: bytes) -> int:
+        first = BatchProducer(7, 0, 0, transactional=True)
+        return int(orders.send(harness.batch(value, producer=first)).error_code)
+
+    subjects.away = True
+    codes = [send(framed(ORDER))]
+    subjects.away = False
+    clock.advance(registered.AWAY_S + 0.1)
+    codes.append(send(framed(OTHER)))
+
+    assert codes == [RETRY, ErrorCode.INVALID_RECORD]
+    assert orders.coordinator.added == []
+    assert orders.log.transaction_start(7) is None
+    assert orders.log.log_end_offset == 0
+    assert send(framed(ORDER)) == 0, "its sequence is not used up"
+    assert orders.coordinator.added == [("orders", 0)]
 
 
 def test_a_record_without_an_id_is_refused_although_the_registry_does_not_answer(
