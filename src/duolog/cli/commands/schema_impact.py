@@ -69,7 +69,6 @@ def impact(
     *,
     read: Read,
     subject: str,
-    normalize: bool,
     records: int,
     topologies: tuple[Path, ...],
     scripts: tuple[Path, ...],
@@ -90,7 +89,6 @@ def impact(
       duolog schema impact order.avsc --subject orders-value --records 1000 -o json
       duolog schema impact order.avsc --subject orders-value --topology app.py
     """
-    del normalize  # The order of what a schema contains breaks nothing.
     if form == "help":
         click.echo(output.help_text(COLUMNS), nl=False)
         return None

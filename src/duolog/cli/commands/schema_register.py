@@ -66,9 +66,6 @@ def schema_options(command: Callable[..., object]) -> Callable[..., object]:
         help="A schema that FILE refers to by NAME: a type of Avro, a $ref, or an import of "
         "Protobuf. Repeatable.",
     )
-    @click.option(
-        "--normalize", is_flag=True, help="Ignore differences without meaning, such as order."
-    )
     @wraps(command)
     def with_schema(
         *,
@@ -86,10 +83,14 @@ def schema_options(command: Callable[..., object]) -> Callable[..., object]:
 
 
 Read = Callable[[RegistryAdmin], SchemaText]
+normalize_option: Final = click.option(
+    "--normalize", is_flag=True, help="Ignore differences without meaning, such as order."
+)
 
 
 @click.command()
 @schema_options
+@normalize_option
 @output.output_option
 @registry_options
 def register(
@@ -130,6 +131,7 @@ def register(
 
 @click.command()
 @schema_options
+@normalize_option
 @click.option(
     "--against",
     metavar="VERSION",
