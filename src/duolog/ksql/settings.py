@@ -5,13 +5,14 @@ topic: `duolog.schemas.registry_users` keeps it in this process.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Final
 
 from duolog.core.errors import ConfigError
 from duolog.ksql.errors import SqlError
 from duolog.schemas.registry_users import forget_users, keep_users
+from duolog.schemas.subject_names import SubjectStrategy, strategy_of
 
 KEY_FORMAT: Final = "ksql.persistence.default.format.key"
 VALUE_FORMAT: Final = "ksql.persistence.default.format.value"
@@ -26,8 +27,6 @@ SUBJECTS: Final = {
     part: f"ksql.schema.registry.{part.lower()}.subject.name.strategy" for part in ("Key", "Value")
 }
 """Names of the subjects of schemas; see `duolog.ksql.catalog.subjects`."""
-TOPIC_NAME, RECORD_NAME = "TopicNameStrategy", "RecordNameStrategy"
-_STRATEGIES: Final = (TOPIC_NAME, RECORD_NAME, "TopicRecordNameStrategy")
 THROW_ON_INVALID_TIME: Final = "ksql.timestamp.throw.on.invalid"
 NEW_PLANNER: Final = "ksql.new.query.planner.enabled"
 """If true, the columns selected as key are the key of a stream, in that order; else all must be."""
@@ -217,9 +216,13 @@ class Settings:
                 f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'",
                 hint=f"Use '{longer}'." if longer in _OF_SESSION else "",
             )
-        allowed = _STRATEGIES if name in SUBJECTS.values() else _VALUES.get(name)
-        found = strategy_named(value) if allowed is _STRATEGIES else value
-        if allowed is not None and found not in allowed:
+        if name in SUBJECTS.values():
+            allowed: Collection[str] | None = [one.value for one in SubjectStrategy]
+            known = strategy_of(value) is not None
+        else:
+            allowed = _VALUES.get(name)
+            known = allowed is None or value in allowed
+        if allowed is not None and not known:
             raise SqlError(
                 f"Invalid value {value} for property '{name}'",
                 hint=f"Use one of {', '.join(allowed)}.",
@@ -286,16 +289,6 @@ class Settings:
         """Return name, origin and value of each property, sorted by name."""
         names = sorted({*DEFAULTS, *self.given})
         return [(name, "SESSION" if name in self.given else "", self[name] or "") for name in names]
-
-
-def strategy_named(value: str | None) -> str:
-    """Return a subject name strategy without the package of its Java class.
-
-    Example:
-        >>> strategy_named("io.confluent.kafka.serializers.subject.RecordNameStrategy")
-        'RecordNameStrategy'
-    """
-    return value.rpartition(".")[2] if value else TOPIC_NAME
 
 
 _IN_FORCE: Final[ContextVar[Settings | None]] = ContextVar("settings in force", default=None)

@@ -1,13 +1,8 @@
-"""The subjects of topics' schemas, named as Confluent's clients name them.
-
-    TopicNameStrategy         <topic>-key or <topic>-value; the default
-    RecordNameStrategy        the full name of the record
-    TopicRecordNameStrategy   <topic>-<full name of the record>
+"""The subjects of topics' schemas, by the strategies of `duolog.schemas.subject_names`.
 
 The settings `ksql.schema.registry.key.subject.name.strategy` and `….value.subject.name.strategy`
-choose one. Reading needs no subject, because records have ids.
-
-Source: Confluent's clients.
+choose a strategy; TopicNameStrategy is the default. Reading needs no subject, because records have
+ids.
 """
 
 from collections.abc import Callable
@@ -18,8 +13,10 @@ from duolog.ksql.catalog.catalog import SqlFormat
 from duolog.ksql.catalog.format_support import Part
 from duolog.ksql.errors import SqlError
 from duolog.ksql.settings import Settings
+from duolog.schemas import subject_names
 from duolog.schemas.languages import parse
 from duolog.schemas.source import SchemaText
+from duolog.schemas.subject_names import SubjectStrategy, strategy_of
 
 FULL_NAME: Final = "fullSchemaName"
 """Option of a format: the full name of the record that a schema describes."""
@@ -27,7 +24,10 @@ FULL_NAME: Final = "fullSchemaName"
 
 def subject_of(topic: str, part: Part) -> str:
     """Return the subject of a topic's keys or values by default."""
-    return f"{topic}-{part.lower()}"
+    strategy = SubjectStrategy.TOPIC_NAME
+    subject = subject_names.subject_of(strategy, topic, None, is_key=part == "Key")
+    assert subject is not None, "only the name of a record can be missing"
+    return subject
 
 
 def chosen_subject(
@@ -49,18 +49,17 @@ def chosen_subject(
     Raises:
         SqlError: the strategy needs the name of a record, and there is none.
     """
-    strategy = settings.strategy_named(given[settings.SUBJECTS[part]])
-    if strategy == settings.TOPIC_NAME:
-        return subject_of(topic, part)
+    strategy = strategy_of(given[settings.SUBJECTS[part]] or "") or SubjectStrategy.TOPIC_NAME
     name = dict(of.properties).get(FULL_NAME)
-    if schema is not None:
+    if schema is not None and strategy.names_records:
         written = schema()
         name = parse(written.language, written.text, {}, strict=False).name or name
-    if name is None:
+    subject = subject_names.subject_of(strategy, topic, name, is_key=part == "Key")
+    if subject is None:
         hint = f"Name the record with {part.upper()}_SCHEMA_FULL_NAME"
         raise SqlError(
             f"The {part.lower()} schema of topic '{topic}' has no name for the subject name "
-            f"strategy {strategy}",
-            hint=f"{hint}, or set {settings.SUBJECTS[part]} to {settings.TOPIC_NAME}.",
+            f"strategy {strategy.value}",
+            hint=f"{hint}, or set {settings.SUBJECTS[part]} to TopicNameStrategy.",
         )
-    return name if strategy == settings.RECORD_NAME else f"{topic}-{name}"
+    return subject
