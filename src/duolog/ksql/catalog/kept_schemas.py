@@ -37,6 +37,11 @@ class KeptSchemas:
         self.answers: list[Kept] = list(answers or ())
         self._left = None if answers is None else iter(self.answers)
 
+    @property
+    def repeats(self) -> bool:
+        """True in a replay: the statement was accepted, whatever the registry has today."""
+        return self._left is not None
+
     def answer(self, find: Callable[[], Found], of: SqlFormat, address: str) -> Found:
         """Return what `find` returns, or what it returned in the earlier run."""
         if self._left is None:
@@ -70,6 +75,12 @@ def kept_or_found(find: Callable[[], Found], of: SqlFormat, address: str) -> Fou
     """Return what `find` returns; inside `keeping`, keep it or return what was kept."""
     kept = _KEPT.get()
     return find() if kept is None else kept.answer(find, of, address)
+
+
+def replays() -> bool:
+    """Return whether this thread runs a statement again that was accepted before."""
+    kept = _KEPT.get()
+    return kept is not None and kept.repeats
 
 
 def _written(found: Found) -> Kept:

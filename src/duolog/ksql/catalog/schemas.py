@@ -21,7 +21,7 @@ from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import Registered, Role, SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.catalog.format_support import SUPPORT, Part
 from duolog.ksql.catalog.formats import registry_missing
-from duolog.ksql.catalog.kept_schemas import kept_or_found
+from duolog.ksql.catalog.kept_schemas import kept_or_found, replays
 from duolog.ksql.catalog.subjects import FULL_NAME, chosen_subject, subject_of
 from duolog.ksql.errors import SqlError
 from duolog.ksql.settings import Settings
@@ -165,6 +165,44 @@ class TopicSchemas:
         found = self._asked(lambda source: source.register(subject, schema), topic)
         return replace(of, registered=Registered(self._address, found, schema.text))
 
+    def ensure_addable(self, source: SourceInfo, added: Sequence[SqlColumn]) -> None:
+        """Refuse columns without which rows can be written, and with which they cannot.
+
+        If the topic's last schema has the columns, others write them, and they can be read.
+
+        Args:
+            source: the stream or table with the columns.
+            added: the columns.
+
+        Raises:
+            SqlError: the registry does not accept the schema with the columns.
+        """
+        of, topic = source.value_format, source.topic
+        if _schema_id(of) is not None:
+            return
+        schema = schema_of_columns("Value", of, source.value, source.name)
+        subject = chosen_subject(self._given, "Value", of, topic, lambda: schema)
+        latest = self._asked(lambda registry: registry.latest(subject), topic)
+        if latest is None or {one.name.upper() for one in added} <= self._names(latest.schema_id):
+            return
+        reasons = self._asked(lambda registry: registry.check(subject, schema), topic)
+        if reasons:
+            listed = ", ".join(f"`{one.name}`" for one in added)
+            raise SqlError(
+                f"Cannot add column {listed} to {source.name}: the schema registry does not accept "
+                f'it in the next version of subject "{subject}"',
+                detail=f"{reasons[0].rstrip('.')}.",
+                hint="Allow it by another compatibility level: duolog schema config "
+                f"{subject} --compatibility NONE.",
+            )
+
+    def _names(self, schema_id: int) -> set[str]:
+        try:
+            found = of_schemas.type_of(source_at(self._address).by_id(schema_id))
+        except RegistryError:
+            return set()
+        return {column.name.upper() for column in of_schemas.fields_of(found) or ()}
+
     def _with_id(
         self, part: Part, of: SqlFormat, schema_id: int, topic: str, columns: Sequence[SqlColumn]
     ) -> SqlFormat:
@@ -278,17 +316,26 @@ def with_schemas(
     )
 
 
-def with_other_columns(source: SourceInfo, columns: tuple[SqlColumn, ...]) -> SourceInfo:
-    """Return a source with other value columns; their schema is registered when rows are written.
+def with_added_columns(
+    source: SourceInfo, added: tuple[SqlColumn, ...], given: Settings
+) -> SourceInfo:
+    """Return a source with more value columns; their schema is registered when rows are written.
 
     Args:
         source: the stream or table.
-        columns: all columns of the new source.
+        added: the columns that are new.
+        given: the settings of the session.
+
+    Raises:
+        SqlError: the registry would refuse the schema of the rows.
     """
     known = source.value_format.registered
     registered = None if known is None else Registered(known.address)
     value_format = replace(source.value_format, registered=registered)
-    return replace(source, columns=columns, value_format=value_format)
+    altered = replace(source, columns=source.columns + added, value_format=value_format)
+    if known is not None and not source.is_pattern and not replays():
+        TopicSchemas(given, value_format).ensure_addable(altered, added)
+    return altered
 
 
 def _schema_id(of: SqlFormat) -> int | None:

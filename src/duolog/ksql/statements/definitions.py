@@ -14,7 +14,7 @@ from duolog.ksql.catalog.format_support import Part, ensure_key, ensure_value, w
 from duolog.ksql.catalog.formats import OF_A_REGISTRY, registry_missing
 from duolog.ksql.catalog.hints import closest, named
 from duolog.ksql.catalog.properties import Properties, ensure_timestamp_format, format_named
-from duolog.ksql.catalog.schemas import LANGUAGES, TopicSchemas, with_other_columns, with_schemas
+from duolog.ksql.catalog.schemas import LANGUAGES, TopicSchemas, with_added_columns, with_schemas
 from duolog.ksql.catalog.source_topics import ensure_one_topic, topics_of
 from duolog.ksql.compatibility.extensions import ensure_global_allowed, ensure_known_to_ksqldb
 from duolog.ksql.errors import SqlError
@@ -266,9 +266,10 @@ def alter(state: SessionState, node: nodes.AlterSource) -> Done:
                 f"Cannot add column `{column.name}` to schema. A column with the same "
                 "name already exists."
             )
-    altered = with_other_columns(source, source.columns + added)
-    _ensure_columns(kind, altered.columns)
-    ensure_value(altered.value_format, altered.value)
+    columns = source.columns + added
+    _ensure_columns(kind, columns)
+    ensure_value(source.value_format, [one for one in columns if one.role == "VALUE"])
+    altered = with_added_columns(source, added, state.settings)
     state.catalog.sources[name] = altered
     return Done(node, message=f"{kind.capitalize()} {name} altered successfully")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.catalog.kept_schemas import KeptSchemas, keeping
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
 from duolog.registry.in_process import InProcessRegistry
@@ -247,6 +248,57 @@ def test_an_added_column_is_in_the_schema_of_the_next_row(registry: InProcessReg
     assert '"name":"B"' in registered.text
     assert registered.schema_id == 2
     assert '"name":"B"' in text_in(registry, "t-value")
+
+
+JSON_STREAM = "CREATE STREAM s (a INT) WITH (kafka_topic='t', value_format='JSON_SR');"
+ADD = "ALTER STREAM s ADD COLUMN b STRING;"
+
+
+def test_a_column_that_rows_could_not_be_written_with_is_not_added(
+    registry: InProcessRegistry,
+) -> None:
+    session = run(JSON_STREAM)
+
+    with pytest.raises(SqlError, match="Cannot add column `B` to S") as caught:
+        list(session.run(ADD))
+
+    assert 'subject "t-value"' in caught.value.message
+    assert "PROPERTY_ADDED" in caught.value.detail
+    assert "duolog schema config t-value --compatibility NONE" in caught.value.hint
+    assert columns(session.catalog.sources["S"]) == ["`A` INTEGER"]
+    registry.set_compatibility("NONE")
+    list(session.run(ADD + "INSERT INTO s (a, b) VALUES (1, 'x');"))
+    assert '"B"' in text_in(registry, "t-value")
+
+
+def test_a_column_that_the_schema_has_already_can_be_added_and_read(
+    registry: InProcessRegistry,
+) -> None:
+    fields = {"a": {"type": "integer"}, "b": {"type": "string"}}
+    text = json.dumps({"type": "object", "properties": fields})
+    registry.register("t-value", SchemaText(Language.JSON, text))
+
+    session = run(JSON_STREAM + ADD)
+
+    assert columns(session.catalog.sources["S"]) == ["`A` INTEGER", "`B` STRING"]
+
+
+def test_a_replay_adds_a_column_without_the_registry(registry: InProcessRegistry) -> None:
+    registry.set_compatibility("NONE")
+    first = SqlSession(given={"ksql.schema.registry.url": ADDRESS})
+    kept = []
+    for text in (JSON_STREAM, ADD):
+        one = KeptSchemas()
+        with keeping(one):
+            list(first.run(text))
+        kept.append(one.answers)
+
+    again = SqlSession(given={"ksql.schema.registry.url": "mock://no-such-registry"})
+    for text, answers in zip((JSON_STREAM, ADD), kept, strict=True):
+        with keeping(KeptSchemas(answers)):
+            list(again.run(text))
+
+    assert columns(again.catalog.sources["S"]) == ["`A` INTEGER", "`B` STRING"]
 
 
 @pytest.mark.parametrize(

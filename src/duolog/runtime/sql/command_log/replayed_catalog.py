@@ -168,7 +168,7 @@ class ReplayedCatalog:
             (node,) = parse(command.statement)
             if command.function is not None:
                 node.meta[KEPT] = command.function
-            with keeping(KeptSchemas(command.schemas or None)):
+            with keeping(KeptSchemas(command.schemas or ())):
                 done = self.session.execute(node, command.statement)
         except (SqlError, ValueError) as error:
             reason = error.message if isinstance(error, SqlError) else "It is not one statement."
