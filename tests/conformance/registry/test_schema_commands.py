@@ -125,17 +125,25 @@ def test_a_pipe_that_closes_ends_a_list_quietly(run: Run) -> None:
 
 
 def test_ctrl_c_ends_a_command_whose_registry_does_not_answer() -> None:
+    # A command gives up after some seconds, which a busy machine may need for this test.
+    patient = (
+        "import sys; from duolog.cli import main; from duolog.cli.registry import options; "
+        f"options._ANSWER_S = {2 * TIMEOUT_S}; sys.exit(main.main(sys.argv[1:]))"
+    )
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
+        silent.settimeout(TIMEOUT_S)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        words = [sys.executable, "-m", "duolog", "schema", "list", "-r", url]
+        words = [sys.executable, "-c", patient, "schema", "list", "-r", url]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
-            waiting = process.stderr.readline()
-            process.send_signal(signal.SIGINT)
-            rest = process.stderr.read()
-            status = process.wait(TIMEOUT_S)
+            connection, _ = silent.accept()
+            with connection:
+                waiting = process.stderr.readline()
+                process.send_signal(signal.SIGINT)
+                rest = process.stderr.read()
+                status = process.wait(TIMEOUT_S)
 
     assert waiting == f"waiting for an answer from {url} …\n"
     assert (status, rest.strip()) == (130, "")
