@@ -12,12 +12,16 @@ _VARINT_BYTES_MAX = 5  # of an integer of 32 bits
 
 
 def message_at(file: File, indexes: Sequence[int]) -> str | None:
-    """Return the name of a message without the package; None if there is none at this place."""
+    """Return the name of a message without the package; None if there is none at this place.
+
+    The entry of a map has a place if the schema was registered as a descriptor, but no writer
+    writes it alone.
+    """
     members: Sequence[object] = file.members
     names: list[str] = []
     for index in indexes or (0,):
         messages = of(Message, members)
-        if not 0 <= index < len(messages):
+        if not 0 <= index < len(messages) or messages[index].is_map_entry:
             return None
         names.append(messages[index].name)
         members = messages[index].members

@@ -45,6 +45,13 @@ def test_a_large_index_has_several_bytes() -> None:
     assert decode_indexes(encode_indexes((300, 70000))) == ((300, 70000), 6)
 
 
+def test_at_most_64_indexes_are_read() -> None:
+    """Messages are not nested deeper, and a count costs as much as it claims."""
+    assert decode_indexes(b"\x80\x01" + b"\0" * 64) == ((0,) * 64, 66)
+    with pytest.raises(ValueError, match="65 message indexes, expected at most 64"):
+        decode_indexes(b"\x82\x01" + b"\0" * 65)
+
+
 @pytest.mark.parametrize("name", ["p.Missing", "A", "p.A.Missing", "p.A.F", "p.E", "", "p."])
 def test_a_name_that_is_no_message_is_refused(name: str) -> None:
     with pytest.raises(InvalidSchemaError, match="no message"):
