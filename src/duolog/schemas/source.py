@@ -36,6 +36,10 @@ class Version:
     schema: SchemaText
 
 
+class RegistryAwayError(RegistryError):
+    """A registry does not answer, so that nothing is known about a schema."""
+
+
 class UnknownSchemaError(RegistryError):
     """A registry has no schema of an id, or no version of a subject."""
 

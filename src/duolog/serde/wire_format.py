@@ -18,7 +18,7 @@ from uuid import UUID
 
 from duolog.core.errors import RegistryError, SerdeError
 from duolog.schemas.schema import Schema
-from duolog.schemas.source import SchemaSource
+from duolog.schemas.source import RegistryAwayError, SchemaSource
 
 MAGIC_OF_ID: Final = 0
 MAGIC_OF_GUID: Final = 1
@@ -34,6 +34,10 @@ OF_A_REGISTRY: Final = ("AVRO", "JSON_SR", "PROTOBUF")
 Headers = tuple[tuple[str, bytes | None], ...]
 SchemaKey = int | str
 """The id of a schema, or its GUID."""
+
+
+class SchemaAwayError(SerdeError):
+    """The registry with the schema of a record does not answer: the record may be a good one."""
 
 
 class Framed(NamedTuple):
@@ -130,12 +134,14 @@ def schema_of(source: SchemaSource, key: SchemaKey) -> Schema:
     """Return the schema of a record, given its id or GUID.
 
     Raises:
-        SerdeError: the registry has no such schema, or does not answer.
+        SchemaAwayError: the registry does not answer.
+        SerdeError: the registry has no such schema.
     """
     try:
         return source.by_id(key) if isinstance(key, int) else source.by_guid(key)
     except RegistryError as error:
-        raise SerdeError(
+        kind = SchemaAwayError if isinstance(error, RegistryAwayError) else SerdeError
+        raise kind(
             f"cannot find the schema of {named(key)}", detail=error.message, hint=error.hint
         ) from error
 

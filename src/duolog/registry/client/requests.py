@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from duolog.core.errors import ConfigError, RegistryError
 from duolog.registry.json_text import Json, dump, load
 from duolog.schemas import registry_users
+from duolog.schemas.source import RegistryAwayError
 
 TIMEOUT_S: Final = 10.0
 ROUNDS: Final = 3
@@ -63,7 +64,7 @@ class Refused(RegistryError):
         self.code = code
 
 
-class Unanswered(RegistryError):
+class Unanswered(RegistryAwayError):
     """No address of a registry answers, or the registry cannot answer now.
 
     Attributes:
