@@ -212,7 +212,16 @@ def test_bytes_without_a_known_schema_are_bad_records(
     columns = columns_of("A INT")
     of = registry.format_of(name, columns)
     other = registry.rules.register("proto", SchemaText(Language.PROTOBUF, "message M{}"))
-    data = [b"", b"\0", b"\0\0\0\0", b"{}", b"\1\0\0\0\1\2", b"\0\xff\xff\xff\xff\2\2"]
+    data = [
+        b"\0\0\0\0\1null",
+        b"\0\0\0\0\1 null\n",
+        b"",
+        b"\0",
+        b"\0\0\0\0",
+        b"{}",
+        b"\1\0\0\0\1\2",
+        b"\0\xff\xff\xff\xff\2\2",
+    ]
     data += [b"\0\0\0\0" + bytes([other]) + b"\0", b"\0\0\0\0" + bytes([other + 1]) + b"\2\2"]
 
     assert_read_alike(spark, of, columns, data)
@@ -295,6 +304,17 @@ FOREIGN: Final[dict[str, tuple[Any, Any, str]]] = {
          "s": {"x": 1}},
         "M MAP<INT, STRING>, S MAP<STRING, INT>",
     ),
+    "keys in bytes": (
+        record(("m", {**ENTRIES, "items": {**ENTRIES["items"], "fields": [
+            {"name": "key", "type": "bytes"}, {"name": "value", "type": "int"}]}})),
+        {"m": [{"key": b"k", "value": 1}, {"key": b"l", "value": 2}, {"key": b"k", "value": 3}]},
+        "M MAP<BYTES, INT>",
+    ),
+    "a decimal with too many decimal places": (
+        record(("a", {"type": "bytes", "logicalType": "decimal", "precision": 2**31 - 1,
+                      "scale": 2**31 - 1})),
+        {"a": b"\x01"}, "A DECIMAL(5, 1)",
+    ),
     "another type": (record(("a", "string")), {"a": "1"}, "A INT"),
     "a type that is missing in the columns": (record(("a", NODE)), {"a": {"n": 1, "next": None}},
                                               "A STRUCT<N INT, NEXT STRUCT<N INT>>"),
@@ -313,3 +333,23 @@ def test_avro_of_other_writers(spark: "SparkSession", registry: Registry, case: 
     data = b"\0" + number.to_bytes(4, "big") + out.getvalue()
 
     assert_read_alike(spark, Format("AVRO", (("registry", ADDRESS),)), columns_of(declared), [data])
+
+
+@pytest.mark.parametrize("declared", ["A ARRAY<STRUCT<X INT>>", "B INT"])
+def test_items_without_bytes_are_limited(
+    spark: "SparkSession", registry: Registry, declared: str
+) -> None:
+    """Three bytes claim a hundred thousand of them, and a record may have any number of blocks."""
+    empty = {"type": "record", "name": "E", "fields": []}
+    schema = record(("a", {"type": "array", "items": empty}), ("b", "int"))
+    number = registry.rules.register("empty", SchemaText(Language.AVRO, json.dumps(schema)))
+    head, block = b"\0" + number.to_bytes(4, "big"), b"\xc0\x9a\x0c"
+    of = Format("AVRO", (("registry", ADDRESS),))
+
+    one, many = read_by_kernel(
+        spark, of, columns_of(declared), [head + b"\x06\0\2", head + 2 * block + b"\0\2"]
+    )
+
+    shown = b'{"B":1}' if declared == "B INT" else b'{"A":[{"X":null},{"X":null},{"X":null}]}'
+    assert one == b"\0\0\0\0\1" + shown
+    assert many == UNREADABLE

@@ -12,6 +12,7 @@ final class AvroInput {
   private static final int EMPTY_ITEMS_MAX = 100_000;
 
   private byte[] bytes;
+  private int emptyItems;
 
   /** The position of the next byte. */
   int at;
@@ -19,6 +20,7 @@ final class AvroInput {
   void set(byte[] from, int start) {
     bytes = from;
     at = start;
+    emptyItems = 0;
   }
 
   private int next() {
@@ -127,6 +129,14 @@ final class AvroInput {
       throw ended();
     }
     return (int) count;
+  }
+
+  /** Counts an item of no bytes, of which few bytes can claim any number. */
+  void ensureUsed(int start) {
+    if (at == start && ++emptyItems > EMPTY_ITEMS_MAX) {
+      throw new SerializationException(
+          "an Avro value has more than " + EMPTY_ITEMS_MAX + " items without bytes");
+    }
   }
 
   /** Returns the number of a branch of a union, or of a symbol of an enum. */

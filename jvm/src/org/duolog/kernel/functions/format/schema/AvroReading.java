@@ -2,6 +2,7 @@ package org.duolog.kernel.functions.format.schema;
 
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -30,6 +31,11 @@ import org.duolog.kernel.functions.format.KsqlJson;
  */
 @FunctionalInterface
 interface AvroReading {
+  /** Longer numbers are rejected, as {@code TextNumbers} does: their texts would cost too much. */
+  int DECIMAL_DIGITS_MAX = 1000;
+
+  int DECIMAL_BITS_MAX = 4 * DECIMAL_DIGITS_MAX;
+
   Object read(AvroInput in);
 
   /**
@@ -139,7 +145,9 @@ interface AvroReading {
       List<Object> items = new ArrayList<>();
       for (int left = in.block(); left > 0; left = in.block()) {
         for (; left > 0; left--) {
+          int start = in.at;
           items.add(item.read(in));
+          in.ensureUsed(start);
         }
       }
       return new GenericArrayData(items.toArray());
@@ -178,12 +186,16 @@ interface AvroReading {
       Map<Object, Object> items = new LinkedHashMap<>();
       for (int left = in.block(); left > 0; left = in.block()) {
         for (; left > 0; left--) {
+          int start = in.at;
           Object first = (isKeyFirst ? key : value).read(in);
           Object second = (isKeyFirst ? value : key).read(in);
-          if ((isKeyFirst ? first : second) == null) {
+          in.ensureUsed(start);
+          Object found = isKeyFirst ? first : second;
+          if (found == null) {
             throw new SerializationException("a key of a map is null");
           }
-          items.put(isKeyFirst ? first : second, isKeyFirst ? second : first);
+          Object compared = found instanceof byte[] bytes ? ByteBuffer.wrap(bytes) : found;
+          items.put(compared, isKeyFirst ? second : first);
         }
       }
       return asMap(items);
@@ -191,8 +203,12 @@ interface AvroReading {
   }
 
   private static Object asMap(Map<Object, Object> items) {
+    Object[] keys = items.keySet().toArray();
+    for (int i = 0; i < keys.length; i++) {
+      keys[i] = keys[i] instanceof ByteBuffer bytes ? bytes.array() : keys[i];
+    }
     return new ArrayBasedMapData(
-        new GenericArrayData(items.keySet().toArray()),
+        new GenericArrayData(keys),
         new GenericArrayData(items.values().toArray()));
   }
 
@@ -204,6 +220,9 @@ interface AvroReading {
     return in -> {
       byte[] unscaled = isFixed ? in.fixed(size) : in.bytes();
       BigInteger number = unscaled.length == 0 ? BigInteger.ZERO : new BigInteger(unscaled);
+      if (number.bitLength() > DECIMAL_BITS_MAX || scale > DECIMAL_DIGITS_MAX) {
+        throw new SerializationException("an Avro decimal has too many digits");
+      }
       return DecimalTexts.exact(new BigDecimal(number, scale), column);
     };
   }

@@ -80,10 +80,12 @@ final class AvroSkipping implements AvroReading {
     return in -> {
       for (int left = in.block(); left > 0; left = in.block()) {
         for (; left > 0; left--) {
+          int start = in.at;
           if (hasKeys) {
             in.skipBytes();
           }
           item.read(in);
+          in.ensureUsed(start);
         }
       }
       return null;

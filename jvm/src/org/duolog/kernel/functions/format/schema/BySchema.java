@@ -85,6 +85,10 @@ public final class BySchema<T> {
     } catch (SerializationException e) {
       refused.put(key, e.getMessage());
       throw e;
+    } catch (RuntimeException | StackOverflowError e) {
+      // A schema that cannot be parsed is not parsed again for each of its records.
+      refused.put(key, "the schema cannot be used: " + e);
+      throw e;
     }
   }
 }
