@@ -159,6 +159,12 @@ def test_an_address_that_is_no_registry_makes_no_record_a_bad_one(
         read(spark, registry.address, RECORD, tries=False)
 
 
+def test_an_invalid_host_makes_no_record_a_bad_one(spark: "SparkSession") -> None:
+    """Java's client refuses underscores, which names of containers often have."""
+    with pytest.raises((Py4JJavaError, PySparkException), match="no valid name of a host"):
+        read(spark, "http://schema_registry:8081", RECORD, tries=False)
+
+
 def test_the_next_address_is_asked(spark: "SparkSession", registry: Registry) -> None:
     with Registry() as other:
         gone = other.address

@@ -158,6 +158,12 @@ final class RegistryRequests {
               + uri.getScheme() + "://",
           null);
     }
+    if (uri.getHost() == null) {
+      throw new RegistryAwayException(
+          "the address of the schema registry has no valid name of a host; one has letters, digits,"
+              + " points and hyphens, but no underscores",
+          null);
+    }
     return uri;
   }
 
