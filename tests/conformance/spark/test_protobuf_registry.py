@@ -17,6 +17,7 @@ from duolog.registry.in_process import InProcessRegistry
 from duolog.schemas.schema import Language, Reference
 from duolog.schemas.source import SchemaText, provide, withdraw
 from duolog.serde.serde import value_serde
+from duolog.serde.wire_format import framed
 from duolog.testing.registries import serve
 
 if TYPE_CHECKING:
@@ -154,9 +155,25 @@ def test_a_descriptor_as_a_schema_counts_the_entries_of_maps(
     text = base64.b64encode(file.SerializeToString()).decode()
     number = registry.register("d", SchemaText(Language.PROTOBUF, text))
 
-    data = [frame(number, b"\4\0\2\x08\x05"), frame(number, b"\4\0\4")]
+    data = [frame(number, rest) for rest in (b"\4\0\2\x08\x05", b"\4\0\4", b"\4\0\0")]
 
-    assert assert_read_alike(spark, parse_columns("N BIGINT"), data) == [[5], BAD]
+    assert assert_read_alike(spark, parse_columns("N BIGINT"), data) == [[5], BAD, BAD]
+
+
+def test_a_guid_names_the_schema_in_place_of_an_id(
+    spark: "SparkSession", registry: InProcessRegistry
+) -> None:
+    order, _ = registered(registry)
+    guid = str(registry.rules.schema_by_id(order).guid)
+    unknown = "00000000-0000-0000-0000-000000000000"
+    data = [
+        framed(guid, b"\0"),
+        framed(guid, b"\2\2\x08\x05"),
+        framed(guid, b""),
+        framed(unknown, b"\0"),
+    ]
+
+    assert assert_read_alike(spark, parse_columns("N BIGINT"), data) == [[None], [5], BAD, BAD]
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["id", "id and schema"])

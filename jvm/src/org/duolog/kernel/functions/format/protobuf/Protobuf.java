@@ -14,10 +14,12 @@ import org.duolog.kernel.functions.format.schema.Options;
 import org.duolog.kernel.functions.format.schema.RowReader;
 import org.duolog.kernel.functions.format.schema.RowWriter;
 import org.duolog.kernel.functions.format.schema.SchemaFormat;
+import org.duolog.kernel.functions.format.schema.SchemaRegistry;
 import org.duolog.kernel.functions.format.schema.WriterSchema;
 
 /**
- * Format PROTOBUF: the id of the writer's schema, the place of the message in it, the message.
+ * Format PROTOBUF: the id or the GUID of the writer's schema, the place of the message in it, the
+ * message.
  *
  * <p>A schema to write with is given as the option `descriptor`, a FileDescriptorProto in base64
  * that needs no files but those that come with Protobuf; without it, the registry has the schema of
@@ -32,11 +34,13 @@ public final class Protobuf implements SchemaFormat {
 
   @Override
   public RowReader reader(Columns columns, Options options) {
+    SchemaRegistry registry = options.registry();
     BySchema<Messages> schemas =
         new BySchema<>(
-            options.registry()::protobuf,
+            registry::protobuf,
+            registry::protobuf,
             schema -> new Messages(ProtobufFiles.of(schema), columns.declared()));
-    return bytes -> schemas.of(Frame.id(bytes)).read(bytes);
+    return bytes -> schemas.of(bytes).read(bytes, Frame.end(bytes));
   }
 
   /** The messages of one schema, with the reader of each that was met. */
@@ -52,14 +56,14 @@ public final class Protobuf implements SchemaFormat {
       this.columns = columns;
     }
 
-    InternalRow read(byte[] bytes) {
-      if (bytes.length > Frame.LENGTH && bytes[Frame.LENGTH] == 0) {
+    InternalRow read(byte[] bytes, int from) {
+      if (bytes.length > from && bytes[from] == 0) {
         if (first == null) {
           first = reader(List.of(0));
         }
-        return row(first, bytes, Frame.LENGTH + 1);
+        return row(first, bytes, from + 1);
       }
-      MessageIndexes place = MessageIndexes.read(bytes, Frame.LENGTH);
+      MessageIndexes place = MessageIndexes.read(bytes, from);
       List<Integer> indexes = Arrays.stream(place.indexes()).boxed().toList();
       return row(reader(indexes), bytes, place.end());
     }
@@ -74,8 +78,10 @@ public final class Protobuf implements SchemaFormat {
         throw new SerializationException(why);
       }
       int[] indexes = place.stream().mapToInt(Integer::intValue).toArray();
+      // Outside of the try: records can name any number of places that do not exist.
+      MessageType message = files.messageAt(indexes);
       try {
-        found = new ReaderMaker().row(files.messageAt(indexes), columns, "");
+        found = new ReaderMaker().row(message, columns, "");
       } catch (SerializationException e) {
         refused.put(place, e.getMessage());
         throw e;
