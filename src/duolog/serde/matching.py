@@ -30,4 +30,6 @@ def decimal_of(unscaled: bytes, scale: int) -> Decimal:
         Decimal('-1.23')
     """
     number = int.from_bytes(unscaled, "big", signed=True)
+    if number == 0 and scale < 0:
+        return Decimal(0)  # Larger scales are out of the range of Python's decimals.
     return Decimal(number).scaleb(-scale, context=text_numbers.EXACT)

@@ -9,6 +9,9 @@ import datetime as dt
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.unknown_fields import UnknownFieldSet
+
 from duolog.core.errors import SerdeError
 from duolog.core.types import (
     BIGINT,
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
 Convert = Callable[[Any], Any]
 
 _MS_OF_DAY: Final = 86_400_000
+_BYTES_ON_WIRE: Final = 2
+"""The wire type of messages inside messages."""
 
 
 def converter(
@@ -119,15 +124,44 @@ def _map(field: "FieldDescriptor", of: Type, path: str) -> Convert:
     if field.message_type.GetOptions().map_entry:
         read_key = _value(parts["key"], of.key, f"{path}{{key}}")
         read_value = _value(parts["value"], of.value, f"{path}{{}}")
-        # Indexing a map of messages adds missing keys; `items` does not.
-        return lambda message: {
-            read_key(key): read_value(one) for key, one in getattr(message, name).items()
-        }
+        number, entries = field.number, _extended_entries(field.message_type)
+
+        def convert(message: Any) -> Any:
+            # Indexing a map of messages adds missing keys; `items` does not.
+            pairs = [*getattr(message, name).items(), *entries(message, number)]
+            return {read_key(key): read_value(one) for key, one in pairs}
+
+        return convert
     key_of = _field(parts["key"], of.key, f"{path}{{key}}")
     value_of = _field(parts["value"], of.value, f"{path}{{}}")
     return lambda message: {
         _present(key_of(entry)): value_of(entry) for entry in getattr(message, name)
     }
+
+
+def _extended_entries(of: "Descriptor") -> Callable[[Any, int], list[tuple[Any, Any]]]:
+    """Return the function that finds entries of a map with fields of a later schema.
+
+    The library (upb) takes such an entry for an unknown field of the message around it, as it does
+    with an entry whose value a closed enum does not have. Google's library for Java keeps the
+    entry, and drops the field; its generated classes drop only the entries of the second kind.
+    """
+    entry_class = GetMessageClass(of)
+    value = of.fields_by_name["value"]
+    is_closed = value.enum_type is not None and value.enum_type.is_closed
+
+    def entries(message: Any, number: int) -> list[tuple[Any, Any]]:
+        found: list[tuple[Any, Any]] = []
+        for unknown in UnknownFieldSet(message):
+            if unknown.field_number != number or unknown.wire_type != _BYTES_ON_WIRE:
+                continue
+            entry: Any = entry_class.FromString(unknown.data)
+            numbers = {one.field_number for one in UnknownFieldSet(entry)}
+            if not (is_closed and value.number in numbers):
+                found.append((entry.key, entry.value))
+        return found
+
+    return entries
 
 
 def _present(key: Any) -> Any:

@@ -44,7 +44,6 @@ pytestmark = pytest.mark.spark
 
 BAD: Final = "bad"
 SEEDS: Final = range(9)
-SEEDS_OF_BYTES: Final = (1, 2, 3, 5, 6, 7, 8)
 EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -167,7 +166,7 @@ def assert_written_alike(
     return serde
 
 
-@pytest.mark.parametrize("seed", SEEDS_OF_BYTES)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_engine_and_serde_read_any_bytes_of_any_schema_alike(
     spark: "SparkSession", seed: int
 ) -> None:
@@ -285,7 +284,8 @@ def test_old_and_odd_messages_are_read_alike(spark: "SparkSession") -> None:
         b"", known, b"\x0a\x01\xff", b"\x0a\x01\xff" + known, b"\x6a\x03\x07\x01\x05\x68\x05\x68\x07",
         b"\x18\x07", b"\x18\x05\x18\x07", b"\x22\x05\x0a\x01a\x10\x07", b"\x22\x03\x0a\x01a",
         b"\x22\x07\x0a\x01a\x10\x03\x10\x07", b"\x22\x07\x0a\x01a\x10\x07\x10\x03", b"\x20\x01",
-        b"\x22\x00", b"\x22\x06\x0a\x01a\x0a\x01b", b"\x22\x02\x10\x03",
+        b"\x22\x07\x0a\x01a\x10\x03\x18\x05", b"\x7a\x07\x08\x05\x12\x01x\x18\x01", b"\x7a\x03\x18\x01\x22",
+        b"\x22\x09\x0a\x01a\x10\x07\x18\x05\x10\x03", b"\x22\x00", b"\x22\x06\x0a\x01a\x0a\x01b", b"\x22\x02\x10\x03",
         b"\x00\x01", b"\x0e", b"\x0f\x00", b"\x88\x80\x80\x80\x10\x01", b"\x90\x80\x80\x80\x00\x01",
         b"\x90\x80\x80\x80\x80\x00\x01", b"\xf8\xff\xff\xff\x0f\x01", b"\x10" + b"\xff" * 9 + b"\x7f",
         b"\x10" + b"\xff" * 10 + b"\x00", b"\x10" + b"\x80" * 9 + b"\x01", b"\x12\x03\x01\x02\x03",
@@ -325,6 +325,76 @@ def test_new_and_odd_messages_are_read_alike(spark: "SparkSession") -> None:
     ]  # fmt: skip
 
     assert_read_alike(spark, parse(PROTO3, {}), columns, data)
+
+
+def test_a_zero_of_any_scale_is_read(spark: "SparkSession") -> None:
+    schema = parse(
+        """syntax = "proto3"; import "confluent/type/decimal.proto";
+        message R { confluent.type.Decimal d = 1; }""",
+        {},
+    )
+    scales = (-(2**31), -2_003_999, -1001, -1, 0, 2, 999, 1001, 2**31 - 1)
+    made = [
+        schema.message_class("R")(d={"value": value, "scale": scale})
+        for scale in scales
+        for value in (b"\0", b"\1")
+    ]
+
+    read = assert_read_alike(
+        spark, schema, parse_columns("D DECIMAL(5, 2)"), [one.SerializeToString() for one in made]
+    )
+
+    zero = [PythonDecimal("0.00")]
+    assert read[:6:2] == [zero] * 3
+    assert read[1] == BAD
+
+
+def rename(messages: Any, names: dict[str, str]) -> None:
+    """Replace the full names of types by those of the text, as Confluent's registry does."""
+    for message in messages:
+        for field in message.field:
+            field.type_name = names.get(field.type_name, field.type_name)
+        rename(message.nested_type, names)
+
+
+def test_types_are_found_by_the_names_of_the_text(spark: "SparkSession") -> None:
+    schema = parse(
+        """syntax = "proto2"; package o.p; import "google/protobuf/timestamp.proto";
+        message R { map<string, N> m = 1; optional N n = 2; optional N.Deep d = 3; optional E e = 4;
+          optional .o.p.N full = 5; optional google.protobuf.Timestamp t = 6; optional p.N part = 7;
+          message N { optional Deep x = 1; message Deep { optional int32 n = 1; } }
+          enum E { A = 0; B = 1; } extensions 100 to 200; }
+        message N { optional string s = 1; } extend R { optional N more = 100; }""",
+        {},
+    )
+    columns = parse_columns(
+        "M MAP<STRING, STRUCT<X STRUCT<N INT>>>, N STRUCT<X STRUCT<N INT>>, D STRUCT<N INT>, E STRING, "
+        "FULL STRUCT<S STRING>, T TIMESTAMP, PART STRUCT<S STRING>"
+    )
+    deep = b"\x0a\x02\x08\x05"
+    data = [
+        b"\x0a\x09\x0a\x01k\x12\x04" + deep, b"\x12\x04" + deep, b"\x1a\x02\x08\x05", b"\x20\x01",
+        b"\x2a\x03\x0a\x01s", b"\x32\x02\x08\x05", b"\x3a\x03\x0a\x01s", b"\xa2\x06\x03\x0a\x01s",
+        b"\xa2\x06\x01\x80",
+    ]  # fmt: skip
+    wanted = read_by_serde(schema, columns, data)
+    written = type(schema.descriptor)()
+    written.CopyFrom(schema.descriptor)
+    names = {
+        ".o.p.R.MEntry": "MEntry", ".o.p.R.N": "N", ".o.p.R.N.Deep": "N.Deep", ".o.p.R.E": "E",
+        ".o.p.R": "R", ".google.protobuf.Timestamp": "google.protobuf.Timestamp",
+    }  # fmt: skip
+    rename(written.message_type, names)
+    for field in written.extension:
+        field.type_name, field.extendee = "N", "R"
+    part = next(field for field in written.message_type[0].field if field.name == "part")
+    part.type_name = "p.N"
+
+    class Written:
+        descriptor = written
+
+    assert read_by_engine(spark, Written(), columns, data) == wanted  # type: ignore[arg-type]
+    assert wanted.count(BAD) == 1
 
 
 def test_columns_of_other_types_are_bad_records_and_rows(spark: "SparkSession") -> None:

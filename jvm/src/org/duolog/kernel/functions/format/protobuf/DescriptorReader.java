@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.apache.kafka.common.errors.SerializationException;
 
 /**
@@ -81,8 +82,8 @@ final class DescriptorReader {
       String simple = type.substring(type.lastIndexOf('.') + 1);
       if (field.number(TYPE) == FieldType.GROUP
           && simple.toLowerCase(Locale.ROOT).equals(field.text(NAME))
-          && type.equals("." + inside(scope, simple))) {
-        found.add(type.substring(1));
+          && (type.equals(simple) || type.equals("." + inside(scope, simple)))) {
+        found.add(inside(scope, simple));
       }
     }
     return found;
@@ -128,28 +129,34 @@ final class DescriptorReader {
   }
 
   /** Reads the fields, once the types of all files are known. */
-  void link(List<RawMessage> extensions) {
+  void link(List<RawMessage> extensions, String scope) {
     unlinked.forEach(
         (message, from) -> {
           List<RawMessage> oneofs = from.raw.messages(ONEOF_DECL);
           for (RawMessage field : from.raw.messages(FIELD)) {
-            message.fields.add(field(field, from.features, oneofs, message.isMapEntry));
+            FieldType made = field(field, from.features, oneofs);
+            find(field.text(TYPE_NAME), message.fullName, made, message.isMapEntry);
+            message.fields.add(made);
           }
-          from.raw.messages(EXTENSION).forEach(field -> extend(field, from.features));
+          from.raw
+              .messages(EXTENSION)
+              .forEach(field -> extend(field, message.fullName, from.features));
         });
-    extensions.forEach(field -> extend(field, features));
+    extensions.forEach(field -> extend(field, scope, features));
   }
 
-  private void extend(RawMessage field, Features around) {
-    MessageType extended = types.messages.get(field.text(EXTENDEE).substring(1));
+  private void extend(RawMessage field, String scope, Features around) {
+    String name = fullName(field.text(EXTENDEE), scope, types.messages::containsKey);
+    MessageType extended = types.messages.get(name);
     if (extended != null) {
-      Features explicit = around.with(Features.Presence.EXPLICIT);
-      extended.extensions.add(field(field, explicit, List.of(), false));
+      FieldType made = field(field, around.with(Features.Presence.EXPLICIT), List.of());
+      find(field.text(TYPE_NAME), scope, made, false);
+      extended.extensions.add(made);
     }
   }
 
-  private FieldType field(
-      RawMessage raw, Features around, List<RawMessage> oneofs, boolean isInEntry) {
+  /** Returns a field without the message or enum that it names. */
+  private FieldType field(RawMessage raw, Features around, List<RawMessage> oneofs) {
     boolean isOptional = raw.flag(PROTO3_OPTIONAL);
     int oneof = raw.has(ONEOF_INDEX) && !isOptional ? (int) raw.number(ONEOF_INDEX) : -1;
     long label = raw.number(LABEL);
@@ -169,17 +176,17 @@ final class DescriptorReader {
     }
     made.features = own;
     made.type = (int) raw.number(TYPE);
-    find(raw.text(TYPE_NAME), made, isInEntry);
     return made;
   }
 
-  /** Finds the message or enum that a field names, by its full name after a point. */
-  private void find(String name, FieldType field, boolean isInEntry) {
+  /** Finds the message or enum that a field names. */
+  private void find(String name, String scope, FieldType field, boolean isInEntry) {
     if (name.isEmpty()) {
       return;
     }
-    field.message = types.messages.get(name.substring(1));
-    field.enumeration = types.enums.get(name.substring(1));
+    String full = fullName(name, scope, types::contains);
+    field.message = types.messages.get(full);
+    field.enumeration = types.enums.get(full);
     if (field.message == null && field.enumeration == null) {
       throw new SerializationException("the schema does not define the type " + name);
     }
@@ -191,6 +198,21 @@ final class DescriptorReader {
     } else {
       field.type = FieldType.ENUM;
     }
+  }
+
+  /**
+   * Returns the full name of a type. One after a point is full already. Confluent's registry has
+   * names as the text of the schema has them: these are looked for in each scope around the field.
+   */
+  private static String fullName(String name, String scope, Predicate<String> isKnown) {
+    if (name.startsWith(".")) {
+      return name.substring(1);
+    }
+    String around = scope;
+    while (!around.isEmpty() && !isKnown.test(inside(around, name))) {
+      around = around.substring(0, Math.max(0, around.lastIndexOf('.')));
+    }
+    return inside(around, name);
   }
 
   private static RawMessage features(RawMessage options, int number) {

@@ -116,6 +116,10 @@ final class ProtobufFiles {
   static final class Types {
     final Map<String, MessageType> messages = new HashMap<>();
     final Map<String, FieldType.EnumType> enums = new HashMap<>();
+
+    boolean contains(String fullName) {
+      return messages.containsKey(fullName) || enums.containsKey(fullName);
+    }
   }
 
   /** A file. Its types are known at once; {@link #link} lets fields find them. */
@@ -141,7 +145,7 @@ final class ProtobufFiles {
     }
 
     void link() {
-      reader.link(raw.messages(EXTENSION));
+      reader.link(raw.messages(EXTENSION), raw.text(PACKAGE));
     }
   }
 }

@@ -269,7 +269,11 @@ final class ReaderMaker {
         });
   }
 
-  /** An entry whose value a closed enum does not have is dropped: its last slot is set. */
+  /**
+   * An entry whose value a closed enum does not have is dropped: its last slot is set. An entry
+   * with an unknown field is kept. Google's compiler generates classes for Java that do both; its C
+   * library (upb) drops the second entry too.
+   */
   private static void entryPart(MessageReader reader, FieldType field, Scalar scalar, int slot) {
     int expected = field.wireType();
     reader.add(
