@@ -144,7 +144,7 @@ def test_the_registry_reports_the_impact(place: tuple[str, str]) -> None:
     assert answer.body["is_compatible"] is True
     impact = answer.body["impact"]
     assert impact["verdict"] == "breaks"
-    assert impact["records"] == {"read": 2, "broken": []}
+    assert impact["records"] == {"read": 2, "broken": [], "unreadable": 0}
     verdicts = {row["name"]: row["verdict"] for row in impact["readers"]}
     assert verdicts == {
         "ORDERS": "breaks",

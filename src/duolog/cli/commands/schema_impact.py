@@ -168,9 +168,19 @@ def _rows(report: "Report") -> Iterator[dict[str, object]]:
 
 
 def _summarize(report: "Report") -> None:
-    tried = sum(report.records_read.values())
-    broken = len(report.broken_records)
-    lines = [f"{tried - broken} of the last {tried} records can be read with the schema"]
-    lines += report.notes
-    for line in lines:
+    for line in _summary(report):
         click.echo(for_stream(line, sys.stderr), err=True)
+
+
+def _summary(report: "Report") -> "Iterator[str]":
+    if report.topics and not report.findings:
+        yield f'no reader of subject "{report.subject}" was found'
+    if tried := sum(report.records_read.values()):
+        broken = len(report.broken_records)
+        yield f"{tried - broken} of the last {tried} records can be read with the schema"
+    if number := report.unreadable_records:
+        yield (
+            f"{number} record{'s are' if number > 1 else ' is'} not counted: the schema that wrote "
+            f"{'them' if number > 1 else 'it'} is unknown, or the bytes do not fit it"
+        )
+    yield from report.notes

@@ -91,6 +91,7 @@ def impact_of(subject: str, schema: Schema, analysis: Analysis) -> Report:
         tuple(findings),
         {topic: one.count for topic, one in tried.items()},
         tuple(record for one in tried.values() for record in one.broken),
+        sum(one.unreadable for one in tried.values()),
         tuple(notes),
     )
 

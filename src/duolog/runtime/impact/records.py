@@ -6,7 +6,8 @@
     Protobuf      the message is parsed; a change that breaks the rules of Protobuf counts, too, as
                   a parser does not notice it
 
-A record without a schema id was not written for the subject, and is counted as not tried.
+A record without a schema id was not written for the subject, and is counted as not tried. A record
+that cannot be read with its own schema is unreadable before and after: no new schema breaks it.
 """
 
 import io
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from duolog.core.errors import DuologError, SerdeError
+from duolog.registry.client.requests import Unanswered
 from duolog.runtime.impact.report import BrokenRecord
 from duolog.schemas.avro import AvroSchema
 from duolog.schemas.json_schema import JsonSchema
@@ -40,10 +42,17 @@ class StoredRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The result for the records of a topic."""
+    """The result for the records of a topic.
+
+    Attributes:
+        count: number of records that can be read with the schema that they were written with.
+        broken: those of them that cannot be read with the new schema.
+        unreadable: number of records that cannot be read with their own schema either.
+    """
 
     count: int
     broken: tuple[BrokenRecord, ...]
+    unreadable: int = 0
 
 
 class RecordTrial:
@@ -65,7 +74,7 @@ class RecordTrial:
         Raises:
             RegistryError: the registry does not answer.
         """
-        count = 0
+        count = unreadable = 0
         broken: list[BrokenRecord] = []
         for record in records:
             data = record.key if is_key else record.value
@@ -75,20 +84,39 @@ class RecordTrial:
                 key, payload = _framed(record, data, is_key=is_key)
             except SerdeError:
                 continue
-            count += 1
             try:
                 self._reader(key)(payload)
             except SerdeError as error:
+                if self._is_unreadable(key, payload):
+                    unreadable += 1
+                    continue
                 reason = f"{error.message}. {error.detail}" if error.detail else error.message
                 broken.append(BrokenRecord(topic, record.partition, record.offset, reason))
-        return Tried(count, tuple(broken))
+            count += 1
+        return Tried(count, tuple(broken), unreadable)
 
     def _reader(self, key: int | str) -> Read:
         found = self._readers.get(key)
         if found is None:
-            writer = schema_of(self._source, key)
-            found = self._readers[key] = reader_of(self._schema, writer)
+            found = self._readers[key] = reader_of(self._schema, self._writer(key))
         return found
+
+    def _writer(self, key: int | str) -> Schema:
+        try:
+            return schema_of(self._source, key)
+        except SerdeError as error:
+            if isinstance(error.__cause__, Unanswered):
+                raise error.__cause__ from error
+            raise
+
+    def _is_unreadable(self, key: int | str, payload: bytes) -> bool:
+        """Return whether a record cannot be read with the schema that it was written with."""
+        try:
+            writer = self._writer(key)
+            reader_of(writer, writer)(payload)
+        except SerdeError:
+            return True
+        return False
 
 
 def _framed(record: StoredRecord, data: bytes, *, is_key: bool) -> tuple[int | str, bytes]:

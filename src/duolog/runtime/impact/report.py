@@ -91,6 +91,8 @@ class Report:
     records_read: Mapping[str, int] = field(default_factory=dict)
     """Number of records that were tried, by topic."""
     broken_records: tuple[BrokenRecord, ...] = ()
+    unreadable_records: int = 0
+    """Number of records that were not tried: their own schema cannot read them."""
     notes: tuple[str, ...] = ()
     """The parts of the cluster that could not be inspected."""
 
@@ -112,6 +114,7 @@ class Report:
             "records": {
                 "read": sum(self.records_read.values()),
                 "broken": [one.to_json() for one in self.broken_records],
+                "unreadable": self.unreadable_records,
             },
             "notes": list(self.notes),
         }

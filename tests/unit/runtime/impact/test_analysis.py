@@ -3,16 +3,17 @@
 import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from duolog import Topology
 from duolog.core.errors import KafkaError
 from duolog.ksql.session import SqlSession
+from duolog.registry.client.requests import Unanswered
 from duolog.registry.in_process import InProcessRegistry
 from duolog.runtime.impact.analysis import Analysis, impact_of
-from duolog.runtime.impact.records import StoredRecord
+from duolog.runtime.impact.records import RecordTrial, StoredRecord
 from duolog.runtime.impact.report import Report, Verdict
 from duolog.runtime.impact.trial_registry import TrialRegistry
 from duolog.schemas.languages import parse
@@ -234,6 +235,35 @@ def test_records_that_the_new_schema_cannot_read_are_named(place: Place) -> None
     assert place.impact(avro(without("note")), records=1).broken_records == ()
 
 
+def test_no_schema_breaks_records_that_their_own_schema_cannot_read(place: Place) -> None:
+    place.cluster.records["orders"] = [
+        record(0, place.id, b"\2\4\0"),
+        record(1, 99, b"\2\4\0"),
+        record(2, place.id, b"\2"),
+    ]
+
+    report = place.impact(avro(ORDER))
+
+    assert report.records_read == {"orders": 1}
+    assert report.broken_records == ()
+    assert report.unreadable_records == 2
+    assert report.verdict is Verdict.SAFE
+
+
+def test_a_registry_that_stops_answering_is_an_error(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(schema_id: int) -> NoReturn:
+        raise Unanswered("the schema registry does not answer", detail=str(schema_id))
+
+    place.cluster.records["orders"] = [record(0, place.id, b"\2\4\0")]
+    trial = RecordTrial(parse(Language.AVRO, avro(ORDER), {}), place.registry)
+    monkeypatch.setattr(place.registry, "by_id", away)
+
+    with pytest.raises(Unanswered):
+        trial.read("orders", place.cluster.records["orders"], is_key=False)
+
+
 def test_a_record_is_readable_if_it_does_not_use_what_was_removed(place: Place) -> None:
     strict = avro(ORDER | {"note": "string"})
     place.cluster.records["orders"] = [
@@ -270,7 +300,7 @@ def test_the_report_is_json(place: Place) -> None:
     found = json.loads(json.dumps(report.to_json()))
 
     assert found["verdict"] == "breaks"
-    assert found["records"] == {"read": 0, "broken": []}
+    assert found["records"] == {"read": 0, "broken": [], "unreadable": 0}
     assert found["readers"][0] == {
         "kind": "stream",
         "name": "ORDERS",
