@@ -19,7 +19,7 @@ COLUMNS: Final = (
     Column("id", "int", "id of the last version's schema"),
     Column("type", "string", "language of the schema: AVRO, JSON or PROTOBUF"),
     Column("compatibility", "string", "level that holds for new versions"),
-    Column("deleted", "boolean", "the last version is soft-deleted; not shown in tables"),
+    Column("deleted", "array", "the soft-deleted versions; in tables only with --deleted"),
 )
 _ASKING: Final = 8
 
@@ -74,5 +74,5 @@ def _row(subject: str, versions: list[Registered], level: str) -> Row:
         "id": last.schema_id,
         "type": last.schema.language.value,
         "compatibility": level,
-        "deleted": last.deleted,
+        "deleted": [one.version for one in versions if one.deleted],
     }

@@ -168,11 +168,14 @@ def check(
         _ensure_valid(admin, schema)
         messages = admin.check(subject, schema, against, normalize=normalize)
         level = (admin.config(subject, default=True) or {}).get("compatibilityLevel", "")
+        is_new = not messages and subject not in admin.subjects(subject)
     found = incompatibilities(messages)
     if found or form != "table":
         output.write_rows([one._asdict() for one in found], CHECK_COLUMNS, form)
     verdict = "is not compatible" if found else "is compatible"
     told = f'the schema {verdict} with subject "{subject}" (level {level})'
+    if is_new:
+        told = f'subject "{subject}" has no versions, and accepts every valid schema'
     click.echo(told, err=True)
     return CONFLICT if found else 0
 

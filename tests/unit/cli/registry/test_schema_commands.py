@@ -73,7 +73,7 @@ def test_a_registered_schema_is_listed_and_shown(user: User) -> None:
             "id": 2,
             "type": "AVRO",
             "compatibility": "BACKWARD",
-            "deleted": False,
+            "deleted": [],
         }
     ]
     assert status == 0
@@ -159,6 +159,16 @@ def test_check_names_each_incompatibility_and_tells_by_its_status(user: User) ->
     assert user.rows("list")[0]["versions"] == [1], "check registers nothing"
 
 
+def test_a_check_says_that_a_misspelled_subject_has_no_versions(user: User) -> None:
+    order = user.write("order.avsc", ORDER)
+    user.rows("register", order, "--subject", "orders-value")
+
+    status, _, misspelled = user("check", order, "--subject", "order-value")
+
+    assert status == 0
+    assert 'subject "order-value" has no versions, and accepts every valid schema' in misspelled
+
+
 def test_an_invalid_schema_is_refused_although_the_subject_is_new(user: User) -> None:
     status, _, err = user("check", user.write("a.avsc", '{"type": "rec"}'), "--subject", "new")
 
@@ -230,7 +240,7 @@ def test_delete_is_soft_unless_it_is_permanent(user: User) -> None:
 
     assert 'would delete version 1 of subject "orders-value"' in planned[2]
     assert 'deleted version 1 of subject "orders-value"' in soft[2]
-    assert (after[0], [row["deleted"] for row in after[1]]) == ([], [True])
+    assert (after[0], [row["deleted"] for row in after[1]]) == ([], [[1]])
     assert after[2][0]["type"] == "AVRO"
     assert hard[0] == 0, hard[2]
     assert gone == 3
