@@ -123,7 +123,7 @@ class TopicSchemas:
             subject = chosen_subject(
                 self._given, part, of, topic, lambda: schema_of_columns(part, of, columns, name)
             )
-            latest = self._asked(lambda source: source.latest(subject), topic)
+            latest = self._asked(lambda source: source.latest(subject), topic, "read")
             if latest is None:
                 return self._written(part, of, topic, columns, name), ()
             return self.read(of), ()
@@ -162,7 +162,7 @@ class TopicSchemas:
             return self._with_id(part, of, schema_id, topic, columns)
         schema = schema_of_columns(part, of, columns, name)
         subject = chosen_subject(self._given, part, of, topic, lambda: schema)
-        found = self._asked(lambda source: source.register(subject, schema), topic)
+        found = self._asked(lambda source: source.register(subject, schema), topic, "register")
         return replace(of, registered=Registered(self._address, found, schema.text))
 
     def ensure_addable(self, source: SourceInfo, added: Sequence[SqlColumn]) -> None:
@@ -230,7 +230,7 @@ class TopicSchemas:
     ) -> tuple[int, Schema]:
         if schema_id is None:
             subject = chosen_subject(self._given, part, of, topic)
-            latest = self._asked(lambda source: source.latest(subject), topic)
+            latest = self._asked(lambda source: source.latest(subject), topic, "read")
             if latest is None:
                 raise _missing(part, topic, subject, None)
             schema_id = latest.schema_id
@@ -241,12 +241,12 @@ class TopicSchemas:
             raise _missing(part, topic, subject_of(topic, part), schema_id) from error
         return schema_id, schema
 
-    def _asked(self, ask: Callable[[SchemaSource], T], topic: str) -> T:
+    def _asked(self, ask: Callable[[SchemaSource], T], topic: str, doing: str) -> T:
         try:
             return ask(source_at(self._address))
         except RegistryError as error:
             raise SqlError(
-                f"Could not register schema for topic: {topic}\nReason: {error.message}",
+                f"Could not {doing} schema for topic: {topic}\nReason: {error.message}",
                 detail=error.detail,
                 hint=error.hint,
             ) from error

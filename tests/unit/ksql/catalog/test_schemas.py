@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterator
+from typing import NoReturn
 
 import pytest
 
+from duolog.core.errors import RegistryError
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.catalog.kept_schemas import KeptSchemas, keeping
 from duolog.ksql.errors import SqlError
@@ -144,6 +146,18 @@ def test_an_incompatible_result_is_refused_before_anything_runs(
         )
 
     assert "NAME_MISMATCH" in str(caught.value)
+
+
+def test_a_schema_that_cannot_be_read_is_not_called_unregistered(
+    registry: InProcessRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(subject: str) -> NoReturn:
+        raise RegistryError("the schema registry does not answer", detail=subject)
+
+    monkeypatch.setattr(registry, "latest", away)
+
+    with pytest.raises(SqlError, match="Could not read schema for topic: t\nReason: the schema"):
+        run("CREATE STREAM s WITH (kafka_topic='t', value_format='AVRO');")
 
 
 def test_a_result_must_have_the_columns_of_the_schema_that_is_named(
