@@ -112,6 +112,7 @@ def confirm(question: str) -> None:
         agreed = click.confirm(question, err=True)
     except click.Abort as abort:
         if isinstance(abort.__context__, EOFError):
+            click.echo(err=True)  # The question has no line break.
             raise click.UsageError(
                 "Cannot ask for confirmation without a terminal. Add --yes."
             ) from None

@@ -80,7 +80,7 @@ class ObservedRecords:
             raise RegistryError("with the id of a schema, but without a registry")
         key, payload = unframed(data)
         if key not in self._decoders:
-            self._decoders[key] = _decoder(schema_of(self._source, key))
+            self._decoders[key] = _decoder(_schema(self._source, key))
         try:
             return self._decoders[key](payload)
         except Exception as error:  # damaged bytes raise errors of every kind in the libraries
@@ -92,6 +92,13 @@ def _json(data: bytes) -> object:
     if is_deeper(text, _DEPTH_MAX):
         raise ValueError(f"the record is nested deeper than {_DEPTH_MAX} levels")
     return json.loads(text)
+
+
+def _schema(source: SchemaSource, key: SchemaKey) -> Schema:
+    try:
+        return schema_of(source, key)
+    except DuologError as error:
+        raise RegistryError(f"without a schema: {error.detail or error.message}") from error
 
 
 def _decoder(schema: Schema) -> _Decode:

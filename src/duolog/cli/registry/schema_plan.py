@@ -208,12 +208,12 @@ def _reasons(
         old = admin.resolved(admin.version(subject, str(number)).schema)
         if old.language != new.language:
             return (f"version {number} is a schema in {old.language.value}",)
-        reasons = [] if level.startswith("FORWARD") else list(new.incompatibilities(old))
-        if not level.startswith("BACKWARD"):
-            reasons += old.incompatibilities(new)
-        for one in reasons:
-            sentence = one.description.replace("{reader}", "new").replace("{writer}", "old")
-            found[_told(one.kind, sentence)] = None
+        backward = () if level.startswith("FORWARD") else new.incompatibilities(old)
+        forward = () if level.startswith("BACKWARD") else old.incompatibilities(new)
+        for reasons, reader, writer in ((backward, "new", "old"), (forward, "old", "new")):
+            for one in reasons:
+                sentence = one.description.replace("{reader}", reader).replace("{writer}", writer)
+                found[_told(one.kind, sentence)] = None
     return tuple(found)
 
 

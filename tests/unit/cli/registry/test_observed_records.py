@@ -50,4 +50,4 @@ def test_records_with_an_id_need_a_registry_that_knows_it() -> None:
 
     assert seen.used == other.used == 0
     assert list(seen.skipped) == ["with the id of a schema, but without a registry"]
-    assert list(other.skipped) == ["cannot find the schema of id 1"]
+    assert list(other.skipped) == ["without a schema: the schema registry has no schema of id 1"]

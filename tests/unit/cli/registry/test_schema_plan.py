@@ -160,6 +160,19 @@ def test_a_stricter_level_refuses_what_the_old_one_accepts(
     assert user.actions() == {"(global)": "level", "orders-value": action}
 
 
+def test_a_reason_names_the_schema_that_lacks_a_default(user: User) -> None:
+    user.write("orders-value.avsc", ORDER)
+    user.apply()
+    user.write("orders-value.avsc", ORDER.replace('"id"', '"number"'))
+    user.write("schemas.toml", 'compatibility = "FULL"\n')
+
+    _, out, _ = user("plan", "-o", "json")
+
+    (_, change) = json.loads(out)
+    assert "'number' at path '/fields/0' in the new schema has no default" in change["detail"]
+    assert "'id' at path '/fields/0' in the old schema has no default" in change["detail"]
+
+
 def test_schemas_are_registered_after_those_that_they_refer_to(user: User) -> None:
     user.write("a-sales.proto", SALE)
     user.write("customers.proto", CUSTOMER)
