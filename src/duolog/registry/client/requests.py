@@ -36,11 +36,16 @@ _BROKEN: Final = 500
 _HINT: Final = "Check that it runs, and that ksql.schema.registry.url is its address."
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 USER_VARIABLE: Final = "DUOLOG_SCHEMA_REGISTRY_USER_INFO"
-_UNAUTHORIZED: Final = (401, 403)
 _USER_HINT: Final = (
     "Give name and password of a user: in SQL as ksql.schema.registry.basic.auth.user.info, to "
     f"commands as --registry-user, or to both in the environment variable {USER_VARIABLE}."
 )
+_REFUSED_HINTS: Final = {
+    401: _USER_HINT,
+    403: _USER_HINT,
+    409: "Compare the schemas with `duolog schema diff`, or change the level with `duolog schema "
+    "config SUBJECT --compatibility LEVEL`.",
+}
 
 
 class Answer(NamedTuple):
@@ -262,5 +267,5 @@ def _accepted(answer: Answer) -> Json:
     raise Refused(
         message if isinstance(message, str) else f"the schema registry answers {answer.status}",
         code if isinstance(code, int) else answer.status,
-        hint=_USER_HINT if answer.status in _UNAUTHORIZED else "",
+        hint=_REFUSED_HINTS.get(answer.status, ""),
     )

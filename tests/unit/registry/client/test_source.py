@@ -135,6 +135,7 @@ def test_what_a_registry_does_not_know_or_accept_is_told(server: Server) -> None
     with pytest.raises(RegistryError, match="incompatible") as caught:
         client.register("a", text)
     assert "error code 409" in caught.value.detail
+    assert "duolog schema diff" in caught.value.hint
 
 
 @pytest.mark.parametrize("answer", [None, [], {"schema": 1}, {"schema": "", "schemaType": "X"}])
