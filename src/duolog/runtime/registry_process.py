@@ -106,7 +106,8 @@ class RegistryOfBroker:
         try:
             process.start()
         except DuologError as error:
-            logger.exception("registry did not start", extra={"reason": error.one_line()})
+            # The registry has written the reason itself.
+            logger.warning("the broker stops with its registry", extra={"reason": error.one_line()})
             failed()
             return
         self.url = process.url

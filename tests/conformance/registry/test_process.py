@@ -281,3 +281,4 @@ def test_a_registry_that_cannot_start_stops_its_broker(tmp_path: Path) -> None:
 
     assert ended.returncode == 1
     assert f'cannot listen on "{address}"' in ended.stderr.decode()
+    assert b"Traceback" not in ended.stderr
