@@ -139,7 +139,7 @@ def test_the_broker_wheel_holds_the_code_the_kernel_and_the_licence(broker_wheel
     assert "duolog/engine/kernel.jar" in names
     assert {
         "duolog/cli/project/app.py.template",
-        "duolog/cli/project_avro/schemas/order.avsc",
+        "duolog/cli/project_avro/schemas/orders-value.avsc",
     } <= set(names)
     assert any(name.endswith("/licenses/LICENSE") for name in names)
     assert [name for name in names if not name.startswith(("duolog/", "duolog_broker-"))] == []

@@ -42,8 +42,8 @@ def test_a_project_in_avro_has_statements_and_schemas(tmp_path: Path) -> None:
         "app.sql",
         "data/customers.jsonl",
         "data/orders.jsonl",
-        "schemas/customer.avsc",
-        "schemas/order.avsc",
+        "schemas/customers-value.avsc",
+        "schemas/orders-value.avsc",
     }
     assert "# shop" in (made / "README.md").read_text()
 
