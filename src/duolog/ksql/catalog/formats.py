@@ -37,8 +37,8 @@ def registry_missing(of: SqlFormat) -> SqlError:
     """Return the error of a format that needs a schema registry."""
     return SqlError(
         f"the {of.name} format needs a schema registry, and none is set",
-        hint="Set ksql.schema.registry.url to its address, or use a format without a registry: "
-        "JSON, DELIMITED or KAFKA.",
+        hint="Name it with SET 'ksql.schema.registry.url' = 'http://HOST:PORT';, or use a format "
+        "without a registry: JSON, DELIMITED or KAFKA.",
     )
 
 

@@ -459,8 +459,8 @@ def test_a_registry_format_without_a_registry_suggests_the_setting() -> None:
 
     assert expected_message.message == "the AVRO format needs a schema registry, and none is set"
     assert expected_message.hint == (
-        "Set ksql.schema.registry.url to its address, or use a format without a registry: JSON, "
-        "DELIMITED or KAFKA."
+        "Name it with SET 'ksql.schema.registry.url' = 'http://HOST:PORT';, or use a format without "
+        "a registry: JSON, DELIMITED or KAFKA."
     )
 
 
