@@ -29,6 +29,7 @@ from duolog.core.errors import ConfigError
 from duolog.schemas.schema import Language
 
 SETTINGS: Final = "schemas.toml"
+_SPACE: Final = 0x20
 _SUFFIXES: Final = (".avsc", ".proto", ".json")
 _LEVELS: Final = (
     "NONE",
@@ -82,9 +83,10 @@ def read_directory(path: Path) -> Directory:
     references = _read_settings(path / SETTINGS, found)
     by_subject: dict[str, SchemaFile] = {}
     for file in sorted(path.iterdir()):
-        if file.suffix not in _SUFFIXES or not file.is_file() or file.name.startswith("."):
+        known = file.suffix.lower() in _SUFFIXES
+        if not known or not file.is_file() or file.name.startswith("."):
             continue
-        subject = unquote(file.stem)
+        subject = _subject_of(file)
         if subject in by_subject:
             raise ConfigError(
                 f'two files have the schema of subject "{subject}"',
@@ -104,6 +106,23 @@ def read_directory(path: Path) -> Directory:
     return found
 
 
+def _subject_of(file: Path) -> str:
+    try:
+        subject = unquote(file.stem, errors="strict")
+        subject.encode()
+    except UnicodeError as error:
+        raise ConfigError(
+            f"the name of the file {file.name!a} is not UTF-8",
+            hint="Rename it to the name of its subject, in UTF-8.",
+        ) from error
+    if subject in {".", ".."} or any(ord(one) < _SPACE for one in subject):
+        raise ConfigError(
+            f"the name of the file {file.name!a} is not that of a subject",
+            hint="Rename it: a subject has no control characters, and is more than dots.",
+        )
+    return subject
+
+
 _References = dict[str, dict[str, tuple[str, int | None]]]
 
 
@@ -114,6 +133,8 @@ def _read_settings(path: Path, into: Directory) -> _References:
         given: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f'"{path}" is not TOML', detail=f"{error}.") from error
+    except RecursionError as error:
+        raise ConfigError(f'"{path}" is nested too deep') from error
     _ensure_known(path, "", given, ("compatibility", "subjects"))
     if "compatibility" in given:
         into.levels[None] = _one_of(path, "compatibility", given["compatibility"], _LEVELS)

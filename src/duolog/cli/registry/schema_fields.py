@@ -5,11 +5,14 @@
     Protobuf      Order.address      .shop.Address = 3
 
 Items of arrays are `lines[]`, values of maps `labels{}`. A type that contains itself is listed
-once.
+once. A type that is used in many places is listed in each, up to a number of fields: a short schema
+of Avro can have more fields than there is memory.
 """
 
 import json
+import zlib
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Final
 
 from google.protobuf.descriptor_pb2 import (
@@ -27,6 +30,8 @@ from duolog.schemas.schema import Schema
 ROOT: Final = "(schema)"
 _DEPTH_MAX: Final = 50
 _SHOWN_MAX: Final = 100
+_REPEATED_MAX: Final = 20_000
+"""Number of fields after which the fields of a type are not listed in a second place."""
 _JSON_TYPE_WORDS: Final = ("format", "enum", "const", "pattern", "minimum", "maximum", "$ref")
 
 Found = Iterator[tuple[str, str]]
@@ -36,7 +41,7 @@ def fields_of(schema: Schema) -> dict[str, str]:
     """Return the description of each field, by its path and in order."""
     match schema:
         case AvroSchema():
-            return dict(_avro(schema.root, "", ()))
+            return dict(_AvroFields().below(schema.root, "", ()))
         case ProtobufSchema():
             return dict(_protobuf(schema))
         case JsonSchema():
@@ -57,29 +62,41 @@ def place_of(schema: Schema, path: str) -> str:
             return _json_place(steps) or ROOT
 
 
-def _avro(node: avro.Type, path: str, inside: tuple[int, ...], default: str = "") -> Found:
-    yield path or ROOT, f"{_avro_text(node)}{default}"
-    if id(node) in inside or len(inside) > _DEPTH_MAX:
-        return
-    inside = (*inside, id(node))
-    match node:
-        case avro.Record():
-            for field in node.fields:
-                given = field.default
-                told = "" if isinstance(given, avro.Missing) else f" = {json.dumps(given)}"
-                yield from _avro(field.type, _below(path, field.name), inside, told)
-        case avro.Array():
-            yield from _avro(node.items, f"{path}[]", inside)
-        case avro.Map():
-            yield from _avro(node.values, f"{path}{{}}", inside)
-        case avro.Union():
-            for branch in node.branches:
-                if not isinstance(branch, avro.Primitive):
-                    parts = _avro(branch, path, inside)
-                    next(parts)  # the union itself has this path
-                    yield from parts
-        case _:
+class _AvroFields:
+    def __init__(self) -> None:
+        self._numbers = count()
+        self._listed: set[int] = set()
+        """The types of which each field is listed somewhere."""
+
+    def below(
+        self, node: avro.Type, path: str, inside: tuple[int, ...], default: str = ""
+    ) -> Found:
+        """Yield the place of a type, and those below it."""
+        yield path or ROOT, f"{_avro_text(node)}{default}"
+        if id(node) in inside or len(inside) > _DEPTH_MAX:
             return
+        if next(self._numbers) > _REPEATED_MAX and id(node) in self._listed:
+            return
+        self._listed.add(id(node))
+        inside = (*inside, id(node))
+        match node:
+            case avro.Record():
+                for field in node.fields:
+                    given = field.default
+                    told = "" if isinstance(given, avro.Missing) else f" = {json.dumps(given)}"
+                    yield from self.below(field.type, _below(path, field.name), inside, told)
+            case avro.Array():
+                yield from self.below(node.items, f"{path}[]", inside)
+            case avro.Map():
+                yield from self.below(node.values, f"{path}{{}}", inside)
+            case avro.Union():
+                for branch in node.branches:
+                    if not isinstance(branch, avro.Primitive):
+                        parts = self.below(branch, path, inside)
+                        next(parts)  # the union itself has this path
+                        yield from parts
+            case _:
+                return
 
 
 def _avro_text(node: avro.Type) -> str:
@@ -149,7 +166,7 @@ def _json_text(node: object) -> str:
     told = [" | ".join(map(str, of)) if isinstance(of, list) else str(of)]
     told += [f"{word} {json.dumps(node[word])}" for word in _JSON_TYPE_WORDS if word in node]
     told += [
-        f"{word} {json.dumps(node[word])[:_SHOWN_MAX]}"
+        f"{word} {_short(json.dumps(node[word]))}"
         for word in ("oneOf", "anyOf", "allOf")
         if word in node
     ]
@@ -158,6 +175,13 @@ def _json_text(node: object) -> str:
     if "default" in node:
         told.append(f"default {json.dumps(node['default'])}")
     return ", ".join(told)
+
+
+def _short(text: str) -> str:
+    """Return a text that differs for texts that differ, and is not long."""
+    if len(text) <= _SHOWN_MAX:
+        return text
+    return f"{text[:_SHOWN_MAX]}… ({zlib.crc32(text.encode()):08x})"
 
 
 def _json_place(steps: list[str]) -> str:

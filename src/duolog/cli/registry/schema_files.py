@@ -80,14 +80,15 @@ def language_of(path: Path, text: str) -> Language:
     Raises:
         click.UsageError: neither shows it.
     """
-    if path.suffix in _OF_SUFFIX:
-        return _OF_SUFFIX[path.suffix]
+    suffix = path.suffix.lower()
+    if suffix in _OF_SUFFIX:
+        return _OF_SUFFIX[suffix]
     try:
         value = load(text)
     except ValueError as error:
-        if path.suffix != ".json" and _PROTOBUF.search(text):
+        if suffix != ".json" and _PROTOBUF.search(text):
             return Language.PROTOBUF
-        what = f"is not JSON: {error}" if path.suffix == ".json" else "has no known form"
+        what = f"is not JSON: {error}" if suffix == ".json" else "has no known form"
         raise click.UsageError(
             f'Cannot detect the language of "{path}": it {what}. Add --type.'
         ) from None
@@ -102,8 +103,11 @@ def read_text(path: Path) -> str:
     Raises:
         ConfigError: it is not UTF-8, or too long.
     """
-    stream = sys.stdin.buffer if str(path) == "-" else None
-    data = path.read_bytes() if stream is None else stream.read(BYTES_MAX + 1)
+    if str(path) == "-":
+        data = sys.stdin.buffer.read(BYTES_MAX + 1)
+    else:
+        with path.open("rb") as stream:
+            data = stream.read(BYTES_MAX + 1)
     if len(data) > BYTES_MAX:
         raise ConfigError(
             f'the schema "{path}" is longer than {BYTES_MAX // 2**20} MB',

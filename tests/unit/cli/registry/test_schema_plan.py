@@ -312,6 +312,11 @@ def test_apply_asks_before_it_changes_anything(user: User, monkeypatch: pytest.M
         ({"schemas.toml": "compatibility = 1"}, '"compatibility" in'),
         ({"schemas.toml": "levels = 1"}, 'unknown setting "levels"'),
         ({"schemas.toml": "= 1"}, "is not TOML"),
+        ({"schemas.toml": f"compatibility = {'[' * 10_000}"}, "is nested too deep"),
+        ({"%FF.avsc": ORDER}, "the name of the file '%FF.avsc' is not UTF-8"),
+        ({"\udcff.avsc": ORDER}, "is not UTF-8"),
+        ({"a%00.avsc": ORDER}, "the name of the file 'a%00.avsc' is not that of a subject"),
+        ({"%2E%2E.avsc": ORDER}, "is not that of a subject"),
         (
             {"schemas.toml": '[subjects.a]\nreferences = { x = "b" }'},
             'references of subject "a", which has no file',
@@ -343,3 +348,12 @@ def test_a_subject_with_a_slash_has_a_file(user: User) -> None:
     user.write("shop%2Forders-value.avsc", ORDER)
 
     assert user.actions() == {"shop/orders-value": "register"}
+
+
+def test_the_case_of_a_suffix_does_not_let_prune_delete_a_subject(user: User) -> None:
+    user.write("orders-value.avsc", ORDER)
+    user.apply()
+
+    (user.home / "orders-value.avsc").rename(user.home / "orders-value.AVSC")
+
+    assert user.actions("--prune") == {"orders-value": "unchanged"}
