@@ -237,7 +237,7 @@ NODE: Final = {
     "name": "Node",
     "fields": [{"name": "n", "type": "int"}, {"name": "next", "type": ["null", "Node"]}],
 }
-ENTRIES: Final = {
+ENTRIES: Final[dict[str, Any]] = {
     "type": "array",
     "items": {
         "type": "record",

@@ -182,10 +182,10 @@ class TopicSchemas:
             return
         schema = schema_of_columns("Value", of, source.value, source.name)
         subject = chosen_subject(self._given, "Value", of, topic, lambda: schema)
-        latest = self._asked(lambda registry: registry.latest(subject), topic)
+        latest = self._asked(lambda registry: registry.latest(subject), topic, "read")
         if latest is None or {one.name.upper() for one in added} <= self._names(latest.schema_id):
             return
-        reasons = self._asked(lambda registry: registry.check(subject, schema), topic)
+        reasons = self._asked(lambda registry: registry.check(subject, schema), topic, "check")
         if reasons:
             listed = ", ".join(f"`{one.name}`" for one in added)
             raise SqlError(
