@@ -83,6 +83,7 @@ def assert_read_alike(
     )
     found = (
         rows.coalesce(1)
+        .selectExpr("*", "CAST(NULL AS BINARY) AS headers")
         .selectExpr("i", f"duolog_try({decoded.parsed[0]}) AS row")
         .orderBy("i")
         .collect()
