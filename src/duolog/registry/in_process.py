@@ -50,15 +50,22 @@ class InProcessRegistry:
     def by_guid(self, guid: str) -> Schema:
         """Return the schema of a GUID; see `SchemaSource`."""
         if guid not in self._by_guid:
-            with self._lock:
-                found = _found(lambda: self.rules.schema_by_guid(guid), f'GUID "{guid}"')
-            self._by_guid[guid] = resolved(_text(found), self._referenced)
+            self._by_guid[guid] = resolved(self.text_of_guid(guid), self.referenced)
         return self._by_guid[guid]
 
     def text_of(self, schema_id: int) -> SchemaText:
         """Return the text of the schema of an id; see `SchemaSource`."""
         with self._lock:
             return _text(_found(lambda: self.rules.schema_by_id(schema_id), f"id {schema_id}"))
+
+    def text_of_guid(self, guid: str) -> SchemaText:
+        """Return the text of the schema of a GUID.
+
+        Raises:
+            UnknownSchemaError: there is none.
+        """
+        with self._lock:
+            return _text(_found(lambda: self.rules.schema_by_guid(guid), f'GUID "{guid}"'))
 
     def latest(self, subject: str) -> Version | None:
         """Return the last version of a subject; see `SchemaSource`."""
@@ -102,6 +109,15 @@ class InProcessRegistry:
                 return ()
             answer = self.rules.compatibility(subject, None, _request(schema), verbose=True)
         return () if answer.is_compatible else tuple(answer.messages or ())
+
+    def referenced(self, reference: Reference) -> SchemaText:
+        """Return the schema that a reference names.
+
+        Raises:
+            RequestError: there is none.
+        """
+        with self._lock:
+            return _text(self.rules.version(reference.subject, str(reference.version)))
 
     def answer_by_id(self, schema_id: int, form: str = "") -> dict[str, Json]:
         """Return the answer to `GET /schemas/ids/{schema_id}?format={form}`.
@@ -152,11 +168,7 @@ class InProcessRegistry:
         return decision.answer
 
     def _resolved(self, schema_id: int) -> Schema:
-        return resolved(self.text_of(schema_id), self._referenced)
-
-    def _referenced(self, reference: Reference) -> SchemaText:
-        with self._lock:
-            return _text(self.rules.version(reference.subject, str(reference.version)))
+        return resolved(self.text_of(schema_id), self.referenced)
 
 
 def _found(read: Callable[[], SchemaTextAnswer], what: str) -> SchemaTextAnswer:

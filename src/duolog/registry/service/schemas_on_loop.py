@@ -1,4 +1,8 @@
-"""The schemas of this registry for other threads: each question is answered on the event loop."""
+"""The schemas of this registry for other threads.
+
+Each question is answered on the event loop, with texts. They are parsed on the thread that asks: a
+large schema takes a second, in which the loop must answer others.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -7,8 +11,8 @@ from typing import Final, TypeVar
 from duolog.core.errors import RegistryError
 from duolog.registry.in_process import InProcessRegistry
 from duolog.registry.rules.registry import Registry
-from duolog.schemas.schema import Language, Schema
-from duolog.schemas.source import SchemaText, Version, resolved
+from duolog.schemas.schema import Reference, Schema
+from duolog.schemas.source import CachedSchemas, SchemaText, Version, resolved
 
 T = TypeVar("T")
 _ANSWER_S: Final = 30.0
@@ -23,25 +27,23 @@ class SchemasOnLoop:
     def __init__(self, rules: Registry, loop: asyncio.AbstractEventLoop) -> None:
         self._registry = InProcessRegistry(rules)
         self._loop = loop
+        self._schemas = CachedSchemas(lambda one: self.parsed(self.text_of(one)))
+        self._by_guid: dict[str, Schema] = {}
 
     def parsed(self, schema: SchemaText) -> Schema:
         """Return a schema that is not registered, parsed with what it refers to."""
-
-        def parse() -> Schema:
-            return resolved(
-                schema,
-                lambda one: _text(self._registry, one.subject, str(one.version)),
-            )
-
-        return self._on_loop(parse)
+        return resolved(schema, self._referenced)
 
     def by_id(self, schema_id: int) -> Schema:
         """Return the schema of an id; see `SchemaSource`."""
-        return self._on_loop(lambda: self._registry.by_id(schema_id))
+        return self._schemas[schema_id]
 
     def by_guid(self, guid: str) -> Schema:
         """Return the schema of a GUID; see `SchemaSource`."""
-        return self._on_loop(lambda: self._registry.by_guid(guid))
+        if guid not in self._by_guid:
+            text = self._on_loop(lambda: self._registry.text_of_guid(guid))
+            self._by_guid[guid] = self.parsed(text)
+        return self._by_guid[guid]
 
     def text_of(self, schema_id: int) -> SchemaText:
         """Return the text of the schema of an id; see `SchemaSource`."""
@@ -64,13 +66,11 @@ class SchemasOnLoop:
         """Return why a subject does not accept a schema; see `SchemaSource`."""
         return self._on_loop(lambda: self._registry.check(subject, schema))
 
+    def _referenced(self, reference: Reference) -> SchemaText:
+        return self._on_loop(lambda: self._registry.referenced(reference))
+
     def _on_loop(self, call: Callable[[], T]) -> T:
         async def answer() -> T:
             return call()
 
         return asyncio.run_coroutine_threadsafe(answer(), self._loop).result(_ANSWER_S)
-
-
-def _text(registry: InProcessRegistry, subject: str, version: str) -> SchemaText:
-    found = registry.rules.version(subject, version)
-    return SchemaText(Language(found.schema_type), found.schema, tuple(found.references))

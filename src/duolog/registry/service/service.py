@@ -66,6 +66,8 @@ WRITE_S: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.3
 _CATCH_UP_S: Final = 5.0
 _FORWARDS_MAX: Final = 32
+_IMPACTS_MAX: Final = 2
+"""Each reads records of a topic; others wait."""
 RECORD_BYTES_MAX: Final = 1_000_000 - 1_000
 """The limit of librdkafka by default, less the overhead of a record; Kafka allows 1,048,588 bytes.
 A larger record is refused before it costs the leader its writer.
@@ -113,6 +115,8 @@ class RegistryService:
         self._server = server
         self._impact = impact
         self._parsing = ThreadPoolExecutor(1, thread_name_prefix="parse")
+        # Writes of followers need a thread to forward them while clients ask for impacts.
+        self._impacts = ThreadPoolExecutor(_IMPACTS_MAX, thread_name_prefix="impact")
         self._forwarder = Forwarder()
         self._threads = ThreadPoolExecutor(_FORWARDS_MAX, thread_name_prefix="forward")
         self._one_write = asyncio.Lock()
@@ -152,6 +156,7 @@ class RegistryService:
         """Release threads and connections."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._parsing.shutdown(wait=False, cancel_futures=True)
+        self._impacts.shutdown(wait=False, cancel_futures=True)
         self._forwarder.close()
 
     async def _parse_ahead(self, asked: Asked) -> ParseAhead | None:
@@ -176,8 +181,8 @@ class RegistryService:
         subject, schema = asked.readable, schemas.text_of(asked.schema)
         source = SchemasOnLoop(self._rules, asyncio.get_running_loop())
         try:
-            found = await self._in_thread(
-                lambda: impact(subject, source.parsed(schema), source, records)
+            found = await asyncio.get_running_loop().run_in_executor(
+                self._impacts, lambda: impact(subject, source.parsed(schema), source, records)
             )
         except RequestError:
             raise

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+
 from duolog.registry.access.authentication import NoAuthentication
 from duolog.registry.http.gate import Gate
 from duolog.registry.http.hosts import AllowedHosts
@@ -157,7 +159,7 @@ def test_a_check_can_tell_what_a_schema_breaks() -> None:
     asked: list[tuple[str, str, int]] = []
 
     def impact(subject: str, schema: Schema, source: Any, records: int) -> Any:
-        assert threading.current_thread().name.startswith("forward")
+        assert threading.current_thread().name.startswith("impact")
         latest = source.latest(subject)
         asked.append((subject, schema.canonical, records))
         return {"verdict": "safe", "latest": source.by_id(latest.schema_id).canonical}
@@ -176,6 +178,34 @@ def test_a_check_can_tell_what_a_schema_breaks() -> None:
 
     run(scenario, impact)
     assert asked == [("a", '"long"', 7)]
+
+
+def test_the_impact_of_a_large_schema_is_not_computed_on_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: set[str] = set()
+
+    def watched(
+        language: Language, text: str, references: Mapping[str, str], *, strict: bool = True
+    ) -> Schema:
+        threads.add(threading.current_thread().name.partition("_")[0])
+        return parse(language, text, references, strict=strict)
+
+    monkeypatch.setattr("duolog.schemas.source.parse", watched)
+
+    def impact(subject: str, schema: Schema, source: Any, _records: int) -> Any:
+        latest = source.latest(subject)
+        return source.by_id(latest.schema_id).canonical == schema.canonical
+
+    async def scenario(served: Served) -> None:
+        served.parse.free.set()
+        await served.ask("POST", "/subjects/a/versions", LARGE)
+        path = "/compatibility/subjects/a/versions/latest?impact=true"
+
+        assert (await served.ask("POST", path, LARGE))[1]["impact"] is True
+
+    run(scenario, impact)
+    assert threads == {"impact"}
 
 
 def test_a_registry_without_a_cluster_says_that_it_cannot() -> None:
