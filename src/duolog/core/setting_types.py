@@ -5,6 +5,7 @@ Validation, suggestions for misspelled names, and the reference page are derived
 Source: Kafka `org.apache.kafka.common.config.ConfigDef`.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,6 +19,8 @@ Check = Callable[[Value], str | None]
 """Returns the problem with a value (`"must be at least 1"`), or None."""
 
 _TRUE_FALSE: Final = {"true": True, "false": False}
+_USERS: Final = re.compile("//[^/@]*@")
+"""The user in an address, with the password; errors do not show it."""
 
 
 class Kind(Enum):
@@ -64,8 +67,9 @@ class Setting:
         value = self._read(text.strip())
         problem = self.check(value) if self.check else None
         if problem:
+            shown = _USERS.sub("//[hidden]@", text)
             raise ConfigError(
-                f'setting "{self.name}" {problem}, not {text}', name=self.name, value=text
+                f'setting "{self.name}" {problem}, not {shown}', name=self.name, value=shown
             )
         return value
 

@@ -1,0 +1,15 @@
+"""Settings of the registry that the broker asks."""
+
+import pytest
+
+from duolog.broker.settings.broker_settings import SETTINGS
+from duolog.core.errors import ConfigError
+
+
+def test_an_address_with_a_user_is_refused_without_its_password() -> None:
+    with pytest.raises(ConfigError, match="must not contain a user") as raised:
+        SETTINGS.row("confluent.schema.registry.url").parse("http://me:secret@host:8081")
+
+    shown = f"{raised.value} {raised.value.value}"
+    assert "host:8081" in shown
+    assert "secret" not in shown
