@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from conformance.spark.test_schema_plans import ADDRESS, plan_of
+from conformance.spark.test_schema_plans import plan_of
 from duolog.core.errors import QueryError
 from duolog.engine.in_memory import shared_session
 from duolog.engine.settings import OF_SQL
@@ -16,6 +16,9 @@ from duolog.testing.kernel_evaluator import KernelEvaluator
 from duolog.testing.reference import SourceRecord
 
 pytestmark = pytest.mark.spark
+
+ADDRESS = "mock://schema-away"
+"""Of this file only: the JVM keeps the readers of other tests, which have their schemas."""
 
 
 @pytest.fixture
@@ -28,7 +31,7 @@ def registry() -> Iterator[InProcessRegistry]:
 
 @pytest.mark.usefixtures("registry")
 def test_a_registry_that_is_away_fails_the_query_and_costs_no_record() -> None:
-    plan = plan_of("AVRO")
+    plan = plan_of("AVRO", address=ADDRESS)
     (source,) = plan.sources
     value = value_serde("AVRO", source.schema.value, source.value_format.options)
     evaluator = KernelEvaluator(plan, tasks=1, cache_bytes_max=0, errors=OF_SQL)
