@@ -139,7 +139,7 @@ class RegisteredSchemas:
         except UnknownSchemaError:
             subjects = frozenset()
         except InvalidSchemaError as error:
-            # The registry has answered: nobody else must wait as if it were away.
+            # The registry has answered: other producers do not wait as if it were away.
             problem = error.message
         now = self._clock.monotonic()
         if subjects:
