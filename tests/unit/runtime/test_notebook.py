@@ -51,7 +51,9 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Fa
         return queries[-1]
 
     engine = SimpleNamespace(
-        config=SimpleNamespace(errors=SimpleNamespace(dead_letter_topic=None)),
+        config=SimpleNamespace(
+            errors=SimpleNamespace(dead_letter_topic=None), schema_registry_url=""
+        ),
         start=start,
         check=lambda *_: None,
         close=lambda: None,
