@@ -19,8 +19,8 @@ Check = Callable[[Value], str | None]
 """Returns the problem with a value (`"must be at least 1"`), or None."""
 
 _TRUE_FALSE: Final = {"true": True, "false": False}
-_USERS: Final = re.compile("//[^/@]*@")
-"""The user in an address, with the password; errors do not show it."""
+_USERS: Final = re.compile("//.*@", re.DOTALL)
+"""The users in addresses, with passwords of any characters; errors do not show them."""
 
 
 class Kind(Enum):
