@@ -59,6 +59,7 @@ def test_records_present_at_start_are_processed_by_timestamp() -> None:
         "sorted",
         "2001",
         "over",
+        "waits-for-last",
         "looked-again",
         "read-beyond",
         "ended",

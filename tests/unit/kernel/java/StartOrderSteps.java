@@ -37,6 +37,7 @@ public final class StartOrderSteps {
 
   public static void main(String[] args) throws InterruptedException {
     new StartOrderSteps().processes();
+    waitsForTheLast();
     looksAgain();
     readsBeyondTheEnd();
     whatEnds();
@@ -107,6 +108,20 @@ public final class StartOrderSteps {
       times.add(time);
     }
     return times;
+  }
+
+  /** The order does not end while a record that was found is still on its way to a task. */
+  private static void waitsForTheLast() throws InterruptedException {
+    StartOrder order = opened(new Broker(1, 0, 0), 0);
+    List<Long> passed = Collections.synchronizedList(new ArrayList<>());
+    order.pass(ONE, 0, 0, order.endedSoFar());
+    order.sent();
+    order.read(ONE);
+    Thread later = started(() -> pass(order, NEW, 0, 9_000, passed));
+    awaitPause(later);
+    System.out.println(passed.isEmpty() ? "waits-for-last" : "overtook");
+    order.processed();
+    later.join();
   }
 
   /** Records that arrived during the order are ordered, too. */

@@ -233,19 +233,20 @@ public final class StartOrder {
     try {
       while (timestamp >= stepEnd && !isOver && ended == endedAtStart && !isInterrupted()) {
         long now = System.nanoTime();
-        if (ends.isEmpty()) {
+        boolean isFirst = isFirst(of, timestamp);
+        if (isFirst && sentBefore < 0) {
+          sentBefore = sent.get();
+          since = now;
+        }
+        if (isFirst && !hasArrived(sentBefore, now - since)) {
+          await(now);
+        } else if (ends.isEmpty()) {
           look();
-        } else if (isFirst(of, timestamp)) {
-          if (sentBefore < 0) {
-            sentBefore = sent.get();
-            since = now;
-          }
-          if (hasArrived(sentBefore, now - since)) {
-            begin(timestamp);
-          } else {
-            await(now);
-          }
+          sentBefore = -1;
+        } else if (isFirst) {
+          begin(timestamp);
         } else if (now - since < GLANCE_NS || !check(of, timestamp)) {
+          sentBefore = -1;
           await(now);
         }
       }
