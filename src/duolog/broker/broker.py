@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from duolog.log.group_commit import Durability
     from duolog.log.log_manager import LogManager
     from duolog.log.partition.partition_log import PartitionLog
+    from duolog.security.authorization.authorizer import Authorizer
 
     ConnectionType = Callable[["Broker", socket.socket, str, Address, str], OpenConnection]
 
@@ -73,6 +74,9 @@ _REPLAY_BYTES: Final = 1024 * 1024
 
 class Broker:
     """One broker over one data directory."""
+
+    authorizer: "Authorizer | None" = None
+    """Decides what clients may do; None if every client may do everything."""
 
     def __init__(
         self,

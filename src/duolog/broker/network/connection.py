@@ -40,6 +40,7 @@ from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, next_frame_end
 from duolog.protocol.headers import read_request_header
 from duolog.protocol.wire import skip_tagged_fields
+from duolog.security.identity.principal import ANONYMOUS, Identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,6 +86,8 @@ class Connection(Generic[B_co]):
         """True if any bytes moved since the flag was last reset."""
         self.host = address.rpartition(":")[0]
         self.address = address
+        self.identity = Identity(ANONYMOUS, self.host)
+        """The client, as an authorizer sees it."""
         self.closed = False
         self.on_close: list[Callable[[], None]] = []
         self.parked: set[Parked] = set()

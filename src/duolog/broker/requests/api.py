@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from duolog.broker.requests.needs import Broker, Connection
     from duolog.protocol.schema import Fields
+    from duolog.security.authorization.authorizer import Authorizer
+    from duolog.security.identity.principal import Identity
 
 logger = logging.getLogger(__name__)
 
@@ -111,6 +113,16 @@ class RequestContext(Generic[B_co]):
     @property
     def version(self) -> int:
         return self.header.api_version
+
+    @property
+    def authorizer(self) -> "Authorizer | None":
+        """Decides what the client may do; None if it may do everything."""
+        return self.broker.authorizer
+
+    @property
+    def identity(self) -> "Identity":
+        """The client, as an authorizer sees it."""
+        return self.connection.identity
 
     @property
     def advertised(self) -> tuple[str, int]:

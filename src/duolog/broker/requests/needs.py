@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from duolog.broker.requests.in_flight import Data, InFlightRequest
     from duolog.core.clock import Clock
     from duolog.protocol.messages import Messages
+    from duolog.security.authorization.authorizer import Authorizer
+    from duolog.security.identity.principal import Identity
 
 
 class RequestMemory(Protocol):
@@ -41,6 +43,8 @@ class Refusable(Protocol):
 class Broker(Protocol):
     """The broker, as requests see it."""
 
+    authorizer: "Authorizer | None"
+    """Decides what clients may do; None if every client may do everything."""
     clock: "Clock"
     controller: "Controller"
     counters: "Counters"
@@ -81,6 +85,7 @@ class Connection(Protocol[B_co]):
     address: str
     listener: str
     advertised: tuple[str, int]
+    identity: "Identity"
     closed: bool
     appending: int
     in_flight: "deque[InFlightRequest]"
