@@ -89,7 +89,7 @@ class TopicFollower:
         try:
             self._consumer.assign([start])
             while True:
-                messages = self._consumer.consume(_BATCH, timeout=_POLL_S)
+                messages = self._available()
                 if not messages and not self._is_reachable():
                     raise StoreUnavailable(f"could not {doing}", code=-195, retriable=True)
                 if self._take(messages):
@@ -122,10 +122,19 @@ class TopicFollower:
     def _run(self) -> None:
         try:
             while not self._stop.is_set():
-                self._take(self._consumer.consume(_BATCH, timeout=_POLL_S))
+                self._take(self._available())
         except Exception as error:  # The edge of the thread.
             logger.exception("the registry no longer follows its topic")
             self._failed(error)
+
+    def _available(self) -> list[Message]:
+        """Return the next messages: wait for the first one, but for no further ones.
+
+        `consume` with a timeout would wait until the batch is full. A write waits for its own
+        record, and would take as long as the timeout.
+        """
+        first = self._consumer.poll(_POLL_S)
+        return [] if first is None else [first, *self._consumer.consume(_BATCH, timeout=0)]
 
     def _take(self, messages: Sequence[Message]) -> bool:
         """Deliver the records; return whether the end of the topic was reached."""
