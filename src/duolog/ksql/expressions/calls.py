@@ -66,12 +66,14 @@ def bind_user_call(
     Raises:
         SqlError: the function does not accept the arguments.
     """
-    resolved = _resolved(of.function, tuple(arg.type for arg in args), node)
+    # As ksqlDB, errors of aggregates have the name in capitals, and others in small letters.
+    name = of.name if of.kind == "aggregate" else of.name.lower()
+    resolved = _resolved(of.function, tuple(arg.type for arg in args), node, name)
     if NULL in parts_of(resolved.result) or any(
         NULL in parts_of(one) for one in resolved.arguments
     ):
         raise SqlError(
-            f"Function '{of.name.lower()}' is called with a null that has no type.",
+            f"Function '{name}' is called with a null that has no type.",
             at=place_of(node),
             hint="Cast it: CAST(null AS STRING).",
         )
@@ -125,7 +127,8 @@ def bind_call(name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:
         SqlError: the function does not accept the arguments.
     """
     function = SQL_FUNCTIONS[name]
-    resolved = _resolved(function, tuple(arg.type for arg in args), node)
+    types = tuple(arg.type for arg in args)
+    resolved = _resolved(function, types, node, function.name.lower())
     # Operators convert their operands themselves.
     given = (
         arg.expression
@@ -136,15 +139,18 @@ def bind_call(name: str, args: Sequence[Bound], node: exp.Expression) -> Bound:
     return Bound(call(name, *given), resolved.result)
 
 
-def _resolved(function: SqlFunction, types: tuple[Type, ...], node: exp.Expression) -> Resolved:
+def _resolved(
+    function: SqlFunction, types: tuple[Type, ...], node: exp.Expression, called: str
+) -> Resolved:
+    """Return the overload for a call; `called` is the function's name in errors."""
     if settings_in_force().refuses and function.means_several(types):
-        raise ambiguous(function.name.lower(), types, node)
+        raise ambiguous(called, types, node)
     try:
         return function.resolve(types)
     except AmbiguousCall:
-        raise ambiguous(function.name.lower(), types, node) from None
+        raise ambiguous(called, types, node) from None
     except TypeMismatch:
-        raise not_accepted(function.name.lower(), function, types, node) from None
+        raise not_accepted(called, function, types, node) from None
 
 
 def _distinct(_binding: Binding, node: exp.Expression) -> Bound:

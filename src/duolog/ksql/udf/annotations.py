@@ -6,10 +6,11 @@
 
     T | None                             T, which may be null
     a TypeVar                            any type, the same in the whole signature
+    object                               any type, only of a parameter; also a null
     Annotated[Decimal, "DECIMAL(10,2)"]  the type in the text
 
-A Decimal parameter accepts any size. A Decimal result has the annotated size, by default
-DECIMAL(38, 18).
+A Decimal parameter accepts any size, also as the element of a list or dict. A Decimal result has
+the annotated size, by default DECIMAL(38, 18).
 """
 
 import datetime as dt
@@ -20,7 +21,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from duolog.core.errors import DuologError
-from duolog.plan.sql.signatures import AnyDecimal, Generic
+from duolog.plan.sql.signatures import ANY, AnyDecimal, Generic
 from duolog.plan.sql.user_values import field_name, without_none
 from duolog.plan.types import (
     BIGINT,
@@ -72,7 +73,18 @@ def type_of_parameter(annotation: object) -> Type:
     Raises:
         NoType: the annotation has no SQL type.
     """
-    return AnyDecimal("DECIMAL") if _is_any_decimal(annotation) else type_of_result(annotation)
+    if without_none(annotation) is object:
+        return ANY
+    if _is_any_decimal(annotation):
+        return AnyDecimal("DECIMAL")
+    if _named_type(annotation) is None:
+        plain = without_none(annotation)
+        origin, args = get_origin(plain), get_args(plain)
+        if origin is list and args:
+            return Array(type_of_parameter(args[0]))
+        if origin is dict and args:
+            return Map(type_of_parameter(args[0]), type_of_parameter(args[1]))
+    return type_of_result(annotation)
 
 
 def type_of_result(annotation: object) -> Type:
@@ -105,6 +117,8 @@ def type_of_rows(annotation: object) -> Type:
 
 def may_be_none(annotation: object) -> bool:
     """Return true if None is allowed."""
+    if annotation is object:
+        return True
     if get_origin(annotation) is Annotated:
         return may_be_none(get_args(annotation)[0])
     return get_origin(annotation) in {Union, UnionType} and NoneType in get_args(annotation)
@@ -186,6 +200,7 @@ def _no_type(annotation: object) -> NoType:
         list: "Annotate the elements: list[str].",
         dict: "Annotate keys and values: dict[str, int].",
         Any: "Use a specific type, or a TypeVar for any type.",
+        object: "Only a parameter can be of any type; use a specific type or a TypeVar.",
     }
     message = f"there is no SQL type for {shown(annotation)}"
     try:

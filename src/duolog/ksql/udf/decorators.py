@@ -295,7 +295,11 @@ def _ensure_steps_agree(
             )
         for parameter in kept:
             found = _type(
-                of, step, parameter.name, hints[name].get(parameter.name, parameter.empty)
+                of,
+                step,
+                parameter.name,
+                hints[name].get(parameter.name, parameter.empty),
+                type_of_result,
             )
             if found != state:
                 raise _refused(
@@ -368,7 +372,13 @@ def _ways(of: Called, parameters: list[inspect.Parameter]) -> Iterator[list[insp
         yield placed[:count]
 
 
-def _type(of: Called, step: Called, name: str, annotation: object) -> Type:
+def _type(
+    of: Called,
+    step: Called,
+    name: str,
+    annotation: object,
+    type_of: Callable[[object], Type] = type_of_parameter,
+) -> Type:
     if annotation is inspect.Signature.empty:
         raise _refused(
             of,
@@ -377,7 +387,7 @@ def _type(of: Called, step: Called, name: str, annotation: object) -> Type:
             step,
         )
     try:
-        return type_of_parameter(annotation)
+        return type_of(annotation)
     except NoType as error:
         raise _refused(
             of, f'has a parameter "{name}: {shown(annotation)}": {error}', error.hint, step

@@ -279,7 +279,7 @@ class Bound:
             case "map":
                 return (kept,)
             case "aggregate" | "undo":
-                return kept, *_spread(columns, overload.signature, len(routine.arguments) - 1)
+                return kept, *_of_columns(columns, overload, len(routine.arguments) - 1)
             case _:
                 return _spread(columns, overload.signature, len(routine.arguments))
 
@@ -289,8 +289,7 @@ class Bound:
             case "call":
                 return _spread(overload.nullable, overload.signature, len(routine.arguments))
             case "aggregate" | "undo":
-                columns = _spread(overload.nullable, overload.signature, len(routine.arguments) - 1)
-                return True, *columns
+                return True, *_of_columns(overload.nullable, overload, len(routine.arguments) - 1)
             case _:
                 return (True,) * len(routine.arguments)
 
@@ -308,6 +307,11 @@ def missing_function(function: UserFunction) -> StatementError:
         hint="Make its module available to the engine and restart, or use CREATE OR REPLACE "
         "FUNCTION.",
     )
+
+
+def _of_columns(of: tuple[PartT, ...], overload: Overload, count: int) -> tuple[PartT, ...]:
+    """Return one item of `of` for each of `count` columns of an aggregate, without constants."""
+    return _spread(of, overload.signature, count + overload.constants)[:count]
 
 
 def _spread(of: tuple[PartT, ...], signature: Signature, count: int) -> tuple[PartT, ...]:

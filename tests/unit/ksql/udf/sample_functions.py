@@ -48,6 +48,16 @@ def half(amount: Decimal) -> Annotated[Decimal, "DECIMAL(10,2)"]:
 
 
 @udf
+def kinds(first: int, *others: object) -> str:
+    return " ".join(type(one).__name__ for one in (first, *others))
+
+
+@udf
+def widest(amounts: dict[str, list[Decimal]]) -> str:
+    return max((str(one) for some in amounts.values() for one in some), key=len)
+
+
+@udf
 def shown(value: str | None) -> str:
     return "nothing" if value is None else value
 
@@ -101,6 +111,20 @@ class Mean:
 
     def map(self, kept: Place) -> float | None:
         return self.factor * kept.lat / kept.lon if kept.lon else None
+
+
+@udaf
+class Owed:
+    """A sum of amounts, exact."""
+
+    def initialize(self) -> Decimal:
+        return Decimal(0)
+
+    def aggregate(self, kept: Decimal, value: Decimal) -> Decimal:
+        return kept + value
+
+    def merge(self, one: Decimal, other: Decimal) -> Decimal:
+        return one + other
 
 
 @udaf

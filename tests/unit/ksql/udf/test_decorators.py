@@ -46,6 +46,9 @@ def called(function: UserFunction, types: str, *values: object) -> object:
         ("PICK", ["PICK(items ARRAY<T>, at BIGINT) T"]),
         ("TOTAL", ["TOTAL(numbers DOUBLE...) DOUBLE"]),
         ("HALF", ["HALF(amount DECIMAL) DECIMAL(10,2)"]),
+        ("KINDS", ["KINDS(first BIGINT, others ANY...) STRING"]),
+        ("WIDEST", ["WIDEST(amounts MAP<STRING, ARRAY<DECIMAL>>) STRING"]),
+        ("OWED", ["OWED(value DECIMAL) DECIMAL(38,18)"]),
         ("LATER", ["LATER(at TIMESTAMP, clock TIME) TIMESTAMP"]),
         ("WORDS", ["WORDS(texts STRING...) STRING"]),
         ("MEAN", ["MEAN(value DOUBLE, factor BIGINT) DOUBLE", "MEAN(value DOUBLE) DOUBLE"]),
@@ -85,6 +88,19 @@ def test_a_decorated_function_can_still_be_called() -> None:
         ("TOTAL", "DOUBLE & DOUBLE", (1.0, 2.5), 3.5),
         ("TOTAL", "DOUBLE & DOUBLE", (1.0, None), None),
         ("HALF", "DECIMAL(6,3)", (Decimal("3.125"),), Decimal("1.56")),
+        ("KINDS", "INT", (1,), "int"),
+        (
+            "KINDS",
+            "INT & STRING & ARRAY<INT> & DOUBLE",
+            (1, "a", [1], None),
+            "int str list NoneType",
+        ),
+        (
+            "WIDEST",
+            "MAP<STRING, ARRAY<DECIMAL(6,3)>>",
+            ({"a": [Decimal("1.000"), Decimal("10.000")]},),
+            "10.000",
+        ),
     ],
 )
 def test_a_call_converts_arguments_and_results(
