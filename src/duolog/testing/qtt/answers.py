@@ -120,7 +120,8 @@ class Answering:
         def table_of(source: SourceInfo) -> str:
             return names.setdefault(source.name, f"t{next(numbers)}")
 
-        translator = Translator(self.catalog, table_of)
+        strict = self.session.state.settings.strict
+        translator = Translator(self.catalog, table_of, by_partition=strict)
         query = translator.query(select)
         with connect() as connection:
             for name, source in translator.sources.items():

@@ -66,10 +66,15 @@ def _metadata_columns(source: SourceInfo) -> list[str]:
 
 @dataclass
 class Translator:
-    """Translates one statement; `sources` then has the sources that it reads."""
+    """Translates one statement; `sources` then has the sources that it reads.
+
+    With `by_partition`, LIMIT without ORDER BY returns rows of a table by partition, then by key,
+    as ksqlDB does; otherwise by key.
+    """
 
     catalog: Catalog
     table_of: TableOf
+    by_partition: bool = False
     sources: dict[str, SourceInfo] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=count)
 
@@ -137,12 +142,14 @@ class Translator:
     def _key_of(
         self, select: exp.Select, named: Mapping[str, Query], relation: Relation
     ) -> tuple[str, ...]:
-        """Return the key columns and window bounds if the query reads a single table."""
+        """Return what LIMIT orders rows by if the query reads a single table: its key."""
         table = select.args["from_"].this
         source = None if table.name in named else self.catalog.sources.get(table.name)
         if select.args.get("joins") or source is None or not source.is_table:
             return ()
-        return tuple(str(column.expression) for column in relation.columns if column.key)
+        pseudo = [one for one in relation.columns if one.pseudo and one.name == "ROWPARTITION"]
+        keys = [column for column in relation.columns if column.key]
+        return tuple(str(one.expression) for one in (*pseudo * self.by_partition, *keys))
 
     def _read(
         self, node: exp.Expression, named: Mapping[str, Query], outer: Selecting | None

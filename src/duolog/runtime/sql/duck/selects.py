@@ -75,7 +75,7 @@ class Selecting:
     subquery: Subquery
     outer: "Selecting | None" = None
     key: tuple[str, ...] = ()
-    """Key of the rows, if there is one: LIMIT without ORDER BY returns the smallest keys."""
+    """Key of the rows, if there is one, which orders them for LIMIT without ORDER BY."""
     _groups: dict[str, Bound] = field(default_factory=dict)
     _aggregated: bool = False
 
@@ -129,7 +129,7 @@ class Selecting:
 
     @property
     def _asks_for_some(self) -> bool:
-        """True if LIMIT has no ORDER BY, and the rows with the smallest keys are returned."""
+        """True if LIMIT has no ORDER BY, and the first rows by key are returned."""
         args = self.select.args
         plain = not self._aggregated and not args.get("distinct")
         return bool(self.key) and plain and args.get("limit") is not None

@@ -47,7 +47,8 @@ def _answer(engine: Answering, statement: exp.Query) -> Rows:
     found = lookup_of(statement, engine.catalog)
     if found is not None:
         return Rows(result_columns(found.columns), found.rows(engine.present.table(found.source)))
-    translator = Translator(engine.catalog, _table_of)
+    strict = engine.session.state.settings.strict
+    translator = Translator(engine.catalog, _table_of, by_partition=strict)
     query = translator.query(statement)
     sources = {name: _with_topics(engine, one) for name, one in translator.sources.items()}
     return Rows(result_columns(query.columns), engine.present.rows(query, sources, _limits(engine)))
