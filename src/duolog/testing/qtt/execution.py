@@ -15,11 +15,18 @@ from duolog.ksql.catalog.formats import OF_A_REGISTRY
 from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.ksql.statements.state import Done, InsertedRow
+from duolog.plan.partitioner import partition_of
+from duolog.testing.qtt import jar_functions
 from duolog.testing.qtt.answers import Answering, ensure_answer
 from duolog.testing.qtt.bytes import decode, encode, unwindowed, windowed
 from duolog.testing.qtt.cases import Case, JsonObject
 from duolog.testing.qtt.comparison import same
-from duolog.testing.qtt.conditions import Mismatch, declared_partitions, ensure_conditions
+from duolog.testing.qtt.conditions import (
+    DEFAULT_PARTITIONS,
+    Mismatch,
+    declared_partitions,
+    ensure_conditions,
+)
 from duolog.testing.qtt.plan_runs import PlanRun, in_memory
 from duolog.testing.qtt.topic_schemas import TopicSchemas
 from duolog.testing.qtt.topics import Topics
@@ -44,9 +51,18 @@ class CaseRun:
         given = given | {settings.REGISTRY: self._schemas.address}
         self._session = SqlSession(given=given, of_tests=False)
         self._session.catalog.partitions.update(declared_partitions(case))
-        self._topics = Topics()
+        self._session.catalog.functions.update(jar_functions.FUNCTIONS)
+        self._topics = Topics(partition=self._partition) if case.of_server else Topics()
         self._queries: dict[str, PersistentQuery] = {}
         self._asked: list[exp.Query] = []
+
+    def _partition(self, topic: str, key: bytes | None) -> int:
+        """Return the partition that Kafka's clients choose; a window is not part of the key."""
+        if key is None:
+            return 0
+        data, _ = unwindowed(key, self._source(topic).window)
+        count = self._session.catalog.partitions.get(topic, DEFAULT_PARTITIONS)
+        return partition_of(data or b"", count)
 
     def run(self) -> None:
         """Run everything, once, and compare the results.

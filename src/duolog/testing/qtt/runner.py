@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from duolog.core.errors import DuologError, QueryError
 from duolog.ksql.errors import SqlError
+from duolog.testing.qtt import jar_functions
 from duolog.testing.qtt.cases import Case
 from duolog.testing.qtt.conditions import Mismatch, skipped_topics
 from duolog.testing.qtt.execution import CaseRun
@@ -18,6 +19,7 @@ from duolog.testing.qtt.plan_runs import PlanRun, in_memory
 
 Status = Literal["pass", "fail", "error", "skip"]
 _UNKNOWN_FUNCTION: Final = re.compile(r"Can't find any functions with the name '(\w+)'")
+_OTHER_PARAMETERS: Final = re.compile(r"Function '(\w+)' does not accept parameters \((.*)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,10 @@ class _OfTestJar(Exception):
 
 
 def _ensure_not_of_test_jar(error: SqlError) -> None:
-    found = _UNKNOWN_FUNCTION.match(error.message)
-    if found and found[1] not in NAMES:
-        raise _OfTestJar(f"calls {found[1]}, a function of ksqlDB's test jar") from error
+    unknown = _UNKNOWN_FUNCTION.match(error.message)
+    if unknown and unknown[1] not in NAMES:
+        raise _OfTestJar(f"calls {unknown[1]}, a function of ksqlDB's test jar") from error
+    other = _OTHER_PARAMETERS.match(error.message)
+    if other and other[1].upper() in jar_functions.FUNCTIONS:
+        call = f"{other[1].upper()} with {other[2]}"
+        raise _OfTestJar(f"calls {call}, an overload of ksqlDB's test jar") from error

@@ -6,6 +6,7 @@ import pytest
 from sqlglot import exp
 
 from duolog.ksql.session import SqlSession
+from duolog.plan.partitioner import partition_of
 from duolog.plan.types import DOUBLE, INT, STRING
 from duolog.runtime.sql.duck.clauses import ResultColumn
 from duolog.testing.qtt.answers import Answer, Answering, ensure_answer
@@ -18,6 +19,11 @@ HEADER = {"header": {"schema": "`ID` STRING KEY, `N` INTEGER"}}
 
 def rows(*found: tuple[object, ...]) -> list[dict[str, Any]]:
     return [HEADER, *({"row": {"columns": list(row)}} for row in found)]
+
+
+def in_four(_topic: str, key: bytes | None) -> int:
+    """Return the partition of a key, of four."""
+    return 0 if key is None else partition_of(key, 4)
 
 
 @pytest.fixture
@@ -51,6 +57,44 @@ def test_a_table_returns_its_last_rows_and_a_stream_all_records(
 
     assert [column.name for column in found.columns] == ["ID", "N"]
     assert found.rows == wanted
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [("strict", ["b", "y", "d"]), ("", ["b", "c", "d"])])
+def test_limit_returns_the_first_rows_by_partition_if_strict_else_by_key(
+    mode: str, wanted: list[str]
+) -> None:
+    session = SqlSession(given={"ksql.compatibility": mode})
+    with_json = "WITH (KAFKA_TOPIC='t', VALUE_FORMAT='JSON')"
+    list(session.run(f"CREATE TABLE T (ID STRING PRIMARY KEY, N INT) {with_json};"))
+    topics = Topics(partition=in_four)
+    for key in (b"y", b"d", b"c", b"b"):
+        topics.write("t", key, b'{"N":1}', 0)
+    ((select, _),) = session.read("SELECT ID FROM T LIMIT 3;")
+    assert isinstance(select, exp.Query)
+
+    found = Answering(session, topics).answer(select)
+
+    assert {one.key: one.partition for one in topics.written["t"]} == {
+        b"b": 0,
+        b"y": 0,
+        b"d": 1,
+        b"c": 2,
+    }
+    assert [row[0] for row in found.rows] == wanted
+
+
+def test_offsets_count_per_partition() -> None:
+    topics = Topics(partition=in_four)
+
+    given = [("t", b"x"), ("t", None), ("t", b"x"), ("u", b"x")]
+    written = [topics.write(topic, key, b"", 0) for topic, key in given]
+
+    assert [(one.topic, one.partition, one.offset) for one in written] == [
+        ("t", 2, 0),
+        ("t", 0, 0),
+        ("t", 2, 1),
+        ("u", 2, 0),
+    ]
 
 
 def test_rows_are_compared_in_any_order_with_keys_as_plain_columns() -> None:

@@ -75,3 +75,22 @@ def test_server_tests_insert_refuse_and_query_rows() -> None:
         assert run_case(asked).status == status
     assert run_case(case_of("", suite="RQTT")).status == "pass"
     assert run_case(case_of("")).reason == "test did not generate any queries"
+
+
+def test_functions_of_the_test_jar_run_as_python_functions() -> None:
+    query = "CREATE TABLE o AS SELECT k, MID_VAR_ARG(a, k, 'xy', 10, 20) AS b FROM s GROUP BY k;"
+    record = {"topic": "s", "key": "key", "value": {"a": 5}}
+    wanted = {"topic": "O", "key": "key", "value": {"B": 40}}
+
+    outcome = run_case(case_of(query, inputs=[record], outputs=[wanted]))
+    other = run_case(case_of(query, inputs=[record], outputs=[wanted | {"value": {"B": 41}}]))
+
+    assert (outcome.status, outcome.reason) == ("pass", "")
+    assert other.status == "fail"
+
+
+def test_an_overload_of_the_test_jar_that_no_case_determines_is_skipped() -> None:
+    outcome = run_case(case_of("CREATE STREAM o AS SELECT BAD_UDF(k) AS b FROM s;"))
+
+    assert outcome.status == "skip"
+    assert outcome.reason == "calls BAD_UDF with STRING, an overload of ksqlDB's test jar"
