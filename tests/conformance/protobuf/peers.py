@@ -37,17 +37,28 @@ def wire_answers(peers: Path) -> str:
     return "\n".join(kept)
 
 
-def protoc_answers(peers: Path, scratch: Path) -> str:
-    """Return protoc's descriptor of each section that it accepts."""
+def unpack_builtins(peers: Path, directory: Path) -> None:
+    """Write the files that schemas can import without adding them: `google/…`."""
     for archive in (*peers.glob("protobuf-java-*.jar"), *peers.glob("proto-google-*.jar")):
         with zipfile.ZipFile(archive) as jar:
-            jar.extractall(scratch, [name for name in jar.namelist() if name.endswith(".proto")])
+            jar.extractall(directory, [name for name in jar.namelist() if name.endswith(".proto")])
+
+
+def protoc_in(peers: Path) -> Path:
+    """Return the program protoc."""
+    [protoc] = peers.glob("protoc-*.exe")
+    protoc.chmod(0o755)
+    return protoc
+
+
+def protoc_answers(peers: Path, scratch: Path) -> str:
+    """Return protoc's descriptor of each section that it accepts."""
+    unpack_builtins(peers, scratch)
     texts = {name: section.text for name, section in CORPUS.items()}
     for name, text in (TEXTS | texts).items():
         (scratch / name).parent.mkdir(parents=True, exist_ok=True)
         (scratch / name).write_text(text, encoding="utf-8", newline="")
-    [protoc] = peers.glob("protoc-*.exe")
-    protoc.chmod(0o755)
+    protoc = protoc_in(peers)
     answers = []
     for section in FOR_PROTOC:
         out = scratch / "out"
