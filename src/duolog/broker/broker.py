@@ -30,6 +30,7 @@ from duolog.broker.network.connection import Connection
 from duolog.broker.network.connection_quotas import ConnectionQuotas
 from duolog.broker.network.listener import Listener
 from duolog.broker.network.request_memory import RequestMemory
+from duolog.broker.network.tls_listeners import TlsListeners
 from duolog.broker.produce.rounds import Callback, Rounds
 from duolog.broker.requests.preloading import Preloading
 from duolog.broker.router import Router, find_apis
@@ -78,7 +79,7 @@ class Broker:
     authorizer: "Authorizer | None" = None
     """Decides what clients may do; None if every client may do everything."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0915  One attribute for each part of the broker.
         self,
         *,
         log_manager: "LogManager",
@@ -107,7 +108,14 @@ class Broker:
         self.slices = TimeSlices(clock, self.loop.timers)
         self.controller = Controller(self.loop, self.slices)
         self.quotas = ClientQuotas(log_manager)
-        self.configs = Configs(log_manager, settings, self._settings_changed, self._computed)
+        self.tls = TlsListeners(settings)
+        self.configs = Configs(
+            log_manager,
+            settings,
+            self._settings_changed,
+            self._computed,
+            self._ensure_tls_usable,
+        )
         self.schemas = RegisteredSchemas(self.loop, clock, open_registry)
         topic_configs = TopicConfigs(settings, has_registry=self.schemas.available)
         self.topics = Topics(log_manager, topic_configs, self._background.run)
@@ -157,8 +165,15 @@ class Broker:
         """
         return self.topics.partition(topic, partition).log
 
-    def start(self, endpoints: "Sequence[OpenEndpoint]") -> None:
-        """Load what is kept in logs and begin to accept; the loop must then be run."""
+    def start(self, endpoints: "Sequence[OpenEndpoint]", tls: TlsListeners | None = None) -> None:
+        """Load what is kept in logs and begin to accept; the loop must then be run.
+
+        `tls` has the certificates of the listeners with TLS.
+        """
+        if tls is not None:
+            self.tls = tls
+            tls.settings_changed({*self.settings.default, *self.settings.own})
+            tls.follow_files(self.timers)
         self.endpoints = endpoints
         self.advertised = endpoints[0].advertised
         self.groups.start()
@@ -213,7 +228,13 @@ class Broker:
         self, accepted: "socket.socket", address: str, advertised: "Address", listener: str
     ) -> "OpenConnection":
         """Serve a client that was accepted."""
-        return self.connection_type(self, accepted, address, advertised, listener)
+        tls = self.tls.get(listener)
+        if tls is None:
+            return self.connection_type(self, accepted, address, advertised, listener)
+        # Loaded here: a broker without TLS needs no OpenSSL.
+        from duolog.broker.network.tls_connection import TlsConnection  # noqa: PLC0415
+
+        return TlsConnection(self, accepted, address, advertised, listener, tls=tls)
 
     def append_internal(
         self,
@@ -326,6 +347,9 @@ class Broker:
             "log.dirs": (Kind.STRING, self.data_dir),
         }
 
+    def _ensure_tls_usable(self, candidate: BrokerSettings) -> None:
+        self.tls.ensure_usable(candidate)
+
     def _settings_changed(self, names: set[str]) -> Iterator[None]:
         """Let what follows the broker's settings follow them."""
         if names:
@@ -334,6 +358,7 @@ class Broker:
                 "settings were changed at run time",
                 extra={"settings": sorted(names)} | ({"without_effect": inert} if inert else {}),
             )
+        self.tls.settings_changed(names)
         if not names.isdisjoint(TOPIC_DEFAULTS):
             for topic in list(self.topics):
                 self.topics.reconfigure(topic)

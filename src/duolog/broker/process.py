@@ -3,7 +3,8 @@
 Standard output gets one line, `duolog broker ready on HOST:PORT`, once connections are taken.
 Log lines go to standard error. SIGTERM and SIGINT stop the broker in order: what was written is
 synced, the data directory is marked clean, the exit status is 0; a second one ends the process at
-once, and the next start recovers. SIGUSR1 turns the request log on and off.
+once, and the next start recovers. SIGUSR1 turns the request log on and off. SIGHUP loads the
+certificates of listeners with TLS again.
 
 Partitions are opened before objects are frozen, because the garbage collector hardly ever visits
 old objects. Other long-lived objects (connections, topics, fetch sessions) must leave no reference
@@ -27,11 +28,12 @@ from duolog.broker.broker import Broker
 from duolog.broker.log_format import log_to_stderr
 from duolog.broker.network.endpoints import OpenEndpoint, endpoints, open_endpoints
 from duolog.broker.network.file_descriptors import open_files_max
+from duolog.broker.network.tls_listeners import TlsListeners
 from duolog.broker.requests.request_log import RequestLog
 from duolog.broker.settings import BrokerSettings, without_effect
 from duolog.core.clock import Clock, SystemClock
 from duolog.core.errors import ConfigError
-from duolog.core.listening import open_listener, parse_address
+from duolog.core.listening import is_loopback, open_listener, parse_address
 from duolog.core.operating_system.support import ensure_broker_supported
 from duolog.log.files.disk import Disk, RealDisk
 from duolog.log.log_manager import LogManager
@@ -146,6 +148,7 @@ def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> in
         )
         for endpoint in listeners:
             opened.callback(endpoint.listening.close)
+        tls = TlsListeners(settings, listeners)
         disk = edges.open_disk(open_files_max(settings.integer("log.open.files.max")))
         log_manager = LogManager(disk, str(options.data_dir), edges.clock, settings.values)
         broker = Broker(
@@ -155,7 +158,7 @@ def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> in
             open_registry=edges.open_registry,
         )
         edges.made(broker)
-        return _run(broker, listeners, metrics, edges.companion)
+        return _run(broker, listeners, tls, metrics, edges.companion)
 
 
 def _open_metrics(settings: BrokerSettings, *, insecure: bool) -> "MetricsEndpoint | None":
@@ -172,6 +175,7 @@ def _open_metrics(settings: BrokerSettings, *, insecure: bool) -> "MetricsEndpoi
 def _run(
     broker: Broker,
     listeners: Sequence[OpenEndpoint],
+    tls: TlsListeners,
     metrics: "MetricsEndpoint | None",
     companion: Companion | None,
 ) -> int:
@@ -179,9 +183,9 @@ def _run(
     if broker.settings.boolean("logging.requests"):
         request_log.toggle()
     stopping = _Stopping(broker, companion)
-    _handle_signals(broker, request_log, stopping)
+    _handle_signals(broker, request_log, stopping, tls)
     try:
-        broker.start(listeners)
+        broker.start(listeners, tls)
         if broker.settings.text("durability") == "os":
             logger.warning("durability=os: a power failure may lose acknowledged records")
         if not broker.schemas.available and any(one.config.schema_checks for one in broker.topics):
@@ -192,11 +196,13 @@ def _run(
             metrics.attach(broker)
             logger.info("serving metrics", extra={"address": str(metrics.address)})
         print(f"duolog broker ready on {listeners[0].bound}", flush=True)  # noqa: T201
+        _warn_of_insecure(listeners, metrics)
         for endpoint in listeners:
             logger.info(
                 "listener is ready",
                 extra={
                     "listener": endpoint.name,
+                    "protocol": endpoint.protocol,
                     "address": str(endpoint.bound),
                     "advertised": str(endpoint.advertised),
                 },
@@ -211,6 +217,24 @@ def _run(
         broker.stop()
     logger.info("broker has stopped")
     return _FAILED if stopping.failed else 0
+
+
+def _warn_of_insecure(listeners: Sequence[OpenEndpoint], metrics: "MetricsEndpoint | None") -> None:
+    """Log every address that others can reach although it is not safe: --insecure was given."""
+    for endpoint in listeners:
+        if endpoint.insecure:
+            logger.warning(
+                "INSECURE: a listener is open to the network",
+                extra={
+                    "listener": endpoint.name,
+                    "address": str(endpoint.bound),
+                    "reason": endpoint.danger,
+                },
+            )
+    if metrics is not None and not is_loopback(metrics.address.host):
+        logger.warning(
+            "INSECURE: metrics are open to the network", extra={"address": str(metrics.address)}
+        )
 
 
 class _Stopping:
@@ -244,13 +268,20 @@ class _Stopping:
         self._broker.loop.stop()
 
 
-def _handle_signals(broker: Broker, request_log: RequestLog, stopping: _Stopping) -> None:
+def _handle_signals(
+    broker: Broker, request_log: RequestLog, stopping: _Stopping, tls: TlsListeners
+) -> None:
 
     def toggle(_number: int, _frame: FrameType | None) -> None:
         broker.loop.call_soon_threadsafe(request_log.toggle)
+
+    def reload(_number: int, _frame: FrameType | None) -> None:
+        broker.loop.call_soon_threadsafe(tls.reload)
 
     signal.signal(signal.SIGTERM, stopping.signalled)
     signal.signal(signal.SIGINT, stopping.signalled)
     if sys.platform != "win32":
         signal.signal(signal.SIGUSR1, toggle)
+        if any(True for _ in tls):
+            signal.signal(signal.SIGHUP, reload)
     broker.loop.wake_on_signals()

@@ -16,6 +16,10 @@ from duolog.core.engine_packages import engine_missing
 
 COMMANDS: Final = {
     "broker": ("duolog.cli.commands.broker:broker", "Run a Kafka-compatible broker."),
+    "cert": (
+        "duolog.cli.commands.cert:cert",
+        "Make certificates for TLS: an authority, a broker, clients.",
+    ),
     "completion": (
         "duolog.cli.commands.completion:completion",
         "Print a shell completion script.",

@@ -17,7 +17,8 @@ _HINTS: Final = {
     errno.EADDRNOTAVAIL: "Use an address of this machine. "
     "--advertise sets the address for clients.",
 }
-_SECURE_HINT: Final = "Listen on 127.0.0.1, or set allow.insecure.listen=true."
+_SECURE_HINT: Final = "Listen on 127.0.0.1, or accept the risk with --insecure."
+_DANGER: Final = "clients are not authenticated"
 
 
 class Address(NamedTuple):
@@ -54,11 +55,16 @@ def is_loopback(host: str) -> bool:
 
 
 def open_listener(
-    address: Address, *, insecure: bool, backlog: int = BACKLOG, secure_hint: str = _SECURE_HINT
+    address: Address,
+    *,
+    insecure: bool,
+    backlog: int = BACKLOG,
+    secure_hint: str = _SECURE_HINT,
+    danger: str = _DANGER,
 ) -> socket.socket:
     """Return a socket that listens at `address`; port 0 takes a free one.
 
-    `secure_hint` is the hint of the error about an address beyond loopback.
+    `danger` and `secure_hint` explain the error about an address beyond loopback.
 
     Raises:
         ConfigError: the address is beyond loopback and `insecure` is False, or it cannot be had.
@@ -69,7 +75,7 @@ def open_listener(
         family, *_, target = min(found, key=lambda row: row[0] != socket.AF_INET)
         if not insecure and not is_loopback(str(target[0])):
             raise ConfigError(
-                f'address "{address}" is beyond loopback, and clients are not authenticated',
+                f'address "{address}" is beyond loopback, and {danger}',
                 name="listen",
                 value=str(address),
                 hint=secure_hint,

@@ -67,7 +67,7 @@ class Setting:
         value = self._read(text.strip())
         problem = self.check(value) if self.check else None
         if problem:
-            shown = _USERS.sub("//[hidden]@", text)
+            shown = "[hidden]" if self.kind is Kind.PASSWORD else _USERS.sub("//[hidden]@", text)
             raise ConfigError(
                 f'setting "{self.name}" {problem}, not {shown}', name=self.name, value=shown
             )

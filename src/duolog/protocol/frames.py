@@ -14,6 +14,8 @@ from duolog.protocol.wire import INT32
 SIZE_BYTES: Final = 4
 HEADER_BYTES_MIN: Final = 10
 """Size of the shortest request: API key, version, correlation id, length of the client id."""
+_TLS_HANDSHAKES: Final = frozenset({0x160301, 0x160302, 0x160303})
+"""The first three bytes of a client of TLS: a record of type handshake, and a version."""
 
 
 def next_frame_end(buffer: memoryview, start: int, end: int, frame_bytes_max: int) -> int:
@@ -26,6 +28,8 @@ def next_frame_end(buffer: memoryview, start: int, end: int, frame_bytes_max: in
         return -1
     (size,) = INT32.unpack_from(buffer, start)
     if size < HEADER_BYTES_MIN or size > frame_bytes_max:
+        if size >> 8 in _TLS_HANDSHAKES:
+            raise MalformedRequest("the client speaks TLS, and this listener does not")
         raise MalformedRequest(
             f"frame of {size} bytes",
             detail=f"a frame has {HEADER_BYTES_MIN} to {frame_bytes_max} bytes",

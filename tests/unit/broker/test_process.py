@@ -12,7 +12,7 @@ from duolog.broker.requests.request_log import RequestLog
 
 
 def handle_signals(broker: Broker, log: RequestLog) -> None:
-    process._handle_signals(broker, log, process._Stopping(broker, None))  # noqa: SLF001
+    process._handle_signals(broker, log, process._Stopping(broker, None), broker.tls)  # noqa: SLF001
 
 
 def test_a_second_signal_ends_the_process_at_once(

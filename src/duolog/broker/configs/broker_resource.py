@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from duolog.broker.configs.described_config import (
-    DYNAMIC,
     STATIC_SOURCE,
     Row,
     broker_rows,
     default_broker_rows,
+    is_dynamic,
     row,
     synonym,
 )
@@ -20,9 +20,11 @@ from duolog.broker.configs.dynamic_config_store import SUBJECT, ConfigStore
 from duolog.broker.configs.resources import BROKER
 from duolog.broker.controller import Change
 from duolog.broker.settings import SETTINGS, BrokerSettings
+from duolog.broker.settings.listener_prefix import without_prefix
 from duolog.core.errors import ConfigError, KafkaError
 from duolog.core.setting_types import Kind, Setting
 from duolog.protocol.error_codes import ErrorCode
+from duolog.security.tls.settings import NAMES as TLS_NAMES
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +38,7 @@ class BrokerConfigs:
     """The settings of this broker, over what was given at its start.
 
     `computed` are configs that are not settings of Duolog, but that Kafka's clients read.
+    `ensure_usable` raises a ConfigError if settings of TLS cannot be used together.
     """
 
     def __init__(
@@ -43,14 +46,17 @@ class BrokerConfigs:
         store: ConfigStore,
         settings: BrokerSettings,
         node_id: int,
+        *,
         changed: Changed,
         computed: Callable[[], Mapping[str, tuple[Kind, str]]],
+        ensure_usable: Callable[[BrokerSettings], None],
     ) -> None:
         self._store = store
         self._settings = settings
         self._own_name = str(node_id)
         self._changed = changed
         self._computed = computed
+        self._ensure_usable = ensure_usable
         self._load()
 
     def _load(self) -> None:
@@ -104,6 +110,8 @@ class BrokerConfigs:
         default, own = self._settings.default, dict(configs)
         if name == ALL_BROKERS:
             default, own = own, dict(self._settings.own)
+        if any(without_prefix(config) in TLS_NAMES for config in configs):
+            self._ensure_tls_usable(default, own)
 
         def apply() -> Iterator[None]:
             yield from change.apply()
@@ -119,13 +127,21 @@ class BrokerConfigs:
         if config in self._computed():
             raise _at_start_only(config)
         setting = SETTINGS.row(config)
-        if config not in DYNAMIC:
+        if not is_dynamic(config):
             raise _at_start_only(config)
         try:
             setting.parse(text)
         except ConfigError as error:
             # As Kafka: a value that is not allowed is not an INVALID_CONFIG here.
             raise KafkaError(error.message, code=ErrorCode.INVALID_REQUEST) from None
+
+    def _ensure_tls_usable(self, default: Mapping[str, str], own: Mapping[str, str]) -> None:
+        candidate = BrokerSettings(self._settings.static)
+        candidate.change(default=default, own=own)
+        try:
+            self._ensure_usable(candidate)
+        except ConfigError as error:
+            raise KafkaError(error.one_line(), code=ErrorCode.INVALID_REQUEST) from None
 
     def _check_name(self, name: str) -> None:
         if name != self._own_name:

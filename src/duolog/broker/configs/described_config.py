@@ -14,6 +14,8 @@ from typing import Final, NotRequired, TypedDict
 
 from duolog.broker.settings import OTHER_UNITS, SETTINGS, BrokerSettings
 from duolog.broker.settings.inert_settings import INERT_DYNAMIC, WITHOUT_DEFAULT
+from duolog.broker.settings.listener_prefix import without_prefix
+from duolog.broker.settings.tls import DYNAMIC_TLS, WITHOUT_TLS_DEFAULT
 from duolog.core.setting_types import Kind, Setting
 from duolog.log.config import topic_values
 from duolog.log.settings import BROKER_NAMES, EXTENSIONS, TOPIC_SETTINGS
@@ -64,6 +66,7 @@ _WITHOUT_DEFAULT: Final = frozenset(
     {
         *OTHER_UNITS,
         *WITHOUT_DEFAULT,
+        *WITHOUT_TLS_DEFAULT,
         "log.retention.minutes",
         "log.flush.interval.ms",
         "broker.rack",
@@ -75,6 +78,7 @@ DYNAMIC: Final = frozenset(
     {
         *BROKER_NAMES.values(),
         *INERT_DYNAMIC,
+        *DYNAMIC_TLS,
         "producer.id.expiration.ms",
         "max.connections",
         "max.connections.per.ip",
@@ -91,6 +95,11 @@ DYNAMIC: Final = frozenset(
     }
 )
 """Broker settings that can be changed at run time."""
+
+
+def is_dynamic(name: str) -> bool:
+    """Return whether a broker setting, also of one listener, can be changed at run time."""
+    return without_prefix(name) in DYNAMIC
 
 
 def synonym(name: str, value: str | None, source: int) -> Synonym:
@@ -154,11 +163,10 @@ class TopicRows:
 
 def broker_rows(settings: BrokerSettings) -> Iterator[Row]:
     """Yield every setting of this broker."""
-    for setting in SETTINGS:
-        name = setting.name
+    for name in settings.values:  # The rows, and what is set for single listeners.
         synonyms = broker_synonyms(settings, name, other_units=False)
         value = settings.text(name) if synonyms else None
-        yield row(setting, value, synonyms, read_only=name not in DYNAMIC)
+        yield row(SETTINGS.row(name), value, synonyms, read_only=not is_dynamic(name))
 
 
 def default_broker_rows(settings: BrokerSettings) -> Iterator[Row]:
@@ -187,7 +195,7 @@ def broker_synonyms(
     for other, _ in OTHER_UNITS.get(name, ()) if other_units else ():
         if other in settings.static:
             found.append(synonym(other, settings.static[other], STATIC_SOURCE))
-    if name not in _WITHOUT_DEFAULT:
+    if without_prefix(name) == name and name not in _WITHOUT_DEFAULT:
         found.append(synonym(name, setting.render(setting.default), DEFAULT_SOURCE))
     return found
 

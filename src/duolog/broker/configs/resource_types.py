@@ -40,6 +40,7 @@ class Configs:
         settings: "BrokerSettings",
         changed: Callable[[set[str]], Iterator[None]],
         computed: Callable[[], Mapping[str, tuple[Kind, str]]],
+        ensure_usable: "Callable[[BrokerSettings], None]",
     ) -> None:
         node_id = settings.integer("node.id")
         self._settings: Final = settings
@@ -49,7 +50,14 @@ class Configs:
         self.loggers: Final = BrokerLoggers(node_id)
         self._changed = changed
         self._kinds: dict[int, ConfigKind] = {
-            BROKER: BrokerConfigs(store, settings, node_id, self._broker_changed, computed),
+            BROKER: BrokerConfigs(
+                store,
+                settings,
+                node_id,
+                changed=self._broker_changed,
+                computed=computed,
+                ensure_usable=ensure_usable,
+            ),
             CLIENT_METRICS: ClientMetrics(store),
             GROUP: self.groups,
         }

@@ -23,7 +23,6 @@ answers.
 """
 
 import logging
-import socket
 from collections import deque
 from struct import Struct
 from typing import TYPE_CHECKING, Final, Generic
@@ -31,7 +30,7 @@ from typing import TYPE_CHECKING, Final, Generic
 from duolog.broker.event_loop.time_slices import SLICE_S
 from duolog.broker.network.needs import B_co
 from duolog.broker.network.receive_buffer import USUAL_BYTES, ReceiveBuffer
-from duolog.broker.network.send_queue import SendQueue
+from duolog.broker.network.send_queue import SendQueue, Transport
 from duolog.broker.requests.api import Api, RequestContext, answer_failed_frame, handle_cold
 from duolog.broker.requests.in_flight import ClientsAwaited, Data, InFlightRequest, held_bytes
 from duolog.core.operating_system.polling import HANG_UP, READ, WRITE
@@ -71,7 +70,7 @@ class Connection(Generic[B_co]):
     def __init__(
         self,
         broker: B_co,
-        connection_socket: socket.socket,
+        connection_socket: Transport,
         address: str,
         advertised: "Address | None" = None,
         listener: str = "",

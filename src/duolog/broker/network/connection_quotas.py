@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.broker.network.file_descriptors import connections_max
+from duolog.broker.network.unauthenticated import Unauthenticated
 from duolog.core.errors import ConfigError
 from duolog.core.units import SECOND_MS
 
@@ -60,6 +61,7 @@ class ConnectionQuotas:
         self.accepted: Counter[str] = Counter()
         """Connections so far, by listener."""
         self.refused = 0
+        self.unauthenticated = Unauthenticated(settings, timers)
 
     def __iter__(self) -> Iterator[OpenConnection]:
         return iter(list(self._open))
@@ -77,6 +79,7 @@ class ConnectionQuotas:
     def discard(self, connection: OpenConnection) -> None:
         if self._open.pop(connection, None) is None:
             return
+        self.unauthenticated.discard(connection)
         self._by_host[connection.host] -= 1
         if not self._by_host[connection.host]:
             del self._by_host[connection.host]

@@ -2,12 +2,15 @@
 
     listeners                       INTERNAL://127.0.0.1:9092,EXTERNAL://0.0.0.0:9093
     advertised.listeners            EXTERNAL://broker.example:9093
-    listener.security.protocol.map  INTERNAL:PLAINTEXT,EXTERNAL:PLAINTEXT
+    listener.security.protocol.map  INTERNAL:PLAINTEXT,EXTERNAL:SSL
 
 A client gets the advertised address of the listener that it is connected to: one inside a network
 and one outside of it each get an address that they can reach. `--listen` and `--advertise` are the
 short form for one listener, and may be repeated; an address without a name goes to the listener at
 the same place of the order.
+
+A listener is open beyond loopback only if it encrypts and authenticates (`Endpoint.danger`), or
+with `--insecure`.
 
 By default the broker advertises 127.0.0.1 and not `localhost`: some clients try IPv6 first and
 wait.
@@ -21,7 +24,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duolog.core.errors import ConfigError
-from duolog.core.listening import BACKLOG, LOOPBACK, Address, open_listener, parse_address
+from duolog.core.listening import (
+    BACKLOG,
+    LOOPBACK,
+    Address,
+    is_loopback,
+    open_listener,
+    parse_address,
+)
 
 if TYPE_CHECKING:
     import socket
@@ -30,7 +40,16 @@ if TYPE_CHECKING:
 
 DEFAULT_LISTEN: Final = "127.0.0.1:9092"
 PLAINTEXT: Final = "PLAINTEXT"
-PROTOCOLS: Final = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SSL: Final = "SSL"
+SASL_PLAINTEXT: Final = "SASL_PLAINTEXT"
+SASL_SSL: Final = "SASL_SSL"
+PROTOCOLS: Final = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
+ENCRYPTED: Final = (SSL, SASL_SSL)
+_SERVED: Final = (PLAINTEXT, SSL)
+_SECURE_HINT: Final = (
+    "Listen on 127.0.0.1; or use SSL with ssl.client.auth=required, or SASL_SSL; or accept the "
+    "risk with --insecure."
+)
 
 _NAMED: Final = re.compile(r"([A-Za-z0-9_.\-]+)://(.*)", re.DOTALL)
 _LOCALHOST: Final = "localhost"
@@ -42,6 +61,9 @@ class Endpoint(NamedTuple):
     name: str
     address: Address
     advertised: Address | None
+    protocol: str = PLAINTEXT
+    danger: str = ""
+    """Why the listener is not safe beyond loopback; empty if it is."""
 
 
 class OpenEndpoint(NamedTuple):
@@ -50,6 +72,13 @@ class OpenEndpoint(NamedTuple):
     name: str
     listening: "socket.socket"
     advertised: Address
+    protocol: str = PLAINTEXT
+    danger: str = ""
+
+    @property
+    def insecure(self) -> bool:
+        """True if hosts other than this one can connect, and it is not safe that they do."""
+        return bool(self.danger) and not is_loopback(self.bound.host)
 
     @property
     def bound(self) -> Address:
@@ -84,11 +113,16 @@ def endpoints(
                 hint=f"The listeners are {', '.join(addresses)}.",
             )
     _check_ports(addresses)
-    protocols = _protocols(settings)
-    for name in addresses:
-        _check_protocol(name, protocols)
+    by_name = _protocols(settings)
+    protocols = {name: _protocol(name, by_name) for name in addresses}
     return [
-        Endpoint(name, address, _advertised(name, address, advertised.get(name)))
+        Endpoint(
+            name,
+            address,
+            _advertised(name, address, advertised.get(name)),
+            protocols[name],
+            danger_of(protocols[name], settings.of_listener(name, "ssl.client.auth")),
+        )
         for name, address in addresses.items()
     ]
 
@@ -104,11 +138,23 @@ def open_endpoints(
     opened: list[OpenEndpoint] = []
     try:
         for endpoint in wanted:
-            listening = open_listener(endpoint.address, insecure=insecure, backlog=backlog)
+            listening = open_listener(
+                endpoint.address,
+                insecure=insecure or not endpoint.danger,
+                backlog=backlog,
+                secure_hint=_SECURE_HINT,
+                danger=endpoint.danger,
+            )
             host, port = listening.getsockname()[:2]
             told = endpoint.advertised or Address(host, port)
             opened.append(
-                OpenEndpoint(endpoint.name, listening, Address(told.host, told.port or port))
+                OpenEndpoint(
+                    endpoint.name,
+                    listening,
+                    Address(told.host, told.port or port),
+                    endpoint.protocol,
+                    endpoint.danger,
+                )
             )
     except BaseException:  # Also an interrupt: no socket stays open.
         for endpoint_open in opened:
@@ -184,7 +230,7 @@ def _protocols(settings: "BrokerSettings") -> dict[str, str] | None:
     return found
 
 
-def _check_protocol(name: str, protocols: Mapping[str, str] | None) -> None:
+def _protocol(name: str, protocols: Mapping[str, str] | None) -> str:
     if protocols is None:
         protocol = name if name in PROTOCOLS else PLAINTEXT
     elif name in protocols:
@@ -195,13 +241,27 @@ def _check_protocol(name: str, protocols: Mapping[str, str] | None) -> None:
             name="listener.security.protocol.map",
             hint=f"Add {name}:{PLAINTEXT}.",
         )
-    if protocol != PLAINTEXT:
+    if protocol not in _SERVED:
         raise ConfigError(
             f'listener "{name}" has the security protocol {protocol}, which is not served yet',
             name="listener.security.protocol.map",
             value=protocol,
-            hint=f"Only {PLAINTEXT} is served now.",
+            hint=f"Only {' and '.join(_SERVED)} are served now.",
         )
+    return protocol
+
+
+def danger_of(protocol: str, client_auth: str) -> str:
+    """Return why a listener is not safe beyond loopback; empty if it is."""
+    match protocol:
+        case "PLAINTEXT":
+            return "clients are not authenticated, and nothing is encrypted"
+        case "SASL_PLAINTEXT":
+            return "nothing is encrypted"
+        case "SSL" if client_auth != "required":
+            return "clients are not authenticated"
+        case _:
+            return ""
 
 
 def _advertised(name: str, address: Address, told: Address | None) -> Address | None:

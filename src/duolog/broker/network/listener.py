@@ -13,6 +13,7 @@ import os
 import socket
 from typing import TYPE_CHECKING, Final
 
+from duolog.broker.network.endpoints import PLAINTEXT
 from duolog.core.listening import is_loopback
 from duolog.core.operating_system.polling import READ
 from duolog.core.operating_system.sockets import set_buffer_size, unpace
@@ -101,6 +102,8 @@ class Listener:
             logger.warning("cannot serve a client", extra={"client": address, "error": str(error)})
             return
         connections.add(connection)
+        if self._endpoint.protocol != PLAINTEXT:
+            connections.unauthenticated.add(connection)
 
     def _set_buffer_size(
         self, accepted: socket.socket, option: int, name: str, wanted_bytes: int

@@ -4,9 +4,9 @@ Adjacent bytes leave in one `send`; on Linux a span leaves by `sendfile`, so tha
 records go from the page cache to the socket without passing through Python.
 """
 
-import socket
 from collections import deque
-from typing import Final
+from mmap import mmap
+from typing import Final, Protocol
 
 from duolog.broker.requests.in_flight import FileSpan
 from duolog.core.operating_system.sockets import MORE, send_file
@@ -18,12 +18,21 @@ _TURN_BYTES_MAX: Final = 4 * MIB
 _JOIN_BYTES_MAX: Final = 256 * KIB
 
 
+class Transport(Protocol):
+    """The methods of a socket that connections use: a socket, or TLS over one."""
+
+    def fileno(self) -> int: ...
+    def recv_into(self, buffer: bytearray | memoryview | mmap, /) -> int: ...
+    def send(self, data: bytes | memoryview, flags: int = 0, /) -> int: ...
+    def close(self) -> None: ...
+
+
 class SendQueue:
     """Pieces in order, and how far they have got."""
 
     __slots__ = ("_socket", "pieces")
 
-    def __init__(self, connection_socket: socket.socket) -> None:
+    def __init__(self, connection_socket: Transport) -> None:
         self._socket = connection_socket
         self.pieces: deque[bytes | memoryview | FileSpan] = deque()
         """The outgoing data of a connection; the connection appends to it."""

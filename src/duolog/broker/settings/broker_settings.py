@@ -1,6 +1,7 @@
 """The broker's settings: Kafka's names where Kafka has one.
 
-`durability`, `allow.insecure.listen` and `replication.factor.clamp` are Duolog's own.
+`durability`, `allow.insecure.listen`, `replication.factor.clamp`,
+`connection.authentication.timeout.ms` and `max.connections.unauthenticated` are Duolog's own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,13 +9,14 @@ from typing import Final
 
 from duolog.broker.settings.consumer_groups import CONSUMER_GROUP_ROWS
 from duolog.broker.settings.inert_settings import INERT_ROWS, REFUSED_ROWS
+from duolog.broker.settings.listener_prefix import ListenerSettings, prefixed
 from duolog.broker.settings.log_cleaner import CLEANER_SETTINGS
 from duolog.broker.settings.network import CONNECTION_ROWS, LISTENER_ROWS, WATCHING_ROWS
 from duolog.broker.settings.schema_registry import REGISTRY_ROWS
+from duolog.broker.settings.tls import STORE_ROWS, UNAUTHENTICATED_ROWS
 from duolog.core.setting_types import (
     Kind,
     Setting,
-    Settings,
     Value,
     at_least,
     between,
@@ -246,8 +248,12 @@ OTHER_UNITS: Final = {
 }
 """Settings that Kafka knows in several units, the strongest first."""
 
-SETTINGS: Final = Settings(
+_PER_LISTENER: Final = tuple(row.name for row in STORE_ROWS)
+
+SETTINGS: Final = ListenerSettings(
     LISTENER_ROWS
+    + STORE_ROWS
+    + UNAUTHENTICATED_ROWS
     + CONNECTION_ROWS
     + WATCHING_ROWS
     + _IDENTITY_ROWS
@@ -262,6 +268,7 @@ SETTINGS: Final = Settings(
     + REFUSED_ROWS
     + INERT_ROWS,
     subject="broker setting",
+    per_listener=_PER_LISTENER,
 )
 
 
@@ -298,7 +305,10 @@ class BrokerSettings:
         """
         values = _values({**self.static, **default, **own})
         self.default, self.own = dict(default), dict(own)
-        changed = {name for name, value in values.items() if value != self._values[name]}
+        changed = {name for name, value in values.items() if value != self._values.get(name)}
+        for name in self._values.keys() - values.keys():  # Of one listener, and set no more.
+            del self._values[name]
+            changed.add(name)
         self._values.update(values)
         return changed
 
@@ -316,6 +326,11 @@ class BrokerSettings:
         value = self.values[name]
         assert isinstance(value, bool)
         return value
+
+    def of_listener(self, listener: str, name: str) -> str:
+        """Return the text of a setting for a listener: its own, or that of all listeners."""
+        own = prefixed(listener, name)
+        return self.text(own if own in self.values else name)
 
     def text(self, name: str) -> str:
         """Return any setting as the text that it is given in."""

@@ -95,7 +95,7 @@ num.network.threads int 3 1.. dynamic
 producer.purgatory.purge.interval.requests int 1000
 queued.max.requests int 500 1..
 
-# there is no TLS and no authentication
+# there is no authentication by passwords or tokens
 connection.failed.authentication.delay.ms int 100 0..
 connections.max.reauth.ms long 0
 delegation.token.expiry.check.interval.ms long 3600000 1..
@@ -156,30 +156,19 @@ sasl.oauthbearer.token.endpoint.url string -
 sasl.server.callback.handler.class class -
 sasl.server.max.receive.size int 524288
 security.inter.broker.protocol string PLAINTEXT PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL
+
+# TLS is that of OpenSSL, with its ciphers and certificate checks
 security.providers string -
 ssl.allow.dn.changes boolean false
 ssl.allow.san.changes boolean false
 ssl.cipher.suites list "" dynamic
-ssl.client.auth string none required|requested|none dynamic
-ssl.enabled.protocols list TLSv1.2,TLSv1.3 dynamic
 ssl.endpoint.identification.algorithm string https dynamic
 ssl.engine.factory.class class - dynamic
-ssl.key.password password - dynamic
 ssl.keymanager.algorithm string SunX509 dynamic
-ssl.keystore.certificate.chain password - dynamic
-ssl.keystore.key password - dynamic
-ssl.keystore.location string - dynamic
-ssl.keystore.password password - dynamic
-ssl.keystore.type string JKS dynamic
-ssl.principal.mapping.rules string DEFAULT
 ssl.protocol string TLSv1.3 dynamic
 ssl.provider string - dynamic
 ssl.secure.random.implementation string - dynamic
 ssl.trustmanager.algorithm string PKIX dynamic
-ssl.truststore.certificates password - dynamic
-ssl.truststore.location string - dynamic
-ssl.truststore.password password - dynamic
-ssl.truststore.type string JKS dynamic
 
 # quotas are kept and not enforced
 alter.log.dirs.replication.quota.window.num int 11 1..

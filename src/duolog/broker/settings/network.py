@@ -23,14 +23,15 @@ LISTENER_ROWS: Final = (
         "listener.security.protocol.map",
         default="",
         kind=Kind.STRING,
-        doc="The security protocol of each listener's name, as NAME:PROTOCOL. Only PLAINTEXT is "
-        "served now, and it is the default for a name that is not itself a protocol.",
+        doc="The security protocol of each listener's name, as NAME:PROTOCOL: PLAINTEXT or SSL. "
+        "The default is the name, or PLAINTEXT for a name that is not itself a protocol.",
     ),
     Setting(
         "allow.insecure.listen",
         default=False,
         kind=Kind.BOOLEAN,
-        doc="Whether to listen on addresses beyond loopback without authentication.",
+        doc="Whether others can connect to listeners beyond loopback without authentication or "
+        "encryption. Same as --insecure.",
     ),
 )
 

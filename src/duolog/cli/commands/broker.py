@@ -53,6 +53,12 @@ _REGISTRY_URL: Final = "confluent.schema.registry.url"
     help="Format of the log; sets logging.format.",
 )
 @click.option(
+    "--insecure",
+    is_flag=True,
+    help="Accept that others can connect without authentication or encryption; sets "
+    "allow.insecure.listen.",
+)
+@click.option(
     "--registry",
     "registry_listen",
     metavar="HOST:PORT",
@@ -74,6 +80,7 @@ def broker(
     assignments: tuple[str, ...],
     config_path: Path | None,
     log_format: str | None,
+    insecure: bool,
     registry_listen: str | None,
     registry_url: str | None,
 ) -> int:
@@ -89,7 +96,9 @@ def broker(
       duolog broker --data ./data --registry 127.0.0.1:8081
       duolog broker --config server.properties
       duolog broker --data ./data --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
-          --advertise OUT://broker.example:9093 --set allow.insecure.listen=true
+          --advertise OUT://broker.example:9093 --insecure
+      duolog broker --data ./data --listen SSL://127.0.0.1:9093 \\
+          --set ssl.keystore.location=certificates/server.pem
     """
     # Imported late to keep `duolog broker --help` fast.
     from duolog.broker.process import BrokerOptions, Edges, run  # noqa: PLC0415
@@ -101,6 +110,8 @@ def broker(
 
     file = read_config(config_path) if config_path else ConfigFile({})
     form = {"logging.format": log_format} if log_format else {}
+    if insecure:
+        form["allow.insecure.listen"] = "true"
     if registry_url is not None:
         form[_REGISTRY_URL] = registry_url
     given = sorted_out(form | read_assignments(assignments))

@@ -83,10 +83,11 @@ def _print_hash(context: click.Context, _param: click.Parameter, given: bool) ->
     help="Another name under which clients address this registry. Repeatable.",
 )
 @click.option(
+    "--insecure",
     "--allow-insecure-listen",
     "insecure",
     is_flag=True,
-    help="Listen beyond loopback without users.",
+    help="Accept that others can connect without authentication or encryption.",
 )
 @click.option(
     "--session-timeout",

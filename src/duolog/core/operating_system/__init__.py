@@ -10,6 +10,7 @@
     limits       memory and file descriptors of this process
     proc_files   resources and relatives of processes, from Linux's /proc
     free_memory  what the machine and its container have left, from the same files
+    private_files  secrets for calls that want a path
     boot         the id of the machine's boot
 
 Linux keeps its own calls: where they are hot, a name here is bound to the call itself, so that

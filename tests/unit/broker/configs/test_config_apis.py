@@ -285,7 +285,7 @@ def test_a_broker_refuses_what_cannot_be_changed_at_run_time(
 def test_settings_without_effect_are_accepted_and_returned_as_in_kafka(open_harness: Any) -> None:
     harness = open_harness(num_replica_fetchers="4", ssl_key_password="s3cret")  # noqa: S106
     client = harness.client()
-    threads, secret, reporters = "num.io.threads", "ssl.keystore.password", "metric.reporters"
+    threads, secret, reporters = "num.io.threads", "ssl.keystore.key", "metric.reporters"
 
     codes = [
         alter(client, BROKER, "", (threads, SET, "16")).error_code,

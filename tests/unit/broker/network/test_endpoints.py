@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from duolog.broker.network.endpoints import endpoints, open_endpoints
+from duolog.broker.network.endpoints import Endpoint, endpoints, open_endpoints
 from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
 from duolog.core.listening import Address
@@ -12,8 +12,12 @@ def settings(**texts: str) -> BrokerSettings:
     return BrokerSettings({name.replace("_", "."): text for name, text in texts.items()})
 
 
+def shown(found: list[Endpoint]) -> list[tuple[str, Address, Address | None]]:
+    return [endpoint[:3] for endpoint in found]
+
+
 def test_by_default_there_is_one_listener_on_loopback() -> None:
-    assert endpoints(settings()) == [("PLAINTEXT", ("127.0.0.1", 9092), None)]
+    assert shown(endpoints(settings())) == [("PLAINTEXT", ("127.0.0.1", 9092), None)]
 
 
 def test_each_listener_has_a_name_an_address_and_an_advertised_address() -> None:
@@ -25,7 +29,7 @@ def test_each_listener_has_a_name_an_address_and_an_advertised_address() -> None
         )
     )
 
-    assert found == [
+    assert shown(found) == [
         ("INTERNAL", ("127.0.0.1", 9092), None),
         ("EXTERNAL", ("0.0.0.0", 9093), ("broker.example", 19093)),  # noqa: S104
     ]
@@ -36,7 +40,7 @@ def test_addresses_of_the_command_line_belong_together_by_their_order() -> None:
         settings(), ("127.0.0.1:0", "OUTSIDE://127.0.0.1:0", "[::1]:0"), ("a:1", "localhost:0")
     )
 
-    assert found == [
+    assert shown(found) == [
         ("PLAINTEXT", ("127.0.0.1", 0), ("a", 1)),
         ("OUTSIDE", ("127.0.0.1", 0), ("127.0.0.1", 0)),
         ("PLAINTEXT_3", ("::1", 0), None),
@@ -49,7 +53,6 @@ def test_addresses_of_the_command_line_belong_together_by_their_order() -> None:
         ({"listeners": "A://127.0.0.1:1,A://127.0.0.1:2"}, 'listener "A" is given twice'),
         ({"listeners": "A://127.0.0.1:1,B://127.0.0.1:1"}, "have the same address"),
         ({"listeners": "A://127.0.0.1"}, "is not an address"),
-        ({"listeners": "SSL://127.0.0.1:1"}, "protocol SSL, which is not served yet"),
         ({"listeners": "A://0.0.0.0:1"}, "it leads nowhere"),
         ({"listeners": "A://[::]:1"}, "it leads nowhere"),
         ({"advertised_listeners": "0.0.0.0:1"}, "it leads nowhere"),
@@ -65,6 +68,64 @@ def test_impossible_combinations_are_refused_with_a_reason(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         endpoints(settings(**texts))
+
+
+def test_each_listener_has_a_protocol_of_its_own() -> None:
+    found = endpoints(
+        settings(
+            listeners="IN://127.0.0.1:1,OUT://127.0.0.1:2,SSL://127.0.0.1:3",
+            listener_security_protocol_map="IN:PLAINTEXT,OUT:SSL,SSL:SSL",
+        )
+    )
+
+    assert [endpoint.protocol for endpoint in found] == ["PLAINTEXT", "SSL", "SSL"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "problem"),
+    [
+        ({}, "clients are not authenticated, and nothing is encrypted"),
+        ({"listener_security_protocol_map": "A:SSL"}, "clients are not authenticated"),
+        (
+            {"listener_security_protocol_map": "A:SSL", "ssl_client_auth": "requested"},
+            "clients are not authenticated",
+        ),
+        (
+            {
+                "listener_security_protocol_map": "A:SSL",
+                "ssl_client_auth": "required",
+                "listener_name_a_ssl_client_auth": "none",
+            },
+            "clients are not authenticated",
+        ),
+    ],
+)
+def test_a_listener_beyond_loopback_encrypts_and_authenticates(
+    texts: dict[str, str], problem: str
+) -> None:
+    read = settings(listeners="A://0.0.0.0:0", advertised_listeners="A://a:1", **texts)
+
+    with pytest.raises(ConfigError, match=f"beyond loopback, and {problem}") as caught:
+        open_endpoints(endpoints(read), insecure=False)
+    assert "--insecure" in caught.value.hint
+
+    (opened,) = open_endpoints(endpoints(read), insecure=True)
+    assert opened.insecure
+    opened.listening.close()
+
+
+def test_a_listener_with_client_certificates_is_open_beyond_loopback() -> None:
+    read = settings(
+        listeners="A://0.0.0.0:0",
+        advertised_listeners="A://a:1",
+        listener_security_protocol_map="A:SSL",
+        listener_name_a_ssl_client_auth="required",
+    )
+
+    (opened,) = open_endpoints(endpoints(read), insecure=False)
+
+    assert not opened.insecure
+    opened.listening.close()
 
 
 def test_one_of_command_line_and_settings_says_where_to_listen() -> None:
