@@ -64,12 +64,12 @@ class MappingRules:
     """The rules of one listener, in their order."""
 
     def __init__(self, text: str) -> None:
-        """Read the rules; empty text means DEFAULT.
+        """Read the rules; without any, no subject belongs to a user.
 
         Raises:
             ConfigError: a rule is malformed, or its pattern or replacement is.
         """
-        self._rules = [rule for item in _items(text or "DEFAULT") if (rule := _parse(item))]
+        self._rules = [rule for item in _items(text) if (rule := _parse(item))]
 
     def user(self, subject: str) -> str | None:
         """Return the name of the user with a certificate of this subject; None if no rule fits.
