@@ -22,7 +22,6 @@ _NAME: Final = "ssl.principal.mapping.rules"
 _RULE: Final = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?).*?|(.*?)"  # As Kafka's.
 _SPLITTER: Final = re.compile(rf"\s*({_RULE})\s*(,\s*|$)")
 _PARSER: Final = re.compile(_RULE)
-_TOO_LARGE: Final = re.compile(r"\$(\d+)")
 _PART: Final = re.compile(r"\\(.)|\$(\d+)|([^\\$]+)", re.DOTALL)
 
 
@@ -115,10 +114,19 @@ def _replacement(text: str, groups: int, item: str) -> Iterator[str | int]:
         if part[2] is None:
             yield part[1] or part[3]
             continue
-        if int(part[2]) > groups:  # Kafka takes such a number literally.
-            yield f"${part[2]}"
-            continue
-        yield int(part[2])
+        if not groups and int(part[2]):  # Kafka fails with each client that the pattern matches.
+            raise _malformed(item, f'"${part[2]}" in its replacement is no group of its pattern')
+        yield from _group(part[2], groups)
+
+
+def _group(digits: str, groups: int) -> Iterator[str | int]:
+    """Read as many digits as are the number of a group; the others are text, as in Java."""
+    for size in range(len(digits), 0, -1):
+        if int(digits[:size]) <= groups:
+            yield int(digits[:size])
+            yield digits[size:]
+            return
+    yield f"${digits}"
 
 
 def _quiet() -> Any:

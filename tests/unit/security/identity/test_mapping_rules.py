@@ -72,6 +72,7 @@ def test_replacements_are_those_of_java(rule: str, subject: str, user: str) -> N
         "RULE:^CN=(.*$/$1/",
         "RULE:(?=x)/y/",
         "RULE:^CN=(.*)$/$x/",
+        "RULE:^CN=.*$/$1/",
         "DEFAULT/L",
     ],
 )
