@@ -15,7 +15,7 @@ from cryptography import x509
 import certificates
 from certificates import Certificates, named, sign
 from duolog.broker.network import unauthenticated
-from duolog.broker.network.tls_connection import HANDSHAKE_BYTES_MAX
+from duolog.broker.network.tls_connection import HANDSHAKE_BYTES_MAX, TlsConnection
 from duolog.security.identity.principal import ANONYMOUS, Principal
 from duolog.security.tls.settings import TlsSettings
 from unit.broker.conftest import Client, Harness, fetch_fields
@@ -44,6 +44,13 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [
         record.__dict__["reason"] for record in caplog.records if record.levelno >= logging.WARNING
     ]
+
+
+def receive_alert(harness: Harness, client: Client) -> None:
+    for _ in range(10):
+        with suppress(BlockingIOError):
+            client.socket.recv(100)
+        harness.turn()
 
 
 def test_records_are_produced_and_fetched(harness: Harness, client: Client) -> None:
@@ -188,11 +195,8 @@ def test_a_client_of_another_authority_is_told_so(
 
     client.socket.send(client.frame(METADATA, 12, topics=None))
     harness.turn()
-    with pytest.raises(ssl.SSLError, match="(?i)unknown.ca"):
-        for _ in range(10):
-            with suppress(BlockingIOError):
-                client.socket.recv(100)
-            harness.turn()
+    with pytest.raises(ssl.SSLError, match=r"(?i)unknown.ca"):
+        receive_alert(harness, client)
     client.socket.close()
     harness.turn_until(lambda: client.connection.closed)
 
@@ -206,11 +210,8 @@ def test_a_client_without_a_certificate_is_refused_if_one_is_required(
 ) -> None:
     client = client_of(harness, listener_tls(files, "required"), files.client_context())
 
-    with pytest.raises(ssl.SSLError, match="(?i)certificate.required"):
-        for _ in range(10):
-            harness.turn()
-            with suppress(BlockingIOError):
-                client.socket.recv(100)
+    with pytest.raises(ssl.SSLError, match=r"(?i)certificate.required"):
+        receive_alert(harness, client)
 
 
 def test_an_expired_certificate_is_refused(
@@ -422,16 +423,13 @@ def test_a_half_written_file_keeps_the_old_certificate(
 def test_a_closed_connection_leaves_nothing_behind(
     harness: Harness, files: Certificates, watch: Callable[[Any], Callable[[], list[Any]]]
 ) -> None:
-    from duolog.broker.network.tls_connection import TlsConnection
-
     tls = listener_tls(files)
     new = watch(TlsConnection)
     for _ in range(3):
-        near, connection = connect(harness, tls)
+        near = connect(harness, tls)[0]
         near.send(b"plain")
-        harness.turn_until(lambda: connection.closed)
+        harness.turn()
         near.close()
-    del connection
     harness.turn()
     harness.turn()
 
