@@ -3,8 +3,8 @@
     RULE:^CN=(.*?),OU=Users.*$/$1/L,RULE:^CN=(.*?)$/$1/,DEFAULT
 
 The first rule whose pattern matches the whole subject applies: what the pattern finds is replaced,
-and `L` or `U` changes the case. DEFAULT returns the subject. A subject that no rule matches belongs
-to nobody. Patterns run in linear time (RE2): lookarounds and back-references are refused.
+and `L` or `U` changes the case. DEFAULT returns the subject. A subject that no rule matches has
+no user. Patterns run in linear time (RE2): lookarounds and back-references are refused.
 
 Source: Kafka `SslPrincipalMapper` (KIP-371); Java `Matcher.replaceAll`.
 """
@@ -115,7 +115,7 @@ def _replacement(text: str, groups: int, item: str) -> Iterator[str | int]:
             yield part[1] or part[3]
             continue
         if not groups and int(part[2]):  # Kafka fails with each client that the pattern matches.
-            raise _malformed(item, f'"${part[2]}" in its replacement is no group of its pattern')
+            raise _malformed(item, f'"${part[2]}" in its replacement is not a group of its pattern')
         yield from _group(part[2], groups)
 
 

@@ -91,7 +91,7 @@ _TEXT = st.text(alphabet="abCN=,$ ", max_size=12)
 
 @given(prefix=_TEXT, group=st.sampled_from(["a+", "[ab]*", "b?", "a?b*"]), rest=_TEXT)
 def test_replacing_finds_what_pythons_expressions_find(prefix: str, group: str, rest: str) -> None:
-    """Where a pattern matches the whole subject, `sub` gives Java's result."""
+    """If a pattern matches the whole subject, `sub` gives Java's result."""
     pattern = re.escape(prefix) + f"({group})" + re.escape(rest)
     rule = f"RULE:{pattern}/<$1>/"
     for middle in ("", "a", "aab", "b"):

@@ -172,4 +172,4 @@ def test_a_chain_with_an_intermediate_authority_is_sent_whole(files: Certificate
         TlsSettings(certificate_chain=text, key=parts(files.server)[0]), "SSL"
     ).context
 
-    assert context.cert_store_stats()["x509"] == 0, "the chain is shown, and nobody is trusted"
+    assert context.cert_store_stats()["x509"] == 0, "the chain is shown, and not trusted"
