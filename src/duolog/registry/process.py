@@ -6,7 +6,8 @@
 Reads are answered from the ready line on. Writes that come before there is a leader wait for it.
 Standard output gets one line, `duolog registry ready on http://HOST:PORT`. SIGTERM and SIGINT stop
 the registry in order: requests in progress are answered, the leadership is given back, the exit
-status is 0; a second signal ends the process at once. SIGHUP reads the users file again.
+status is 0; a second signal ends the process at once. SIGHUP reads the users file and the
+certificate again.
 """
 
 import asyncio
@@ -18,10 +19,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.core.errors import ConfigError
-from duolog.core.listening import Address, open_listener, parse_address
+from duolog.core.listening import Address, is_loopback, open_listener, parse_address
 from duolog.registry.access.authentication import (
     Authentication,
     BasicAuthentication,
@@ -47,6 +48,9 @@ from duolog.registry.store.stored import NewRecord, StoredRecord
 from duolog.registry.store.topic import ensure_topic
 from duolog.registry.store.writer import FencedWriter
 
+if TYPE_CHECKING:
+    from duolog.registry.http.tls import RegistryTls
+
 logger = logging.getLogger(__name__)
 
 DEFAULT_LISTEN: Final = "127.0.0.1:8081"
@@ -62,7 +66,9 @@ class RegistryOptions:
         advertise: the URL of this registry for the others of its group; derived if empty.
         users: the users file, see `access/users.py`.
         hosts: further names under which clients may address this registry.
-        insecure: listen beyond loopback without users.
+        tls_certificate: a PEM file; the registry then speaks HTTPS.
+        tls_key: the file of its private key, if that is not in the same file.
+        insecure: listen beyond loopback without users or without HTTPS.
         session_s: after this time without a sign of life, a leader is replaced.
         version: what /v1/metadata/version reports.
         skip_damaged_records: start although records of the topic have no meaning.
@@ -74,6 +80,8 @@ class RegistryOptions:
     advertise: str = ""
     users: Path | None = None
     hosts: tuple[str, ...] = ()
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
     insecure: bool = False
     session_s: float = SESSION_S
     skip_damaged_records: bool = False
@@ -95,16 +103,25 @@ def run(options: RegistryOptions, report: Callable[[str], None]) -> int:
     """
     accounts = None if options.users is None else read_users(options.users)
     authentication = NoAuthentication() if accounts is None else BasicAuthentication(accounts)
+    tls = _tls(options)
+    danger = _danger(authenticated=accounts is not None, encrypted=tls is not None)
     listening = open_listener(
         parse_address(options.listen, option="listen"),
-        insecure=options.insecure or accounts is not None,
-        secure_hint="Listen on 127.0.0.1, or give --users or --allow-insecure-listen.",
+        insecure=options.insecure or not danger,
+        secure_hint="Listen on 127.0.0.1; or give --users and --tls-cert; or accept the risk with "
+        "--insecure.",
+        danger=danger,
     )
     with listening:
         address = Address(*listening.getsockname()[:2])
-        url = _url(options.advertise, address)
+        if danger and not is_loopback(address.host):
+            logger.warning(
+                "INSECURE: the registry is open to the network",
+                extra={"address": str(address), "reason": danger},
+            )
+        url = _url(options.advertise, address, "http" if tls is None else "https")
         cluster_id = ensure_topic(options.kafka)
-        process = _Process(options, url, cluster_id, authentication)
+        process = _Process(options, url, cluster_id, authentication, tls)
         try:
             process.follower.load()
             return asyncio.run(process.serve(listening, address, report))
@@ -112,12 +129,38 @@ def run(options: RegistryOptions, report: Callable[[str], None]) -> int:
             process.follower.stop()
 
 
+def _tls(options: RegistryOptions) -> "RegistryTls | None":
+    if options.tls_certificate is None:
+        if options.tls_key is not None:
+            raise ConfigError(
+                "--tls-key is given without --tls-cert", name="tls-cert", hint="Give both."
+            )
+        return None
+    # Loaded here: a registry without TLS needs no OpenSSL.
+    from duolog.registry.http import tls  # noqa: PLC0415
+
+    return tls.RegistryTls(options.tls_certificate, options.tls_key)
+
+
+def _danger(*, authenticated: bool, encrypted: bool) -> str:
+    """Return why the registry is not safe beyond loopback; empty if it is."""
+    if not authenticated:
+        return "clients are not authenticated"
+    return "" if encrypted else "passwords are not encrypted"
+
+
 class _Process:
     """The parts of one registry."""
 
     def __init__(
-        self, options: RegistryOptions, url: str, cluster_id: str, authentication: Authentication
+        self,
+        options: RegistryOptions,
+        url: str,
+        cluster_id: str,
+        authentication: Authentication,
+        tls: "RegistryTls | None",
     ) -> None:
+        self._tls = tls
         self._options = options
         self._url = url
         self._cluster_id = cluster_id
@@ -133,8 +176,7 @@ class _Process:
         loop = asyncio.get_running_loop()
         kafka = self._options.kafka
         stopping = _stop_on_signals(loop)
-        if isinstance(self._authentication, BasicAuthentication):
-            _reload_on_signal(loop, self._authentication, self._options.users)
+        _reload_on_signal(loop, self._authentication, self._options.users, self._tls)
         leadership = Leadership(
             self._replica, lambda: FencedWriter(kafka), NewRecord(*encode(BARRIER))
         )
@@ -158,9 +200,10 @@ class _Process:
         server = HttpServer(Gate(hosts, self._authentication, service.handle).answer)
         self._replica.attach(loop)
         self.follower.start()
-        await server.start(listening)
+        await server.start(listening, self._tls)
         election.start()
-        report(f"duolog registry ready on http://{address}")
+        scheme = "http" if self._tls is None else "https"
+        report(f"duolog registry ready on {scheme}://{address}")
         logger.info("registry is ready", extra={"url": self._url, "topic": kafka.topic})
         await stopping.wait()
         logger.info("registry stops")
@@ -202,7 +245,7 @@ def server_answers(cluster_id: str, group: str, version: str) -> dict[str, Calla
     }
 
 
-def _url(advertise: str, address: Address) -> str:
+def _url(advertise: str, address: Address, scheme: str) -> str:
     if advertise:
         if not advertise.startswith(("http://", "https://")):
             raise ConfigError(
@@ -215,7 +258,7 @@ def _url(advertise: str, address: Address) -> str:
     host = address.host
     if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not listened on
         host = socket.gethostname()
-    return f"http://{Address(host, address.port)}"
+    return f"{scheme}://{Address(host, address.port)}"
 
 
 def _host(url: str) -> str:
@@ -243,15 +286,22 @@ def _stop_on_signals(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
 
 
 def _reload_on_signal(
-    loop: asyncio.AbstractEventLoop, authentication: BasicAuthentication, users: Path | None
+    loop: asyncio.AbstractEventLoop,
+    authentication: Authentication,
+    users: Path | None,
+    tls: "RegistryTls | None",
 ) -> None:
-    """Read the users file again when SIGHUP comes; a file with an error changes nothing."""
-    assert users is not None, "there are no accounts without a file"
-    if sys.platform == "win32":
+    """Read users and certificates again when SIGHUP comes; a file with an error changes nothing."""
+    if sys.platform == "win32" or (users is None and tls is None):
         return
     reading: set[asyncio.Task[None]] = set()
 
     async def read() -> None:
+        if tls is not None:
+            tls.reload()
+        if users is None:
+            return
+        assert isinstance(authentication, BasicAuthentication), "there are users without accounts"
         try:
             accounts = await loop.run_in_executor(None, read_users, users)
         except ConfigError as error:

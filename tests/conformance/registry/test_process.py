@@ -1,7 +1,9 @@
 """The registry as a process: its ready line, its signals, its users, and what it refuses."""
 
+import http.client
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from base64 import b64encode
@@ -11,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+import certificates
 from conformance.registry.clients import TOPIC, Answer, append, ask, record_schema, register, stored
 from conformance.registry.conftest import StartRegistry
 from duolog.registry.access.passwords import hash_password
@@ -191,16 +194,54 @@ def test_the_users_file_is_read_again_on_sighup(cluster: EmbeddedCluster, tmp_pa
     assert process.returncode == 0
 
 
-def test_a_users_file_allows_to_listen_beyond_loopback(
-    start_registry: StartRegistry, tmp_path: Path
+def https_status(port: str, context: ssl.SSLContext, headers: dict[str, str]) -> int:
+    connection = http.client.HTTPSConnection("localhost", int(port), context=context, timeout=60)
+    connection.request("GET", "/subjects", headers=headers)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_users_and_https_allow_to_listen_beyond_loopback_and_certificates_change(
+    cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     users = tmp_path / "users.toml"
     users.write_text(f'[users.admin]\npassword = "{hash_password("a")}"\nwrite = ["*"]\n')
+    files, renewed = (certificates.make(tmp_path / name) for name in ("first", "second"))
+    served = tmp_path / "server.pem"
+    served.write_bytes(files.server.read_bytes())
+    command = [*REGISTRY, "-b", cluster.bootstrap_servers, "--listen", "0.0.0.0:0"]
 
-    url = start_registry("--listen", "0.0.0.0:0", "--users", str(users)).url
+    plain = subprocess.run(
+        [*command, "--users", str(users)], capture_output=True, timeout=120, check=False
+    )
+    assert plain.returncode == 2
+    assert b"is beyond loopback, and passwords are not encrypted" in plain.stderr
 
-    local = url.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
-    assert ask(local, "GET", "/subjects", headers=basic("admin:a")).status == 200
+    command += ["--users", str(users), "--tls-cert", str(served)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        ready = process.stdout.readline().decode().split()
+        assert ready[-1].startswith("https://0.0.0.0:")
+        port = ready[-1].rpartition(":")[2]
+        assert https_status(port, files.client_context(), basic("admin:a")) == 200
+        assert https_status(port, files.client_context(), {}) == 401
+
+        served.write_bytes(renewed.server.read_bytes())
+        process.send_signal(signal.SIGHUP)
+
+        def renewed_is_shown() -> bool:
+            try:
+                return https_status(port, renewed.client_context(), basic("admin:a")) == 200
+            except ssl.SSLCertVerificationError:
+                return False
+
+        wait_until(renewed_is_shown, "the new certificate")
+        with pytest.raises(ssl.SSLCertVerificationError):
+            https_status(port, files.client_context(), basic("admin:a"))
+        process.terminate()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize(

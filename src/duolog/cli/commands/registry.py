@@ -68,6 +68,17 @@ def _print_hash(context: click.Context, _param: click.Parameter, given: bool) ->
     "registry read it again.",
 )
 @click.option(
+    "--tls-cert",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="PEM file with the certificate chain, and the private key unless --tls-key is given: the "
+    "registry then speaks HTTPS. It is read again when it changes.",
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="PEM file with the private key.",
+)
+@click.option(
     "--hash-password",
     is_flag=True,
     is_eager=True,
@@ -124,6 +135,8 @@ def registry(
     group: str,
     compatibility: str,
     users: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
     hosts: tuple[str, ...],
     insecure: bool,
     session_s: float,
@@ -146,8 +159,8 @@ def registry(
       duolog registry
       duolog registry -b kafka.example:9092 --listen 127.0.0.1:8081
       duolog registry --hash-password
-      duolog registry --listen 0.0.0.0:8081 --users users.toml \\
-          --advertise http://registry-1.example:8081
+      duolog registry --listen 0.0.0.0:8081 --users users.toml --tls-cert server.pem \\
+          --advertise https://registry-1.example:8081
     """
     # Imported late to keep `duolog registry --help` fast.
     from duolog import __version__  # noqa: PLC0415
@@ -165,6 +178,8 @@ def registry(
             listen=listen,
             advertise=advertise,
             users=users,
+            tls_certificate=tls_cert,
+            tls_key=tls_key,
             hosts=hosts,
             insecure=insecure,
             session_s=session_s,

@@ -119,6 +119,7 @@ class Forwarder:
 
 
 def _connection(url: str) -> http.client.HTTPConnection:
+    # For https, the leader's certificate must be one that this system trusts, or SSL_CERT_FILE.
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     try:

@@ -6,14 +6,19 @@ cancels them.
 
 import asyncio
 import socket
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.registry.http.protocol import Answer, HttpConnection
+
+if TYPE_CHECKING:
+    from duolog.registry.http.tls import RegistryTls
 
 BODY_BYTES_MAX: Final = 4 * 1024 * 1024
 CONNECTIONS_MAX: Final = 2000
 GRACE_S: Final = 5.0
 BACKLOG: Final = 512
+HANDSHAKE_S: Final = 10.0
+"""A client has this time for its TLS handshake."""
 
 
 class HttpServer:
@@ -39,12 +44,18 @@ class HttpServer:
         self._none_left.set()
         self._server: asyncio.Server | None = None
 
-    async def start(self, listening: socket.socket) -> None:
-        """Accept connections from now on."""
+    async def start(self, listening: socket.socket, tls: "RegistryTls | None" = None) -> None:
+        """Accept connections from now on, of HTTPS if `tls` is given."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: HttpConnection(self._answer, self), sock=listening, backlog=BACKLOG
+            lambda: HttpConnection(self._answer, self),
+            sock=listening,
+            backlog=BACKLOG,
+            ssl=None if tls is None else tls.context,
+            ssl_handshake_timeout=None if tls is None else HANDSHAKE_S,
         )
+        if tls is not None:
+            tls.follow_files(loop)
 
     async def stop(self, grace_s: float = GRACE_S) -> None:
         """Stop accepting, finish the requests in progress, and close all connections."""
