@@ -101,6 +101,8 @@ class Edges:
     """Called with the number of segment files that may be open."""
     made: Callable[[Broker], None] = _nothing
     """Called with the broker before it starts."""
+    insecure: Callable[[Sequence[str]], None] = lambda _: None
+    """Called with the addresses that others can reach although it is not safe, if any."""
     companion: Companion | None = None
     """Started after the ready line, and stopped before the broker."""
     open_registry: "OpenRegistry | None" = None
@@ -158,6 +160,8 @@ def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> in
             open_registry=edges.open_registry,
         )
         edges.made(broker)
+        if exposed := _exposed(listeners, metrics):
+            edges.insecure(exposed)
         return _run(broker, listeners, tls, metrics, edges.companion)
 
 
@@ -196,7 +200,8 @@ def _run(
             metrics.attach(broker)
             logger.info("serving metrics", extra={"address": str(metrics.address)})
         print(f"duolog broker ready on {listeners[0].bound}", flush=True)  # noqa: T201
-        _warn_of_insecure(listeners, metrics)
+        for exposed in _exposed(listeners, metrics):
+            logger.warning("INSECURE: open to the network", extra={"server": exposed})
         for endpoint in listeners:
             logger.info(
                 "listener is ready",
@@ -219,22 +224,16 @@ def _run(
     return _FAILED if stopping.failed else 0
 
 
-def _warn_of_insecure(listeners: Sequence[OpenEndpoint], metrics: "MetricsEndpoint | None") -> None:
-    """Log every address that others can reach although it is not safe: --insecure was given."""
-    for endpoint in listeners:
-        if endpoint.insecure:
-            logger.warning(
-                "INSECURE: a listener is open to the network",
-                extra={
-                    "listener": endpoint.name,
-                    "address": str(endpoint.bound),
-                    "reason": endpoint.danger,
-                },
-            )
+def _exposed(listeners: Sequence[OpenEndpoint], metrics: "MetricsEndpoint | None") -> list[str]:
+    """Return the addresses that others can reach although it is not safe, and why it is not."""
+    found = [
+        f"broker, listener {row.name} at {row.bound}: {row.danger}"
+        for row in listeners
+        if row.insecure
+    ]
     if metrics is not None and not is_loopback(metrics.address.host):
-        logger.warning(
-            "INSECURE: metrics are open to the network", extra={"address": str(metrics.address)}
-        )
+        found.append(f"broker, metrics at {metrics.address}: clients are not authenticated")
+    return found
 
 
 class _Stopping:

@@ -69,6 +69,7 @@ class RegistryOptions:
         tls_certificate: a PEM file; the registry then speaks HTTPS.
         tls_key: the file of its private key, if that is not in the same file.
         insecure: listen beyond loopback without users or without HTTPS.
+        noted: called with the address if others can reach it although it is not safe.
         session_s: after this time without a sign of life, a leader is replaced.
         version: what /v1/metadata/version reports.
         skip_damaged_records: start although records of the topic have no meaning.
@@ -83,6 +84,7 @@ class RegistryOptions:
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     insecure: bool = False
+    noted: Callable[[list[str]], None] = lambda _: None
     session_s: float = SESSION_S
     skip_damaged_records: bool = False
     version: str = "unknown"
@@ -115,10 +117,9 @@ def run(options: RegistryOptions, report: Callable[[str], None]) -> int:
     with listening:
         address = Address(*listening.getsockname()[:2])
         if danger and not is_loopback(address.host):
-            logger.warning(
-                "INSECURE: the registry is open to the network",
-                extra={"address": str(address), "reason": danger},
-            )
+            exposed = f"schema registry at {address}: {danger}"
+            logger.warning("INSECURE: open to the network", extra={"server": exposed})
+            options.noted([exposed])
         url = _url(options.advertise, address, "http" if tls is None else "https")
         cluster_id = ensure_topic(options.kafka)
         process = _Process(options, url, cluster_id, authentication, tls)

@@ -13,7 +13,7 @@ from duolog.cli.commands import top as command
 from duolog.cli.errors import NotServed
 from duolog.cli.main import main
 from duolog.cli.top import snapshots
-from duolog.cli.top.screen import Inside, screen
+from duolog.cli.top.screen import Inside, screen, with_warnings
 from duolog.cli.top.snapshots import application_row, node_rows, partition_rows, store_rows
 from duolog.engine.query.metrics import Metrics
 from unit.engine.query.metrics_samples import full_metrics
@@ -230,3 +230,14 @@ def test_an_address_of_another_version_is_named(
 
     with pytest.raises(NotServed, match='the metrics at "h:1" come from another version of Duolog'):
         snapshots.look(["h:1"])
+
+
+def test_a_server_that_is_open_to_the_network_is_shown_in_red() -> None:
+    shown = with_warnings(screen([]), ["broker, listener A at 0.0.0.0:1: nothing is encrypted"])
+    console = Console(width=120, record=True)
+
+    console.print(shown)
+
+    lines = console.export_text().splitlines()
+    assert lines[0] == "INSECURE: broker, listener A at 0.0.0.0:1: nothing is encrypted"
+    assert lines[1].startswith("No application is running.")

@@ -107,6 +107,7 @@ def broker(
         read_config,
         sorted_out,
     )
+    from duolog.runtime.metrics.insecure_servers import note_insecure  # noqa: PLC0415
 
     file = read_config(config_path) if config_path else ConfigFile({})
     form = {"logging.format": log_format} if log_format else {}
@@ -128,7 +129,11 @@ def broker(
             settings=settings,
             passed_over=file.passed_over + given.passed_over,
         ),
-        Edges(companion=registry, open_registry=_open_registry(settings, registry)),
+        Edges(
+            insecure=note_insecure,
+            companion=registry,
+            open_registry=_open_registry(settings, registry),
+        ),
     )
 
 

@@ -170,6 +170,7 @@ def registry(
     from duolog.registry.rules.settings import RulesSettings  # noqa: PLC0415
     from duolog.registry.store.clients import KafkaOptions  # noqa: PLC0415
     from duolog.runtime.impact.of_registry import impact_in  # noqa: PLC0415
+    from duolog.runtime.metrics.insecure_servers import note_insecure  # noqa: PLC0415
 
     log_to_stderr(log_format, log_level)
     return run(
@@ -182,6 +183,7 @@ def registry(
             tls_key=tls_key,
             hosts=hosts,
             insecure=insecure,
+            noted=note_insecure,
             session_s=session_s,
             skip_damaged_records=skip_damaged_records,
             version=__version__,

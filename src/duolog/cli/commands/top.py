@@ -140,11 +140,13 @@ def _screen(
     application: str | None,
 ) -> "RenderableType":
     from duolog.cli.top import snapshots  # noqa: PLC0415 - as above
-    from duolog.cli.top.screen import Inside, screen  # noqa: PLC0415
+    from duolog.cli.top.screen import Inside, screen, with_warnings  # noqa: PLC0415
+    from duolog.runtime.metrics.insecure_servers import insecure_servers  # noqa: PLC0415
 
+    insecure = insecure_servers()
     rows = [snapshots.application_row(key[0], one, before.get(key)) for key, one in now.items()]
     if application is None:
-        return screen(rows)
+        return with_warnings(screen(rows), insecure)
     insides = [
         Inside(
             f"{key[1]} at {key[0]}",
@@ -154,7 +156,7 @@ def _screen(
         )
         for key, one in now.items()
     ]
-    return screen(rows, insides, application)
+    return with_warnings(screen(rows, insides, application), insecure)
 
 
 def _chosen(

@@ -93,6 +93,12 @@ class Inside(NamedTuple):
     partitions: Sequence[Row]
 
 
+def with_warnings(shown: RenderableType, insecure: Sequence[str]) -> RenderableType:
+    """Return the screen below a line for each server that is open to the network."""
+    lines = [Text(f"INSECURE: {server}", style="bold red") for server in insecure]
+    return Group(*lines, shown) if lines else shown
+
+
 def screen(
     applications: Sequence[Row], insides: Sequence[Inside] = (), awaited: str | None = None
 ) -> RenderableType:

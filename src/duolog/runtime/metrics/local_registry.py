@@ -60,7 +60,7 @@ def register_process() -> None:
         if _sockets:
             return
         try:
-            path = _directory() / f"{os.getpid()}.sock"
+            path = directory() / f"{os.getpid()}.sock"
             path.unlink(missing_ok=True)
             listening = _listen(path)
         except (
@@ -80,7 +80,7 @@ def list_applications() -> list[ApplicationJson]:
     """
     found: list[ApplicationJson] = []
     try:
-        paths = sorted(_directory().glob("*.sock"))
+        paths = sorted(directory().glob("*.sock"))
     except OSError:
         return found
     for path in paths:
@@ -89,7 +89,12 @@ def list_applications() -> list[ApplicationJson]:
     return found
 
 
-def _directory() -> Path:
+def directory() -> Path:
+    """Return the directory of this user's processes, which no other user can access.
+
+    Raises:
+        OSError: it cannot be created, or other users can access it.
+    """
     runtime = os.environ.get("XDG_RUNTIME_DIR") or ""
     base = Path(runtime) if Path(runtime).is_absolute() and Path(runtime).is_dir() else None
     path = base / "duolog" if base else Path(tempfile.gettempdir()) / f"duolog-{user_id()}"
@@ -104,7 +109,7 @@ def _directory() -> Path:
 
 
 def _listen(path: Path) -> socket.socket:
-    listening = _socket_in_a_directory()
+    listening = _socket_in_adirectory()
     try:
         listening.bind(str(path))
         listening.listen()
@@ -114,14 +119,14 @@ def _listen(path: Path) -> socket.socket:
     return listening
 
 
-def _socket_in_a_directory() -> socket.socket:
+def _socket_in_adirectory() -> socket.socket:
     if sys.platform == "win32":
         raise OSError("Python on Windows has no sockets in directories")
     return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 
 
 def _ask(path: Path) -> list[ApplicationJson]:
-    with _socket_in_a_directory() as asking:
+    with _socket_in_adirectory() as asking:
         asking.settimeout(_LOOK_TIMEOUT_S)
         try:
             asking.connect(str(path))

@@ -18,7 +18,7 @@ from duolog.broker.network import unauthenticated
 from duolog.broker.network.tls_connection import HANDSHAKE_BYTES_MAX, TlsConnection
 from duolog.security.identity.principal import ANONYMOUS, Principal
 from duolog.security.tls.settings import TlsSettings
-from unit.broker.conftest import Client, Harness, fetch_fields
+from unit.broker.conftest import Client, Harness, fetch_fields, produce_fields
 from unit.broker.network.tls_clients import client_of, connect, listener_tls
 
 METADATA, FETCH = 3, 1
@@ -101,18 +101,12 @@ def test_batches_that_are_still_in_the_buffer_are_written_before_it_is_reused(
 ) -> None:
     harness.topic("orders")
     values = [os.urandom(5000) for _ in range(60)]
+    frames = b""
     for value in values:
-        fields = {
-            "acks": -1,
-            "timeout": 1000,
-            "topic_data": [
-                {
-                    "name": "orders",
-                    "partition_data": [{"index": 0, "records": harness.batch(value)}],
-                }
-            ],
-        }
-        client.send(0, 9, **fields)
+        frames += client.frame(0, 9, **produce_fields("orders", harness.batch(value)))
+        client.expect(0, 9)
+    # At once, so that records of TLS hold parts of several requests.
+    client.send_bytes(frames)
     answers = [client.receive().responses[0].partition_responses[0] for _ in values]
 
     assert [answer.error_code for answer in answers] == [0] * 60
