@@ -96,6 +96,48 @@ def test_requests_that_fill_the_buffer_are_all_answered(harness: Harness, client
         assert len(client.receive().topics) == 1
 
 
+RECORD = 16 * 1024
+"""The plaintext of the largest record of TLS, and the size of a new receive buffer."""
+
+
+def produce_frame(harness: Harness, client: Client, size: int) -> tuple[bytes, bytes]:
+    """Return a request of `size` bytes to topic `orders`, and the value of its record."""
+    value = os.urandom(size - 200)
+    for _ in range(3):
+        frame = client.frame(0, 9, **produce_fields("orders", harness.batch(value)))
+        value = os.urandom(len(value) + size - len(frame))
+    frame = client.frame(0, 9, **produce_fields("orders", harness.batch(value)))
+    assert len(frame) == size
+    return frame, value
+
+
+@pytest.mark.parametrize("memory", [RECORD, 16 * RECORD])
+def test_bytes_that_only_tls_has_are_read_after_the_batches_before_them_are_written(
+    harness: Harness, client: Client, memory: int
+) -> None:
+    """The buffer has no room for the end of the second request, and the socket has nothing more.
+
+    To read that end moves the second request over the first one, whose batch must be written. A
+    buffer that has grown before moves it in place.
+    """
+    client.connection._received.data = bytearray(memory)  # noqa: SLF001
+    harness.topic("orders")
+    first, one = produce_frame(harness, client, 8_500)
+    second, two = produce_frame(harness, client, RECORD + 100 - 8_500)
+    client.expect(0, 9)
+    client.expect(0, 9)
+    client.send_bytes(first[:100])
+    client.receive_nothing()
+
+    client.send_bytes(first[100:] + second)
+
+    for _ in range(2):
+        assert client.receive().responses[0].partition_responses[0].error_code == 0
+    records = bytes(client.fetch("orders", 0).records)
+    assert one in records
+    assert two in records
+
+
 def test_batches_that_are_still_in_the_buffer_are_written_before_it_is_reused(
     harness: Harness, client: Client
 ) -> None:
