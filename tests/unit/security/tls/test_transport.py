@@ -40,7 +40,10 @@ class Pair:
         self.context = files.client_context(files.client)
         self.context.maximum_version = client_version
         self.client = self.context.wrap_socket(
-            near, server_hostname="localhost", do_handshake_on_connect=False
+            near,
+            server_hostname="localhost",
+            do_handshake_on_connect=False,
+            suppress_ragged_eofs=False,
         )
 
     def shake(self) -> None:
