@@ -17,7 +17,7 @@ TESTS = (
     "test_admin test_client test_conn test_consumer test_coordinator test_fetcher test_pep492 "
     "test_producer test_sender test_transactional_consumer test_transactional_producer"
 )
-"""Those that talk to a broker, without TLS and SASL."""
+"""Those that talk to a broker, without SASL."""
 
 
 class AioKafka:

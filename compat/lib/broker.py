@@ -1,6 +1,7 @@
 """The broker under test: Duolog, or an Apache Kafka for comparison, on a free port."""
 
 import json
+import os
 import sys
 import tempfile
 from collections import defaultdict
@@ -12,9 +13,19 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from conformance.kafka.peer import KafkaPeer  # noqa: E402  It lives among the tests.
+from conformance.kafka.peer import KafkaPeer, free_ports  # noqa: E402  It lives among the tests.
+from duolog.security.certificates.authority import Authority  # noqa: E402
 from duolog.testing import EmbeddedCluster  # noqa: E402
 
+TLS_PORT = "DUOLOG_COMPAT_TLS_PORT"
+TLS_FOLDER = "DUOLOG_COMPAT_TLS_FOLDER"
+"""Variables for suites: the port of the listener with TLS, and the folder of its certificates."""
+_WITH_TLS = """
+import sys
+from duolog.cli.main import main
+sys.exit(main([*sys.argv[2:], "--listen", f"SSL://127.0.0.1:{sys.argv[1]}"]))
+"""
+"""The broker's program with one more listener."""
 _REQUEST_LOG = {"logging.format": "json", "logging.requests": "true"}
 
 
@@ -41,7 +52,15 @@ def duolog(settings: Mapping[str, str]) -> Iterator[Target]:
     """Run a Duolog broker for one suite."""
     with tempfile.TemporaryDirectory() as directory:
         data_dir = Path(directory) / "broker"
-        with EmbeddedCluster(data_dir, {**_REQUEST_LOG, **settings}) as cluster:
+        (port,) = free_ports(1)
+        folder = Path(directory) / "certificates"
+        Authority.create(folder, hosts=("localhost", "127.0.0.1"), client="client", days=2)
+        tls = {"ssl.keystore.location": str(folder / "server.pem")}
+        os.environ |= {TLS_PORT: str(port), TLS_FOLDER: str(folder)}
+        program = (sys.executable, "-c", _WITH_TLS, str(port), "broker", "--stop-with-stdin")
+        with EmbeddedCluster(
+            data_dir, {**_REQUEST_LOG, **tls, **settings}, program=program
+        ) as cluster:
             yield Target(cluster.bootstrap_servers, cluster.broker.log_path)
 
 
