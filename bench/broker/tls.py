@@ -4,7 +4,7 @@
 
 Both brokers have a plaintext and a TLS listener with the same certificate (P-256), and leave the
 sync to the system. A client of librdkafka writes records of 10 KiB and reads them back. Handshakes
-are full ones from one client; the CPU time of the broker tells how many a core
+are full ones from one client; the CPU time of the broker shows how many a core
 can do. Goals of issue 27: TLS fetch 0.7 of Kafka's, produce 0.9, 1,000 handshakes per second.
 
 Run: scripts/bench tls [--rounds 5] [--mebibytes 400]

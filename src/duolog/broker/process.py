@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.broker.broker import Broker
 from duolog.broker.log_format import log_to_stderr
-from duolog.broker.network.endpoints import OpenEndpoint, endpoints, open_endpoints
+from duolog.broker.network.endpoints import PLAINTEXT, OpenEndpoint, endpoints, open_endpoints
 from duolog.broker.network.file_descriptors import open_files_max
 from duolog.broker.network.tls_listeners import TlsListeners
 from duolog.broker.requests.request_log import RequestLog
@@ -151,6 +151,8 @@ def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> in
         for endpoint in listeners:
             opened.callback(endpoint.listening.close)
         tls = TlsListeners(settings, listeners)
+        if edges.companion is not None:
+            _plain(listeners)
         disk = edges.open_disk(open_files_max(settings.integer("log.open.files.max")))
         log_manager = LogManager(disk, str(options.data_dir), edges.clock, settings.values)
         broker = Broker(
@@ -213,7 +215,7 @@ def _run(
                 },
             )
         if companion is not None:
-            companion.start(str(listeners[0].bound), stopping.fail)
+            companion.start(str(_plain(listeners).bound), stopping.fail)
         broker.run()
         logger.info("broker stops")
     finally:
@@ -222,6 +224,23 @@ def _run(
         broker.stop()
     logger.info("broker has stopped")
     return _FAILED if stopping.failed else 0
+
+
+def _plain(listeners: Sequence[OpenEndpoint]) -> OpenEndpoint:
+    """Return the first listener that a client without certificates and passwords can use.
+
+    Raises:
+        ConfigError: there is none, and the registry in this process is such a client.
+    """
+    for row in listeners:
+        if row.protocol == PLAINTEXT:
+            return row
+    raise ConfigError(
+        "the schema registry of this broker has no listener to connect to",
+        name="registry",
+        hint=f"Add a listener {PLAINTEXT}://127.0.0.1:PORT, or run `duolog registry` with a "
+        "properties file.",
+    )
 
 
 def _exposed(listeners: Sequence[OpenEndpoint], metrics: "MetricsEndpoint | None") -> list[str]:
