@@ -3,7 +3,7 @@
 import socket
 import ssl
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from certificates import Certificates
 from duolog.broker.network.tls_connection import TlsConnection
@@ -77,4 +77,5 @@ def client_of(
             failed = connection._failure  # noqa: SLF001
             if not connection.handshaking or failed or connection.closed:
                 break
-    return Client(harness, client, connection)  # type: ignore[arg-type]  Enough of a socket.
+    # It has the methods of a socket that a client of the harness calls.
+    return Client(harness, cast("socket.socket", client), connection)

@@ -37,8 +37,9 @@ def test_a_servers_certificate_has_its_names_and_addresses(authority: Authority)
     assert names.get_values_for_type(x509.DNSName) == list(HOSTS[:2])
     assert [str(ip) for ip in names.get_values_for_type(x509.IPAddress)] == list(HOSTS[2:])
     assert list(extension(found, x509.ExtendedKeyUsage).value) == [ExtendedKeyUsageOID.SERVER_AUTH]
-    assert isinstance(found.public_key(), ec.EllipticCurvePublicKey)
-    assert found.public_key().curve.name == "secp256r1"
+    key = found.public_key()
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    assert key.curve.name == "secp256r1"
     usage = extension(found, x509.KeyUsage)
     assert usage.critical
     assert usage.value.digital_signature

@@ -8,7 +8,7 @@ from cryptography.x509.oid import NameOID
 from duolog.security.identity.distinguished_names import rfc2253
 
 
-def one(oid: x509.ObjectIdentifier, value: str) -> x509.NameAttribute:
+def one(oid: x509.ObjectIdentifier, value: str) -> x509.NameAttribute[str]:
     return x509.NameAttribute(oid, value)
 
 
