@@ -55,7 +55,13 @@ def test_the_user_is_what_is_before_the_host(
 
 @pytest.mark.parametrize(
     "address",
-    ["http://ann:se/cret@host", "http://ann:se#cret@host", "ann:secret@host", "http://[ann:se@x"],
+    [
+        "http://ann:se/cret@host",
+        "http://ann:se#cret@host",
+        "http://ann:s@fe/secret@host",
+        "ann:secret@host",
+        "http://[ann:se@x",
+    ],
 )
 def test_a_user_that_cannot_be_separated_is_an_error_that_does_not_repeat_it(address: str) -> None:
     with pytest.raises(ConfigError, match="has a user that cannot be read") as caught:
@@ -74,3 +80,12 @@ def test_a_comma_in_a_password_separates_nothing() -> None:
 def test_a_header_is_made_for_a_user_only() -> None:
     assert authorization("us@er:p:w") == "Basic dXNAZXI6cDp3"
     assert authorization(None) == ""
+
+
+def test_an_address_is_forgotten_with_and_without_a_slash() -> None:
+    keep_users("http://ann:one@a:1,http://ann:one@b:2/x")
+
+    forget_users("http://a:1/, http://b:2/x/")
+
+    assert user_of("http://a:1") is None
+    assert user_of("http://b:2/x") is None

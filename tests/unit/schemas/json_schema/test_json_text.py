@@ -87,6 +87,11 @@ def test_what_is_within_the_limits_is_read_and_written() -> None:
 
     assert write(read(deep)) == deep
     assert write(read("9" * NUMBER_CHARACTERS_MAX)) == "9" * NUMBER_CHARACTERS_MAX
+    longest = "0." + "9" * (NUMBER_CHARACTERS_MAX - 2)
+    assert write(read(longest)) == longest
+    for exponent in (EXPONENT_MAX, -EXPONENT_MAX):
+        assert read(f"1e{exponent}") == Decimal(f"1e{exponent}")
+    assert read('"' + "a" * (TEXT_CHARACTERS_MAX - 2) + '"') == "a" * (TEXT_CHARACTERS_MAX - 2)
     assert write(read('{"a": "[[[", "b": "\\"]]"}')) == '{"a":"[[[","b":"\\"]]"}'
 
 

@@ -41,6 +41,10 @@ def inferred(body: str, *, name: str | None = None, upper: bool = True) -> Type:
         ("message S { int32 x = 1; } S a = 1; repeated S b = 2; map<int32, S> c = 3;",
          "A STRUCT<X INT>, B ARRAY<STRUCT<X INT>>, C MAP<INT, STRUCT<X INT>>"),
         ("google.protobuf.Int32Value a = 1; google.protobuf.StringValue b = 2;", "A INT, B STRING"),
+        ("google.protobuf.UInt32Value a = 1; google.protobuf.UInt64Value b = 2; google.protobuf.Int64Value c = 3;",
+         "A BIGINT, B BIGINT, C BIGINT"),
+        ("google.protobuf.FloatValue a = 1; google.protobuf.DoubleValue b = 2;", "A DOUBLE, B DOUBLE"),
+        ("google.protobuf.BytesValue a = 1; google.protobuf.BoolValue b = 2;", "A BYTES, B BOOLEAN"),
         ("google.protobuf.Timestamp a = 1; google.type.Date b = 2;", "A TIMESTAMP, B DATE"),
         ("int32 z = 9; oneof kind { int32 a = 1; string b = 2; } int32 y = 3;",
          "KIND_0 STRUCT<A INT, B STRING>, Z INT, Y INT"),
@@ -51,6 +55,16 @@ def inferred(body: str, *, name: str | None = None, upper: bool = True) -> Type:
 )  # fmt: skip
 def test_a_message_is_columns(fields: str, columns: str) -> None:
     assert inferred(f"message R {{ {fields} }}") == parse_type(f"STRUCT<{columns}>")
+
+
+def test_a_group_is_a_struct() -> None:
+    schema = parse(
+        'syntax = "proto2"; message R { repeated group A = 1 { optional int32 x = 1; } '
+        "optional group B = 2 { optional string y = 1; } }",
+        {},
+    )
+
+    assert type_of(schema, None) == parse_type("STRUCT<A ARRAY<STRUCT<X INT>>, B STRUCT<Y STRING>>")
 
 
 def test_a_time_of_day_is_a_time() -> None:
