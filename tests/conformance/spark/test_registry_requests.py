@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 PATIENCE: Final = "duolog.schema.registry.patience.ms"
+USERS: Final = "spark.duolog.schema.registry.passwords"
 RECORD: Final = b"\0\0\0\0\1\2"
 
 
@@ -176,11 +177,16 @@ def test_a_user_is_sent_and_not_part_of_the_address(
     spark: "SparkSession", registry: Registry
 ) -> None:
     users = kernel_class(spark._jvm, "RegistryUsers")  # noqa: SLF001
-    users.tell(spark._jsparkSession, json.dumps({f"{registry.address}/": "me:p:w"}))  # noqa: SLF001
+    given = json.dumps({f"{registry.address}/": "me:p:w"})
+    users.tell(spark._jsparkSession, given)  # noqa: SLF001
     try:
+        assert spark.sparkContext.getLocalProperty(USERS) == given
         assert read(spark, registry.address, RECORD) == [1]
     finally:
         users.forget(spark._jsparkSession)  # noqa: SLF001
+    assert spark.sparkContext.getLocalProperty(USERS) is None
+    assert read(spark, registry.address, b"\0\0\0\0\2\2") == [None]
 
-    (_, authorization), *_ = registry.asked
+    (_, authorization), (_, forgotten) = registry.asked
     assert authorization == f"Basic {base64.b64encode(b'me:p:w').decode()}"
+    assert forgotten is None

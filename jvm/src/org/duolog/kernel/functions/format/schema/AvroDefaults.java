@@ -52,12 +52,11 @@ final class AvroDefaults {
     return bytes.toByteArray();
   }
 
-  /** Returns a number with its sign in as many bytes as a fixed has. */
+  /**
+   * Returns a number with its sign in as many bytes as a fixed has. Avro has no decimals whose
+   * precision is greater than that of their fixed.
+   */
   static byte[] padded(byte[] number, int size) {
-    if (number.length > size) {
-      throw new SerializationException(
-          String.format("a decimal of %d bytes does not fit a fixed of %d", number.length, size));
-    }
     byte[] padded = new byte[size];
     Arrays.fill(padded, (byte) (number[0] < 0 ? -1 : 0));
     System.arraycopy(number, 0, padded, size - number.length, number.length);

@@ -67,7 +67,6 @@ final class RegistryRequests {
         HttpResponse<byte[]> answer = asked(addresses.get(index), path, failures);
         if (answer != null) {
           first = index;
-          away = null;
           return body(addresses.get(index), answer);
         }
       }
