@@ -41,7 +41,7 @@ class Karapace:
             env = os.environ | {"PYTHONPATH": str(HERE), "BOOTSTRAP_SERVERS": bootstrap_servers}
             env |= {"REGISTRY_URL": url, "SERVER_URI": url}
             source, log = cache / "source", cache / "log.txt"
-            output = run_command(command, cwd=source, log=log, timeout_s=1800, env=env)
+            output = run_command(command, cwd=source, log=log, timeout_s=900, env=env)
         return outcomes_of(output)
 
 
