@@ -169,9 +169,13 @@ class Broker:
         """Load what is kept in logs and begin to accept; the loop must then be run.
 
         `tls` has the certificates of the listeners with TLS.
+
+        Raises:
+            ConfigError: with settings of an earlier run time, a listener would be insecure.
         """
         if tls is not None:
             self.tls = tls
+            tls.ensure_usable(self.settings)
             tls.settings_changed({*self.settings.default, *self.settings.own})
             tls.follow_files(self.timers)
         self.endpoints = endpoints

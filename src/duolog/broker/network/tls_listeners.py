@@ -73,7 +73,7 @@ class TlsListeners:
             self._follow()
 
     def ensure_usable(self, candidate: "BrokerSettings") -> None:
-        """Check settings before they are changed at run time.
+        """Check settings before they are changed at run time, and those of an earlier run time.
 
         Raises:
             ConfigError: a listener could not use its certificates, or would become insecure.
@@ -86,7 +86,8 @@ class TlsListeners:
                 raise ConfigError(
                     f'listener "{endpoint.name}" is beyond loopback, and {danger}',
                     name="ssl.client.auth",
-                    hint="Leave ssl.client.auth=required.",
+                    hint="Leave ssl.client.auth=required. If the broker does not start, it was "
+                    "changed at run time: start it on loopback, and change it back.",
                 )
             if endpoint.name in self._by_name:
                 _load(candidate, endpoint)

@@ -43,9 +43,11 @@ def opened(
             ssl_truststore_location=str(files.ca),
         )
         settings = harness.broker.settings
-        listening.extend(open_endpoints(endpoints(settings), insecure=False))
-        harness.broker.tls = TlsListeners(settings, listening)
-        harness.broker.endpoints = listening
+        # As the process does, with what is given at the start.
+        found = open_endpoints(endpoints(BrokerSettings(settings.static)), insecure=False)
+        listening.extend(found)
+        harness.broker.tls = TlsListeners(settings, found)
+        harness.broker.endpoints = found
         return harness
 
     yield start
@@ -75,6 +77,20 @@ def test_a_listener_beyond_loopback_cannot_stop_to_authenticate_at_run_time(
         assert answer.error_code == ErrorCode.INVALID_REQUEST
         assert "beyond loopback, and clients are not authenticated" in answer.error_message
     assert harness.broker.settings.of_listener("OUT", "ssl.client.auth") == "required"
+
+
+def test_what_was_relaxed_on_loopback_does_not_open_a_network_at_the_next_start(
+    opened: Callable[[str], Harness],
+) -> None:
+    """Settings of run time are loaded after the start has checked those that it was given."""
+    first = opened("127.0.0.1:0")
+    assert alter(first.client(), CLIENT_AUTH, "none").error_code == 0
+    first.stop()
+    harness = opened("0.0.0.0:0")
+    tls, endpoints_open = harness.broker.tls, harness.broker.endpoints
+
+    with pytest.raises(ConfigError, match="beyond loopback, and clients are not authenticated"):
+        harness.broker.start(endpoints_open, tls)
 
 
 def test_on_loopback_it_can(opened: Callable[[str], Harness]) -> None:
