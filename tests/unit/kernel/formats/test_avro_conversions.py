@@ -86,6 +86,9 @@ READ: Final[dict[str, tuple[Any, str, bytes, bytes | str]]] = {
         record(("a", decimal(4, 2))), "A DECIMAL(4, 2)", b"\xec\x07\x01" + 501 * b"\0",
         "too many digits",
     ),
+    "a zero with too many decimal places": (
+        record(("a", decimal(2000, 1500))), "A DECIMAL(4, 2)", b"\2\0", "too many digits",
+    ),
     "an entry with a null key": (
         record(("m", entries(["null", "int"], "int"))), "M MAP<INT, INT>", b"\2\0\x0a\0",
         "key of a map is null",
@@ -132,6 +135,10 @@ READ: Final[dict[str, tuple[Any, str, bytes, bytes | str]]] = {
     ),
     "a block of more items than bytes": (
         record(("a", {"type": "array", "items": "int"})), "A ARRAY<INT>", b"\xfe\xff\xff\xff\x0f",
+        "end too early",
+    ),
+    "a block of 33 bits of items": (
+        record(("a", {"type": "array", "items": "int"})), "A ARRAY<INT>", b"\x80\x80\x80\x80\x20\0",
         "end too early",
     ),
     "a block of the least number of items": (

@@ -31,6 +31,7 @@ PART: Final = 'syntax = "proto3"; package p; message Part { string s = 1; }'
 MIDDLE: Final = 'syntax = "proto3"; import "part.proto"; message Middle { p.Part part = 1; }'
 ORDER: Final = """syntax = "proto3"; import "middle.proto"; import "part.proto";
 message Order { Middle middle = 1; p.Part part = 2; }"""
+LINE: Final = 'syntax = "proto3"; import "middle.proto"; message Line { Middle middle = 1; }'
 
 
 def by_id(number: int) -> str:
@@ -109,19 +110,25 @@ def test_a_guid_names_a_schema_in_place_of_an_id() -> None:
 
     empty = {"schema": json.dumps({"type": "record", "name": "R", "fields": []})}
     wide = {"schema": '{"type":"record","name":"R","fields":[{"name":"n","type":"int"}]}'}
-    answers: Answers = {path(GUID): [(200, empty)], path(OTHER_GUID): [(200, wide)]}
+    answers: Answers = {
+        path(GUID): [(200, empty)],
+        path(OTHER_GUID): [(200, wide)],
+        f"/schemas/guids/{GUID}?format=serialized": [(200, described(PART, {}))],
+    }
     data = (guid(GUID), guid(OTHER_GUID) + b"\6", guid(GUID))
     json_sr = shown("N INT", "JSON_SR", {}, guid(GUID) + b'{"N":3}')
+    protobuf = shown("S STRING", "PROTOBUF", READ, guid(GUID) + b"\0\x0a\1x")
     unknown = guid("ffffffff-ffff-ffff-ffff-ffffffffffff")
 
-    found = convert(shown("N INT", "AVRO", READ, *data, unknown), json_sr, answers=answers)
+    avro = shown("N INT", "AVRO", READ, *data, unknown)
+    found = convert(avro, json_sr, protobuf, answers=answers)
 
     null, three = b'{"N":null}', b'{"N":3}'
     assert found.outcomes[0][:-1] == [null, three, null]
     assert found.outcomes[0][-1] == (
         "the schema registry has no schema of GUID ffffffff-ffff-ffff-ffff-ffffffffffff"
     )
-    assert found.outcomes[1] == [three]
+    assert found.outcomes[1:] == [[three], [b'{"S":"x"}']]
     assert found.asked[:2] == [path(GUID), path(OTHER_GUID)]
 
 
@@ -194,6 +201,7 @@ def test_imports_are_asked_for_by_subject_and_version() -> None:
     part, middle = ("part.proto", "a b/c"), ("middle.proto", "middle")
     imports = {"part.proto": PART, "middle.proto": MIDDLE}
     path = "/schemas/ids/1?format=serialized"
+    alone = "/schemas/ids/2?format=serialized"
     answers: Answers = {
         path: [(200, described(ORDER, imports, middle, part))],
         "/subjects/middle/versions/3?format=serialized": [(200, described(MIDDLE, imports, part))],
@@ -202,10 +210,19 @@ def test_imports_are_asked_for_by_subject_and_version() -> None:
     record = FRAME + b"\1\0\x0a\x05\x0a\x03\x0a\1x\x12\x03\x0a\1y"
     columns = "MIDDLE STRUCT<PART: STRUCT<S: STRING>>, PART STRUCT<S: STRING>"
 
-    found = convert(shown(columns, "PROTOBUF", READ, record), answers=answers)
+    last = {alone: [(200, described(LINE, imports, middle))]}
+    line = FRAME + b"\2\0\x0a\5\x0a\3\x0a\1z"
 
-    assert found.outcomes == [[b'{"MIDDLE":{"PART":{"S":"x"}},"PART":{"S":"y"}}']]
-    assert found.asked == list(answers)
+    found = convert(shown(columns, "PROTOBUF", READ, record, line), answers={**answers, **last})
+
+    assert found.outcomes == [
+        [
+            b'{"MIDDLE":{"PART":{"S":"x"}},"PART":{"S":"y"}}',
+            b'{"MIDDLE":{"PART":{"S":"z"}},"PART":null}',
+        ]
+    ]
+    # The second schema needs the part for what it imports.
+    assert found.asked == [*answers, alone, *list(answers)[1:]]
 
 
 def test_an_import_that_is_missing_is_a_bad_record() -> None:
