@@ -1,5 +1,9 @@
 """Read the topic in order: first to its end, then for as long as the registry runs.
 
+    load    a client of its own, whose fetches hardly wait: librdkafka reports the end of a topic
+            when a fetch returns no records
+    follow  a client whose fetches wait for records; it starts where `load` has ended
+
 Only committed records are delivered, so that a record of a leader that was fenced in the middle of
 a transaction never becomes part of the state.
 
@@ -9,14 +13,14 @@ Threads: `load` runs in the caller's thread, before `start`. Then the follower's
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
-from duolog.registry.store.clients import REQUEST_TIMEOUT_S, KafkaOptions, unavailable
+from duolog.registry.store.clients import REQUEST_TIMEOUT_S, KafkaOptions, Setting, unavailable
 from duolog.registry.store.errors import StoreUnavailable
 from duolog.registry.store.stored import StoredRecord
 
@@ -26,6 +30,7 @@ Deliver = Callable[[Sequence[StoredRecord]], None]
 
 _BATCH: Final = 2000
 _POLL_S: Final = 0.1
+_LOADING_WAIT_MS: Final = 10
 _LOAD_S: Final = 60.0
 """Longest time without any record while the topic is read for the first time."""
 _TRANSIENT: Final = frozenset(
@@ -60,23 +65,8 @@ class TopicFollower:
         self._failed = failed
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._consumer = Consumer(
-            options.client(
-                {
-                    # Required by the client, but no group is joined and no offset committed.
-                    "group.id": f"{options.group}-follower",
-                    "enable.auto.commit": False,
-                    "enable.auto.offset.store": False,
-                    "isolation.level": "read_committed",
-                    "auto.offset.reset": "error",
-                    "enable.partition.eof": True,
-                    "allow.auto.create.topics": False,
-                    "check.crcs": True,
-                    "fetch.error.backoff.ms": 50,
-                    "fetch.queue.backoff.ms": 20,
-                }
-            )
-        )
+        self._next_offset = OFFSET_BEGINNING
+        self._consumer: Consumer | None = None
 
     def load(self) -> None:
         """Deliver all records that exist now.
@@ -84,16 +74,16 @@ class TopicFollower:
         Raises:
             StoreUnavailable: the broker does not deliver them.
         """
-        start = TopicPartition(self._options.topic, 0, OFFSET_BEGINNING)
         doing = f"read topic {self._options.topic}"
         try:
-            self._consumer.assign([start])
-            while True:
-                messages = self._available()
-                if not messages and not self._is_reachable():
-                    raise StoreUnavailable(f"could not {doing}", code=-195, retriable=True)
-                if self._take(messages):
-                    return
+            consumer = self._open({"fetch.wait.max.ms": _LOADING_WAIT_MS})
+            try:
+                while not self._take(messages := _next(consumer)):
+                    if not messages and not self._is_reachable(consumer):
+                        raise StoreUnavailable(f"could not {doing}", code=-195, retriable=True)
+            finally:
+                consumer.close()
+            self._consumer = self._open({})
         except KafkaException as error:
             raise unavailable(error, doing, self._options) from error
 
@@ -107,12 +97,39 @@ class TopicFollower:
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
-        with suppress(KafkaException, RuntimeError):
-            self._consumer.close()
+        if self._consumer is not None:
+            with suppress(KafkaException, RuntimeError):
+                self._consumer.close()
 
-    def _is_reachable(self) -> bool:
+    def _open(self, settings: Mapping[str, Setting]) -> Consumer:
+        """Return a client that reads from the next offset."""
+        consumer = Consumer(
+            self._options.client(
+                {
+                    # Required by the client, but no group is joined and no offset committed.
+                    "group.id": f"{self._options.group}-follower",
+                    "enable.auto.commit": False,
+                    "enable.auto.offset.store": False,
+                    "isolation.level": "read_committed",
+                    "auto.offset.reset": "error",
+                    "enable.partition.eof": True,
+                    "allow.auto.create.topics": False,
+                    "check.crcs": True,
+                    "fetch.error.backoff.ms": 50,
+                    "fetch.queue.backoff.ms": 20,
+                    **settings,
+                }
+            )
+        )
+        # librdkafka looks once a second for the leader of a partition that it does not know.
+        with suppress(KafkaException):
+            consumer.list_topics(self._options.topic, timeout=REQUEST_TIMEOUT_S)
+        consumer.assign([TopicPartition(self._options.topic, 0, self._next_offset)])
+        return consumer
+
+    def _is_reachable(self, consumer: Consumer) -> bool:
         try:
-            self._consumer.get_watermark_offsets(
+            consumer.get_watermark_offsets(
                 TopicPartition(self._options.topic, 0), timeout=REQUEST_TIMEOUT_S
             )
         except KafkaException:
@@ -120,21 +137,13 @@ class TopicFollower:
         return True
 
     def _run(self) -> None:
+        assert self._consumer is not None, "the topic is loaded before it is followed"
         try:
             while not self._stop.is_set():
-                self._take(self._available())
+                self._take(_next(self._consumer))
         except Exception as error:  # The edge of the thread.
             logger.exception("the registry no longer follows its topic")
             self._failed(error)
-
-    def _available(self) -> list[Message]:
-        """Return the next messages: wait for the first one, but for no further ones.
-
-        `consume` with a timeout would wait until the batch is full. A write waits for its own
-        record, and would take as long as the timeout.
-        """
-        first = self._consumer.poll(_POLL_S)
-        return [] if first is None else [first, *self._consumer.consume(_BATCH, timeout=0)]
 
     def _take(self, messages: Sequence[Message]) -> bool:
         """Deliver the records; return whether the end of the topic was reached."""
@@ -148,8 +157,17 @@ class TopicFollower:
             elif error.fatal() or error.code() not in _TRANSIENT:
                 raise KafkaException(error)
         if records:
+            self._next_offset = records[-1].offset + 1
             self._deliver(records)
         return at_end
+
+
+def _next(consumer: Consumer) -> list[Message]:
+    """Return the next message, with those that have arrived after it; none after `_POLL_S`."""
+    # With a timeout, `consume` waits for all messages that it may return, or for the timeout: a
+    # writer would wait that long for each record.
+    first = consumer.poll(_POLL_S)
+    return [] if first is None else [first, *consumer.consume(_BATCH, timeout=0)]
 
 
 def _record(message: Message) -> StoredRecord:

@@ -1,25 +1,29 @@
-"""The follower of the topic, with a consumer that never waits."""
+"""The client of the follower; `tests/conformance/registry/test_store.py` has the rest."""
 
-from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from duolog.registry.store import follower
 from duolog.registry.store.clients import KafkaOptions
 from duolog.registry.store.follower import TopicFollower
-from duolog.registry.store.stored import StoredRecord
+
+if TYPE_CHECKING:
+    from duolog.registry.store.stored import StoredRecord
 
 
-class OneMessage:
-    """A record at an offset."""
+class Record:
+    """A record as a client returns it."""
 
     def __init__(self, offset: int) -> None:
         self._offset = offset
 
     def error(self) -> None:
         return None
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, 0
 
     def offset(self) -> int:
         return self._offset
@@ -30,52 +34,89 @@ class OneMessage:
     def value(self) -> bytes:
         return b"v"
 
-    def timestamp(self) -> tuple[int, int]:
-        return 1, 7
+
+class End:
+    """The end of the topic, as a client reports it."""
+
+    class Error:
+        def code(self) -> int:
+            return int(follower.ClientError._PARTITION_EOF)  # noqa: SLF001 - its only name
+
+    def error(self) -> "End.Error":
+        return End.Error()
 
 
-class FakeConsumer:
-    """Has some records at once; a call that waits for more is noted."""
+class Client:
+    """A client with messages; its `consume` waits as librdkafka's does, for all or the timeout."""
 
-    def __init__(self, _config: Any) -> None:
-        self.there = deque(OneMessage(offset) for offset in range(3))
-        self.waits = 0
+    opened: list["Client"]
+    topic: list[Record]
 
-    def poll(self, timeout: float) -> OneMessage | None:
-        self.waits += not self.there and timeout != 0
-        return self.there.popleft() if self.there else None
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self.start = 0
+        self.messages: list[Any] = []
+        Client.opened.append(self)
 
-    def consume(self, count: int, timeout: float) -> list[OneMessage]:
-        # librdkafka waits until the batch is full or the time is over.
-        self.waits += len(self.there) < count and timeout != 0
-        return [self.there.popleft() for _ in range(min(count, len(self.there)))]
+    def list_topics(self, *_: object, **__: object) -> None:
+        return
+
+    def assign(self, partitions: list[Any]) -> None:
+        self.start = partitions[0].offset
+        found = [record for record in Client.topic if record.offset() >= self.start]
+        self.messages = [*found, End()]
+
+    def poll(self, _timeout: float) -> object:
+        return self.messages.pop(0) if self.messages else None
+
+    def consume(self, number: int, timeout: float) -> list[object]:
+        assert timeout == 0, "the records that are there would wait for the timeout"
+        found, self.messages = self.messages[:number], self.messages[number:]
+        return found
 
     def close(self) -> None:
-        pass
+        return
 
 
-def test_records_are_delivered_without_waiting_for_further_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made: list[FakeConsumer] = []
+@pytest.fixture
+def topic(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return a function that lets the topic contain so many records."""
+    monkeypatch.setattr(follower, "Consumer", Client)
+    Client.opened = []
 
-    def consumer(config: Any) -> FakeConsumer:
-        made.append(FakeConsumer(config))
-        return made[-1]
+    def fill(count: int) -> None:
+        Client.topic = [Record(2 * number) for number in range(count)]  # markers between them
 
-    monkeypatch.setattr(follower, "Consumer", consumer)
-    waits: list[int] = []
-    read: list[int] = []
+    return fill
 
-    def deliver(records: Sequence[StoredRecord]) -> None:
-        waits.append(made[0].waits)
-        read.extend(record.offset for record in records)
-        following._stop.set()  # noqa: SLF001 - it ends after this batch
 
-    following = TopicFollower(KafkaOptions("nowhere"), deliver, lambda _error: None)
-    following.start()
-    assert following._thread is not None  # noqa: SLF001 - the thread ends by itself
-    following._thread.join(60)  # noqa: SLF001 - as above
-    following.stop()
+def unexpected(error: Exception) -> None:
+    raise AssertionError(error)
 
-    assert (read, waits) == ([0, 1, 2], [0])
+
+def test_records_do_not_wait_for_a_timeout_of_the_client(topic: Callable[[int], None]) -> None:
+    topic(3)
+    read: list[StoredRecord] = []
+
+    TopicFollower(KafkaOptions("h:1"), read.extend, unexpected).load()
+
+    assert [record.offset for record in read] == [0, 2, 4]
+
+
+def test_the_topic_is_followed_from_where_loading_ended(topic: Callable[[int], None]) -> None:
+    topic(3)
+
+    TopicFollower(KafkaOptions("h:1"), lambda _: None, unexpected).load()
+
+    loading, following = Client.opened
+    assert loading.start < 0  # the beginning
+    assert following.start == 5
+    assert "fetch.wait.max.ms" not in following.settings
+
+
+def test_an_empty_topic_is_followed_from_its_beginning(topic: Callable[[int], None]) -> None:
+    topic(0)
+
+    TopicFollower(KafkaOptions("h:1"), lambda _: None, unexpected).load()
+
+    assert Client.opened[0].start == Client.opened[1].start < 0
