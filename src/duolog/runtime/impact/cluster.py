@@ -140,7 +140,9 @@ class KafkaCluster:
         found: list[tuple[int, StoredRecord]] = []
         deadline = time.monotonic() + _TIMEOUT_S
         while reading and time.monotonic() < deadline:
-            for message in consumer.consume(1000, _POLL_S):
+            # With a timeout, `consume` waits for all messages that it may return.
+            first = consumer.poll(_POLL_S)
+            for message in [first, *consumer.consume(1000, 0)] if first is not None else ():
                 number = message.partition() or 0
                 if (error := message.error()) is not None:
                     if error.code() != ClientError._PARTITION_EOF:  # noqa: SLF001
