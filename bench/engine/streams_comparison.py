@@ -6,10 +6,11 @@ Both read the same topics of one Duolog broker on this machine, one after the ot
 separate JVM. Duolog's rate is measured from the start of its second micro-batch to the end of its
 last one, when all results are acknowledged. Kafka Streams' rate is measured from when it has read
 as many records as one micro-batch contains to when it has read all. Both use default settings,
-except for two stream threads.
+except for two stream threads. Kafka Streams' Avro is the jar that Spark contains.
 """
 
 import json
+import re
 import statistics
 import subprocess
 import time
@@ -17,10 +18,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from duolog import Topology
+from duolog.engine.jvm.jars import spark_jars
 from duolog.runtime.application import Application
 
 if TYPE_CHECKING:
@@ -30,9 +32,10 @@ HERE: Final = Path(__file__).parent
 FETCH: Final = HERE.parents[1] / "tests" / "conformance" / "kafka" / "fetch"
 PARTITIONS: Final = 2
 CAUGHT_UP_S: Final = 900
+READ_S: Final = 120
 
-Record = tuple[str | bytes, str, int]
-"""Key, JSON and timestamp."""
+Record = tuple[str | bytes, str | bytes, int]
+"""Key, value (JSON if it is text) and timestamp."""
 Figures = dict[str, Any]
 
 
@@ -85,6 +88,36 @@ class Cluster:
             raise SystemExit(f'topic "{topic}" was not written in two minutes')
         return count
 
+    def read(self, topic: str) -> list[tuple[bytes, bytes]]:
+        """Return keys and values of all records that were committed, partition by partition."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.servers,
+                "group.id": "bench",
+                "log_level": 0,
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+            }
+        )
+        consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+        found: list[tuple[bytes, bytes]] = []
+        ended = 0
+        deadline = time.monotonic() + READ_S
+        while ended < PARTITIONS:
+            if time.monotonic() > deadline:
+                raise SystemExit(f'topic "{topic}" was not read in {READ_S} s')
+            for record in consumer.consume(10_000, timeout=1):
+                error = record.error()
+                if error is None:
+                    found.append((record.key() or b"", record.value() or b""))
+                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its only name
+                    ended += 1
+                else:
+                    raise SystemExit(f'topic "{topic}" cannot be read: {error}')
+        consumer.close()
+        return found
+
 
 def run_duolog(
     topology: Topology, servers: str, data_dir: Path, settings: Mapping[str, str]
@@ -126,13 +159,13 @@ def catch_up(query: "RunningQuery") -> None:
 def compile_streams(classes: Path) -> None:
     """Compile the programs of the peer."""
     sources = [str(path) for path in sorted((HERE / "kafka_streams").glob("*.java"))]
-    command = ["javac", "-proc:none", "-cp", f"{libs()}/*", "-d", str(classes), *sources]
+    command = ["javac", "-proc:none", "-cp", class_path(), "-d", str(classes), *sources]
     subprocess.run(command, check=True)
 
 
 def run_streams(classes: Path, program: str, *arguments: str, **options: object) -> Figures:
     """Run a program of kafka_streams/ with the options of `Run.java`; return its output."""
-    command = ["java", "-Xmx2g", "-cp", f"{libs()}/*:{classes}", program, *arguments]
+    command = ["java", "-Xmx2g", "-cp", f"{class_path()}:{classes}", program, *arguments]
     command += [f"{name}={value}" for name, value in {"threads": 2, **options}.items()]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1000)
     if done.returncode:
@@ -160,6 +193,12 @@ def in_turns(
         "ratio_median": round(statistics.median(ratios), 2),
         "ratio_min_max": [round(min(ratios), 2), round(max(ratios), 2)],
     }
+
+
+def class_path() -> str:
+    """Return Apache Kafka's jars, and Avro's."""
+    (avro,) = (jar for jar in spark_jars() if re.fullmatch(r"avro-[0-9.]+\.jar", jar.name))
+    return f"{libs()}/*:{avro}"
 
 
 def libs() -> str:

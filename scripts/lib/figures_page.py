@@ -1,9 +1,11 @@
-"""Generate the page of broker figures from `bench/results/`."""
+"""Generate the page of figures from `bench/results/`."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+
+from schema_figures import schema_sections
 
 RESULTS: Final = Path(__file__).parents[2] / "bench/results"
 
@@ -90,7 +92,7 @@ _CURVES: Final = {
 
 def figures_page() -> str:
     """Return the page, without the parts that were not measured."""
-    parts = ["# Figures of the broker", INTRO]
+    parts = ["# Figures of the broker and the schema registry", INTRO]
     broker, life, growth = (_rows(name) for name in ("broker", "broker_life", "broker_growth"))
     if broker:
         parts += ["## Produce, fetch, latency, fsync", _machine("broker")]
@@ -105,7 +107,7 @@ def figures_page() -> str:
             parts += [f"## Growth. {title}", "\n".join(_growth_lines(points))]
     if growth:
         parts.append("Neither side uses fsync. Run: `scripts/bench broker_growth`.")
-    return "\n\n".join(parts)
+    return "\n\n".join((*parts, *schema_sections()))
 
 
 def _rows(name: str) -> dict[str, Any]:

@@ -45,13 +45,14 @@ final class Run {
 
   /** Returns a format whose values count as seen when they are read from this topic. */
   <T> Serde<T> source(Class<T> type, String topic) {
-    return Json.of(
-        type,
-        from -> {
-          if (from.equals(topic)) {
-            seen.increment();
-          }
-        });
+    return Json.of(type, from -> seen(topic, from));
+  }
+
+  /** A value was read from a topic; those of the source count as seen. */
+  void seen(String source, String from) {
+    if (from.equals(source)) {
+      seen.increment();
+    }
   }
 
   /** A result is on its way. */

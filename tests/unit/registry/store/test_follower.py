@@ -80,7 +80,7 @@ class Client:
 
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Return a function that lets the topic contain so many records."""
+    """Return a function that fills the topic with a number of records."""
     monkeypatch.setattr(follower, "Consumer", Client)
     Client.opened = []
 
