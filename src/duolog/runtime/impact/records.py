@@ -14,17 +14,20 @@ import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from duolog.core.errors import DuologError, SerdeError
 from duolog.registry.client.requests import Unanswered
 from duolog.runtime.impact.report import BrokenRecord
-from duolog.schemas.avro import AvroSchema
-from duolog.schemas.json_schema import JsonSchema
-from duolog.schemas.protobuf import ProtobufSchema
 from duolog.schemas.schema import Incompatibility, Language, Schema
 from duolog.schemas.source import SchemaSource
 from duolog.serde.wire_format import KEY_HEADER, VALUE_HEADER, schema_of, unframed
+
+if TYPE_CHECKING:
+    # The package of a language takes a tenth of a second to load.
+    from duolog.schemas.avro import AvroSchema
+    from duolog.schemas.json_schema import JsonSchema
+    from duolog.schemas.protobuf import ProtobufSchema
 
 Read = Callable[[bytes], None]
 """Reads the payload of a record. Raises SerdeError if it does not fit."""
@@ -142,7 +145,7 @@ def reader_of(schema: Schema, writer: Schema) -> Read:
     return _json_reader(cast("JsonSchema", schema))
 
 
-def _avro_reader(schema: AvroSchema, writer: AvroSchema) -> Read:
+def _avro_reader(schema: "AvroSchema", writer: "AvroSchema") -> Read:
     import fastavro  # noqa: PLC0415 - not needed for the other languages
 
     # Any: fastavro's own type of schemas.
@@ -165,7 +168,7 @@ def _first(refused: Sequence[Incompatibility]) -> str:
     return refused[0].description.replace("{reader}", "new").replace("{writer}", "old")
 
 
-def _json_reader(schema: JsonSchema) -> Read:
+def _json_reader(schema: "JsonSchema") -> Read:
     def read(payload: bytes) -> None:
         try:
             value = json.loads(payload)
@@ -178,7 +181,7 @@ def _json_reader(schema: JsonSchema) -> Read:
     return read
 
 
-def _protobuf_reader(schema: ProtobufSchema, writer: ProtobufSchema) -> Read:
+def _protobuf_reader(schema: "ProtobufSchema", writer: "ProtobufSchema") -> Read:
     from google.protobuf.message import DecodeError  # noqa: PLC0415 - not needed for others
 
     from duolog.schemas.protobuf.indexes import decode_indexes  # noqa: PLC0415
