@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import KafkaError
 
 from duolog.registry.store import follower
 from duolog.registry.store.clients import KafkaOptions
@@ -40,7 +41,7 @@ class End:
 
     class Error:
         def code(self) -> int:
-            return int(follower.ClientError._PARTITION_EOF)  # noqa: SLF001 - its only name
+            return int(KafkaError._PARTITION_EOF)  # noqa: SLF001 - its only name
 
     def error(self) -> "End.Error":
         return End.Error()
