@@ -1,6 +1,6 @@
 """The client of the follower; `tests/conformance/registry/test_store.py` has the rest."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -71,6 +71,7 @@ class Client:
         return self.messages.pop(0) if self.messages else None
 
     def consume(self, number: int, timeout: float) -> list[object]:
+        # librdkafka waits until it has the number of messages, or for the timeout.
         assert timeout == 0, "the records that are there would wait for the timeout"
         found, self.messages = self.messages[:number], self.messages[number:]
         return found
@@ -102,6 +103,26 @@ def test_records_do_not_wait_for_a_timeout_of_the_client(topic: Callable[[int], 
     TopicFollower(KafkaOptions("h:1"), read.extend, unexpected).load()
 
     assert [record.offset for record in read] == [0, 2, 4]
+
+
+def test_records_that_are_written_later_do_not_wait_either(topic: Callable[[int], None]) -> None:
+    topic(0)
+    read: list[int] = []
+    failures: list[Exception] = []
+    following: TopicFollower
+
+    def deliver(records: "Sequence[StoredRecord]") -> None:
+        read.extend(record.offset for record in records)
+        following._stop.set()  # noqa: SLF001 - it ends after this batch
+
+    following = TopicFollower(KafkaOptions("h:1"), deliver, failures.append)
+    following.load()
+    Client.opened[1].messages = [Record(0), Record(2), Record(4)]
+    following.start()
+    assert following._thread is not None  # noqa: SLF001 - the thread ends by itself
+    following._thread.join(60)  # noqa: SLF001 - as above
+
+    assert (read, failures) == ([0, 2, 4], [])
 
 
 def test_the_topic_is_followed_from_where_loading_ended(topic: Callable[[int], None]) -> None:
