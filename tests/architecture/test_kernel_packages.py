@@ -16,6 +16,7 @@ ORDER: Final = (
     "functions.format.protobuf",
     "functions",
     "commit",
+    "security",
     "spec",
     "metrics",
     "task",
@@ -36,7 +37,7 @@ FORMATS: Final = (
     "functions.format.protobuf",
 )
 
-ALONE: Final = ("functions", *FORMATS, "commit")
+ALONE: Final = ("functions", *FORMATS, "commit", "security")
 """Packages that import nothing else of the kernel, except that functions import their formats."""
 
 TEXT: Final = re.compile(r'"(?:\\.|[^"\\\n])*"')

@@ -43,7 +43,7 @@ from duolog.engine.errors import (
     TopicRecreated,
 )
 from duolog.protocol.errors import MalformedRequest, UnsupportedRequest
-from duolog.runtime.errors import BrokerUnavailable, RegistryUnavailable
+from duolog.runtime.errors import BrokerUnavailable, LoginRefused, RegistryUnavailable
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 from duolog.schemas.source import UnknownSchemaError
 
@@ -123,6 +123,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     KernelMissing: FAILED,
     KafkaError: FAILED,
     LogError: FAILED,
+    LoginRefused: DENIED,
     LogTruncated: CONFLICT,
     MalformedRequest: FAILED,
     MirrorConflict: CONFLICT,

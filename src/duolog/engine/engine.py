@@ -48,7 +48,7 @@ class Engine:
         self.on_restore: OnProgress = lambda _restored: None  # Called while a restore runs.
         self._session = EngineSession(config, given_up or threading.Event())
         self._claims = Claims(self._session.get)
-        topics = TopicReader(config.bootstrap_servers, config.client_options)
+        topics = TopicReader(config.bootstrap_servers, config.python_clients)
         self._planner = Planner(config, topics)
         self._starter = Starter(self._planner, self._session.get, self._note, self._report_restored)
         self._queries: dict[str, RunningQuery] = {}

@@ -20,6 +20,7 @@ _PACKAGES: Final = {
     "kafka": ("Extensions", "GuardedShuffle", "OrderedKafka", "RealTimeKafka", "TickSource"),
     "metrics": ("Epochs", "Metrics", "Prints"),
     "python": ("Calls", "KeyFunctions", "MetricsPlugin", "ProcessorWorkers", "PythonOutput"),
+    "security": ("ClientSecrets", "SecretLogin", "SecretTls", "SecretTokens"),
     "state": ("InitialChangelog", "ProcessorKeys", "StoreReader"),
     "task": ("StartOrder", "TableGate"),
 }

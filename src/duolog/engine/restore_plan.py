@@ -43,7 +43,7 @@ def restore_plan(
     Raises:
         BrokerUnreachable: no broker answers.
     """
-    topics = TopicReader(engine.config.bootstrap_servers, engine.config.client_options)
+    topics = TopicReader(engine.config.bootstrap_servers, engine.config.python_clients)
     fixed = kept.application
     names = InternalTopics.of(application_id, fixed["changelog"])
     changelogs = {store: names.changelog(store) for store in fixed["shape"]["stores"]}

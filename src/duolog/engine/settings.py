@@ -14,6 +14,8 @@ from duolog.core.units import GIB, MIB, MINUTE_MS
 from duolog.engine.lowering.timestamps import EXTRACTORS, PREFIX
 from duolog.engine.spark_settings import PREFIX as PREFIX_OF_SPARK
 from duolog.engine.spark_settings import check_spark_settings
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.client_security import ClientSecurity
 
 Mode = Literal["auto", "micro-batch", "real-time"]
 
@@ -336,8 +338,31 @@ class EngineConfig:
     """The file for the JVM's output; None for the terminal."""
     spark: Mapping[str, str] = field(default_factory=dict)
     """Spark's settings given by the user, by their names: `spark.executor.memory`, …"""
-    client_options: Mapping[str, str] = field(default_factory=dict)
-    """Kafka client settings for sources and sinks (`security.protocol`, …)."""
+    client_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Settings of all Kafka clients that librdkafka and Java have in common, without security."""
+    security: ClientSecurity | None = None
+    """How clients authenticate and encrypt."""
+
+    @classmethod
+    def of_brokers(cls, brokers: Brokers, checkpoint_dir: Path) -> "EngineConfig":
+        """Return a configuration that only connects to a cluster."""
+        return cls(
+            brokers.servers,
+            checkpoint_dir,
+            client_options=dict(brokers.properties),
+            security=brokers.security,
+        )
+
+    @property
+    def brokers(self) -> Brokers:
+        """The brokers, with the settings of all clients."""
+        return Brokers(self.bootstrap_servers, self.security, tuple(self.client_options.items()))
+
+    @property
+    def python_clients(self) -> dict[str, str]:
+        """The settings of all clients in Python, without the address. It has secrets."""
+        security = {} if self.security is None else self.security.librdkafka()
+        return dict(self.client_options) | security
 
     def for_start(self, errors: "ErrorHandling | None", *, exactly_once: bool) -> "EngineConfig":
         """Return the configuration of one start, with the overrides that it specifies."""
@@ -354,7 +379,7 @@ class EngineConfig:
         cls,
         given: Mapping[str, str],
         *,
-        bootstrap_servers: str,
+        bootstrap_servers: Brokers | str,
         checkpoint_dir: Path,
         log_path: Path | None = None,
     ) -> "EngineConfig":
@@ -368,11 +393,14 @@ class EngineConfig:
         spark = {name: value for name, value in given.items() if name.startswith(PREFIX_OF_SPARK)}
         own = {name: value for name, value in given.items() if name not in spark}
         values = ENGINE_SETTINGS.parse(_of_environment() | own)
+        brokers = bootstrap_servers if isinstance(bootstrap_servers, Brokers) else Brokers("")
         exactly_once = values["processing.guarantee"] == EXACTLY_ONCE
         memory_bytes = _whole(values["driver.memory.bytes"])
         batch_bytes = _whole(values["max.bytes.per.trigger"])
         return cls(
-            bootstrap_servers=bootstrap_servers,
+            bootstrap_servers=str(bootstrap_servers),
+            client_options=dict(brokers.properties),
+            security=brokers.security,
             checkpoint_dir=checkpoint_dir,
             log_path=log_path,
             master=str(values["master"]),

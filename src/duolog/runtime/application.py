@@ -16,7 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
-from duolog.core.addresses import whole_servers
 from duolog.dsl.handles.short_tracebacks import short_tracebacks
 from duolog.engine.start_options import StartOptions
 from duolog.runtime.admission import ensure_admitted, ensure_options
@@ -34,6 +33,8 @@ from duolog.runtime.topic_schemas import ensure_accepted, registered
 from duolog.runtime.topic_values import TopicValues
 from duolog.runtime.views import LiveView, TableRows, TopicView
 from duolog.runtime.waiting import Waiting
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.profiles import Given, brokers_of
 
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
@@ -68,21 +69,26 @@ class Application:
             reads their topics again while the application keeps running (possibly in another
                 process, which is then asked
             to stop), `from-now` starts them empty. By default, a changed topology is refused.
+        client_properties: security of the connections to the brokers: a file of properties as for
+            Kafka's tools, or a mapping. See the guide on secured clusters.
+        profile: a profile of such properties. Without either, the environment's are used.
 
     Raises:
-        ConfigError: the topology's name is not a valid application id, or mode or upgrade is
-            unknown.
+        ConfigError: the topology's name is not a valid application id, mode or upgrade is
+            unknown, or a client property is refused.
     """
 
     def __init__(
         self,
         topology: "Topology",
         *,
-        bootstrap_servers: str,
+        bootstrap_servers: Brokers | str,
         data_dir: Path | str,
         mode: Mode = "auto",
         settings: Mapping[str, str] | None = None,
         upgrade: "How | None" = None,
+        client_properties: Given = None,
+        profile: str | None = None,
     ) -> None:
         ensure_options(topology.name, mode, upgrade)
         self.plan = topology.build()
@@ -92,7 +98,7 @@ class Application:
         self.application_id = topology.name
         self.mode = mode
         self.upgrade = upgrade
-        self._bootstrap_servers = whole_servers(bootstrap_servers)
+        self._brokers = brokers_of(bootstrap_servers, client_properties, profile)
         self._settings = dict(settings or {})
         self._data_dir = data_dir_of(data_dir, self._settings)
         self._engine: Engine | None = None
@@ -120,7 +126,7 @@ class Application:
             from duolog.engine.query.query_repr import describe_state  # noqa: PLC0415 - as the engine below
 
             state = describe_state(self._query)
-        return f"<Application {self.application_id}: {state}, on {self._bootstrap_servers}>"
+        return f"<Application {self.application_id}: {state}, on {self._brokers}>"
 
     @property
     def runs(self) -> bool:
@@ -135,7 +141,12 @@ class Application:
     @property
     def bootstrap_servers(self) -> str:
         """Addresses of the brokers."""
-        return self._bootstrap_servers
+        return self._brokers.servers
+
+    @property
+    def brokers(self) -> Brokers:
+        """Addresses of the brokers, and the security of their clients."""
+        return self._brokers
 
     def create_source_topics(self) -> list[str]:
         """Create missing source topics; return their names.
@@ -144,8 +155,8 @@ class Application:
             BrokerUnavailable: no broker answers.
             KafkaError: the broker refuses a topic.
         """
-        ensure_reachable(self._bootstrap_servers)
-        return create_source_topics(self.plan, self._bootstrap_servers)
+        ensure_reachable(self._brokers)
+        return create_source_topics(self.plan, self._brokers)
 
     def check(self) -> None:
         """Check within two seconds that the application can start; needs no JVM.
@@ -168,7 +179,7 @@ class Application:
 
     def _ensure_admitted(self) -> None:
         ensure_admitted(self.plan, self.application_id, self._engine_of_this().config)
-        ensure_reachable(self._bootstrap_servers)
+        ensure_reachable(self._brokers)
 
     def reserve(self) -> None:
         """Keep other processes on this machine from starting the application until this one closes.
@@ -219,9 +230,7 @@ class Application:
         # The nodes of the topology stay those that its streams and tables have.
         self.plan, copies = registered(self.plan, engine.config.schema_registry_url)
         self._copies = copies or self._copies
-        create_result_topics(
-            self.plan, self._bootstrap_servers, engine.config.errors.dead_letter_topic
-        )
+        create_result_topics(self.plan, self._brokers, engine.config.errors.dead_letter_topic)
         options = StartOptions(upgrade=self.upgrade)
         self._query = engine.start(self.plan, self.application_id, self.mode, options)
         self._topology.running = self
@@ -242,7 +251,7 @@ class Application:
             QueryError: the application runs, its changelogs belong to another topology, or cannot
                 be read.
         """
-        ensure_reachable(self._bootstrap_servers)
+        ensure_reachable(self._brokers)
         return self._engine_of_this().restore(self.plan, self.application_id)
 
     def what_is_kept(self) -> "StoredCommits | None":
@@ -252,7 +261,7 @@ class Application:
             BrokerUnavailable: no broker answers.
             QueryError: it cannot be read.
         """
-        ensure_reachable(self._bootstrap_servers)
+        ensure_reachable(self._brokers)
         return self._engine_of_this().what_is_kept(self.application_id)
 
     def restore_plan(self, kept: "StoredCommits") -> "RestorePlan":
@@ -296,7 +305,7 @@ class Application:
     def table_of(self, node: "Node") -> TableRows:
         """Return the table of a plan node; as `table`."""
         values = TopicValues([topic_of(self.plan, self._copies.get(node, node))])
-        return TableRows(values, self._client_options(), self._live.append)
+        return TableRows(values, self._brokers, self._live.append)
 
     def store(self, name: str) -> StoreView:
         """Return a read-only view of a store: its rows by key, range and window.
@@ -327,7 +336,7 @@ class Application:
         if node.is_table:
             return self.table_of(node)
         values = TopicValues([topic_of(self.plan, self._copies.get(node, node))])
-        return TopicView(values, self._client_options(), self._live.append)
+        return TopicView(values, self._brokers, self._live.append)
 
     def metrics(self) -> "Metrics":
         """Return metrics: by node and task, by topic partition, by epoch and phase.
@@ -388,17 +397,13 @@ class Application:
             if engine is not None:
                 engine.close()
 
-    def _client_options(self) -> dict[str, str]:
-        options = self._engine_of_this().config.client_options
-        return {**options, "bootstrap.servers": self._bootstrap_servers}
-
     def _engine_of_this(self) -> "Engine":
         if self._engine is None:
             # Imported in the function: pyspark takes half a second, and all commands import this
             # package.
             from duolog.engine import Engine  # noqa: PLC0415
 
-            config = engine_config(self._settings, self._data_dir, self._bootstrap_servers)
+            config = engine_config(self._settings, self._data_dir, self._brokers)
             self._engine = Engine(config)
             self._engine.on_restore = self._report_restored
         return self._engine
@@ -408,7 +413,7 @@ class Application:
 
 
 def engine_config(
-    settings: Mapping[str, str], data_dir: Path, bootstrap_servers: str = ""
+    settings: Mapping[str, str], data_dir: Path, bootstrap_servers: Brokers | str = ""
 ) -> "EngineConfig":
     """Return the configuration of an engine; to start only a JVM, no servers are needed.
 

@@ -8,15 +8,19 @@ an error after ten seconds.
 
 import logging
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Callable
+from functools import partial
 from queue import Empty, Queue
 from threading import Thread
 from typing import Final
 
 from duolog.core.addresses import split_address, whole_servers
+from duolog.runtime.broker_login import ensure_login
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.security.clients.brokers import Brokers
 
 logger: Final = logging.getLogger(__name__)
 
@@ -24,6 +28,7 @@ REACH_S: Final = 1.5
 PATIENCE_S: Final = 10.0
 _SPEAK_S: Final = 0.5
 SILENT: Final = "accepts connections but does not answer"
+CLOSES: Final = "closes the connection, unlike a Kafka broker without TLS"
 
 # Length, API key, version, correlation id, client id. Brokers answer ApiVersions before
 # authentication.
@@ -44,33 +49,70 @@ def speak(connection: socket.socket, within_s: float = _SPEAK_S) -> str:
     except TimeoutError:
         return SILENT
     if not answer:
-        return "closes the connection, unlike a Kafka broker without TLS"
+        return CLOSES
     # The first bytes may arrive alone.
     expected = struct.pack(">i", _CORRELATION_ID)
     return "" if expected.startswith(answer[4:8]) and answer[0] == 0 else "is not a Kafka broker"
 
 
-def ensure_reachable(bootstrap_servers: str, *, patience_s: float = PATIENCE_S) -> None:
-    """Wait until one of the servers answers like a broker.
+def speak_tls(connection: socket.socket, within_s: float = _SPEAK_S) -> str:
+    """Shake hands; return the problem with the response, or an empty string.
+
+    Only checks that a process answers, so that any certificate is accepted: nothing is sent that
+    a client would send. Clients verify the certificate.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    connection.settimeout(within_s)
+    try:
+        with context.wrap_socket(connection):
+            return ""
+    except TimeoutError:
+        return SILENT
+    except ssl.SSLError as error:
+        return f"does not speak TLS ({error.reason or error.strerror}); see security.protocol"
+
+
+def speaker_of(brokers: Brokers, within_s: float = _SPEAK_S) -> Callable[[socket.socket], str]:
+    """Return the check of a connection that fits the protocol of the brokers' clients."""
+    encrypts = brokers.security is not None and brokers.security.encrypts
+    return partial(speak_tls if encrypts else speak, within_s=within_s)
+
+
+def ensure_reachable(bootstrap_servers: Brokers | str, *, patience_s: float = PATIENCE_S) -> None:
+    """Wait until one of the servers answers like a broker, and accepts the client's login.
 
     A silent server may be a busy broker, so it is asked again for `patience_s`.
 
     Raises:
         BrokerUnavailable: no broker answers; the detail has the reason for each server.
+        LoginRefused: a broker refuses the client, or the client refuses its certificate.
         ConfigError: an address cannot be parsed.
     """
+    brokers = Brokers.of(bootstrap_servers)
     deadline = time.monotonic() + patience_s
     logged = False
-    while problems := probe(bootstrap_servers, then=speak):
+    while problems := probe(brokers.servers, then=speaker_of(brokers)):
         if SILENT not in problems or time.monotonic() >= deadline:
             raise BrokerUnavailable(
                 f"no broker answers at {bootstrap_servers}",
                 detail=problems,
-                hint="Check the address, or start a broker with `duolog broker --data DIR`.",
+                hint=_hint(brokers, problems),
             )
         if not logged:
             logger.warning("waiting for an answer from %s …", bootstrap_servers)
             logged = True
+    ensure_login(brokers, within_s=patience_s)
+
+
+def _hint(brokers: Brokers, problems: str) -> str:
+    if CLOSES in problems and brokers.security is None:
+        return (
+            "If the broker requires TLS or a login, give the client's settings: "
+            "--client-properties FILE, or the variable DUOLOG_CLIENT_PROPERTIES."
+        )
+    return "Check the address, or start a broker with `duolog broker --data DIR`."
 
 
 def probe(

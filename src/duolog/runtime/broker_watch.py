@@ -18,7 +18,9 @@ from typing import BinaryIO, Final
 
 from duolog.core.addresses import whole_servers
 from duolog.core.errors import ConfigError
-from duolog.runtime.broker_probe import probe, speak
+from duolog.runtime.broker_probe import probe, speak, speak_tls
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.client_security import ClientSecurity
 
 ANSWER_S: Final = 3.0
 """Time limit for a broker's response.
@@ -44,10 +46,18 @@ class ProbeResult:
     brokers: tuple[str, ...] = ()
 
 
-def look_at(servers: str, answer_s: float = ANSWER_S) -> ProbeResult:
-    """Ask all servers in parallel; return when one has answered, or none has in time."""
+def look_at(
+    servers: str, answer_s: float = ANSWER_S, security: ClientSecurity | None = None
+) -> ProbeResult:
+    """Ask all servers in parallel; return when one has answered, or none has in time.
+
+    With TLS, a handshake is the answer, and brokers are not listed.
+    """
     brokers: list[str] = []
-    problems = probe(servers, partial(_ask, answer_s=answer_s, brokers=brokers), answer_s)
+    ask = partial(_ask, answer_s=answer_s, brokers=brokers)
+    if security is not None and security.encrypts:
+        ask = partial(speak_tls, within_s=answer_s)
+    problems = probe(servers, ask, answer_s)
     return ProbeResult(problems, tuple(brokers))
 
 
@@ -60,11 +70,15 @@ class BrokerWatch:
     """
 
     def __init__(
-        self, bootstrap: str, meanwhile: str, look_at: Callable[[str], ProbeResult] = look_at
+        self,
+        bootstrap: Brokers | str,
+        meanwhile: str,
+        look_at: Callable[[str], ProbeResult] | None = None,
     ) -> None:
-        self._bootstrap = bootstrap
+        brokers = Brokers.of(bootstrap)
+        self._bootstrap = brokers.servers
         self._meanwhile = meanwhile
-        self._look_at = look_at
+        self._look_at = look_at or _looking(brokers.security)
         self._brokers: tuple[str, ...] = ()
         self.answers = True
 
@@ -81,6 +95,10 @@ class BrokerWatch:
         if looked.problems:
             return [f"no broker answers at {self._bootstrap}: {looked.problems}; {self._meanwhile}"]
         return [f"a broker answers again at {self._bootstrap}"]
+
+
+def _looking(security: ClientSecurity | None) -> Callable[[str], ProbeResult]:
+    return partial(look_at, security=security)
 
 
 def _ask(connection: socket.socket, *, answer_s: float, brokers: list[str]) -> str:

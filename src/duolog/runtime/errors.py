@@ -7,5 +7,9 @@ class BrokerUnavailable(DuologError):
     """A broker did not start, or does not answer in time."""
 
 
+class LoginRefused(DuologError):
+    """A broker refuses the login of a client, or the client the certificate of a broker."""
+
+
 class RegistryUnavailable(DuologError):
     """A schema registry did not start, or does not answer in time."""

@@ -8,6 +8,7 @@ from confluent_kafka import Message
 from duolog.core.errors import SerdeError
 from duolog.runtime.topic_reader import TopicReader
 from duolog.runtime.topic_values import TopicValues
+from duolog.security.clients.brokers import Brokers
 from duolog.serde.row import Row
 
 
@@ -16,7 +17,7 @@ class Follower(TopicReader):
 
     Args:
         values: decodes keys and values of the topic.
-        client: options of the Kafka client, including `bootstrap.servers`.
+        brokers: the brokers of the cluster.
         last: keep this many last records instead of the row of each key, and start there.
 
     Raises:
@@ -24,10 +25,8 @@ class Follower(TopicReader):
         KafkaError: there is no such topic, or the broker refuses.
     """
 
-    def __init__(
-        self, values: TopicValues, client: Mapping[str, str], *, last: int | None = None
-    ) -> None:
-        super().__init__(values.topic, client)
+    def __init__(self, values: TopicValues, brokers: Brokers, *, last: int | None = None) -> None:
+        super().__init__(values.topic, brokers)
         self._values = values
         self.skipped = 0
         """Number of records that could not be decoded and were skipped, as a topology does."""

@@ -23,13 +23,14 @@ from duolog.plan.nodes import AggregateNode, Plan, Sink
 from duolog.plan.nodes.node import ancestors
 from duolog.plan.nodes.topics import FOR_EVER
 from duolog.runtime.topics import TABLE_CONFIG, admin_of, create, partition_counts
+from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
 _AHEAD: Final = "message.timestamp.after.max.ms"
 
 
 def create_result_topics(
-    plan: Plan, bootstrap_servers: str, dead_letter_topic: str | None = None
+    plan: Plan, bootstrap_servers: Brokers | str, dead_letter_topic: str | None = None
 ) -> None:
     """Create the missing topics of the plan's sinks, and the dead letter topic.
 

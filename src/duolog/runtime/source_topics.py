@@ -10,11 +10,12 @@ from confluent_kafka.admin import NewTopic
 
 from duolog.plan.nodes import Plan
 from duolog.runtime.topics import TABLE_CONFIG, admin_of, create, partition_counts
+from duolog.security.clients.brokers import Brokers
 
 _BROKER_DEFAULT: Final = -1
 
 
-def create_source_topics(plan: Plan, bootstrap_servers: str) -> list[str]:
+def create_source_topics(plan: Plan, bootstrap_servers: Brokers | str) -> list[str]:
     """Create missing source topics; return their names.
 
     Raises:

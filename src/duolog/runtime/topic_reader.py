@@ -17,10 +17,12 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import OffsetSpec
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.broker_probe import ensure_reachable
+from duolog.runtime.topics import admin_of
+from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
 _RECORDS_PER_POLL: Final = 5_000
@@ -45,18 +47,18 @@ class TopicReader:
 
     Args:
         topic: name of the topic.
-        client: options of the Kafka client, including `bootstrap.servers`.
+        brokers: the brokers of the cluster.
 
     Raises:
         BrokerUnavailable: on entry, if no broker answers.
         KafkaError: there is no such topic, or the broker refuses.
     """
 
-    def __init__(self, topic: str, client: Mapping[str, str]) -> None:
+    def __init__(self, topic: str, brokers: Brokers) -> None:
         self.topic = topic
-        self._consumer = Consumer({**client, **_OPTIONS})
-        self._bootstrap_servers = client["bootstrap.servers"]
-        self._admin = AdminClient({**client, "log_level": 0})
+        self._consumer = Consumer(brokers.client(_OPTIONS))
+        self._brokers = brokers
+        self._admin = admin_of(brokers)
         self._reached: dict[int, int] = {}
         self.was_recreated = False
         """True if the topic ends before the position of the reader: it was recreated."""
@@ -129,7 +131,7 @@ class TopicReader:
 
     def _open(self) -> None:
         # The client itself would retry for as long as a request may take.
-        ensure_reachable(self._bootstrap_servers)
+        ensure_reachable(self._brokers)
         with self._translated_errors():
             found = self._consumer.list_topics(self.topic, _TIMEOUT_S).topics[self.topic]
             _ensure_well(found.error)

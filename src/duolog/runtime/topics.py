@@ -9,17 +9,18 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
 _ALREADY_EXISTS: Final = 36
 TABLE_CONFIG: Final = {"cleanup.policy": "compact"}
 
 
-def admin_of(bootstrap_servers: str) -> AdminClient:
-    return AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+def admin_of(bootstrap_servers: Brokers | str) -> AdminClient:
+    return AdminClient(Brokers.of(bootstrap_servers).client({"log_level": 0}))
 
 
-def partition_counts(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
+def partition_counts(admin: AdminClient, bootstrap_servers: Brokers | str) -> dict[str, int]:
     """Return the existing topics with their numbers of partitions.
 
     Raises:

@@ -6,7 +6,7 @@ any consumer reads, in every mode and from any process.
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,7 @@ from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.follower import Follower
 from duolog.runtime.frames import Framed, library
 from duolog.runtime.topic_values import TopicValues
+from duolog.security.clients.brokers import Brokers
 from duolog.serde.row import Row
 
 logger: Final = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ class TopicView:
     """The last records of a stream, read from its topic."""
 
     values: TopicValues
-    client: Mapping[str, str]
+    brokers: Brokers
     keep: Callable[["LiveView"], None]
     """Called with each live view, so that the application can stop it."""
 
@@ -45,7 +46,7 @@ class TopicView:
         return self.values.key_columns + self.values.value_columns
 
     def follower(self) -> Follower:
-        return Follower(self.values, self.client, last=_SHOWN_MAX)
+        return Follower(self.values, self.brokers, last=_SHOWN_MAX)
 
     def to_html(self) -> str:
         """Return HTML for a notebook, with as many records as can be read in two seconds.
@@ -83,7 +84,7 @@ class TableRows(TopicView, Framed):
     """Current rows of a table, read from its topic."""
 
     def follower(self) -> Follower:
-        return Follower(self.values, self.client)
+        return Follower(self.values, self.brokers)
 
     def rows(self) -> list[Row]:
         """Return the committed rows, ordered by key.

@@ -32,7 +32,8 @@ class PeerFailed(Exception):
 class KafkaPeer:
     """A one-node KRaft broker process of Apache Kafka in `data_dir`, on `ports` if given.
 
-    If it is part of a cluster, `settings` list the others as controller.quorum.voters.
+    If it is part of a cluster, `settings` list the others as controller.quorum.voters. A new
+    `data_dir` is formatted with `format_options`, such as users (`--add-scram`).
     """
 
     def __init__(
@@ -42,9 +43,11 @@ class KafkaPeer:
         jvm_options: Sequence[str] = JVM_OPTIONS,
         settings: Mapping[str, str] | None = None,
         ports: Sequence[int] = (),
+        format_options: Sequence[str] = (),
     ) -> None:
         self.data_dir = data_dir
         self._ports = list(ports)
+        self._format_options = tuple(format_options)
         self._jvm_options = tuple(jvm_options)
         self._settings = dict(settings or {})
         self.bootstrap_servers = ""
@@ -80,6 +83,7 @@ class KafkaPeer:
         properties = self._write_properties(port, controller_port)
         if not (self.data_dir / "log" / "meta.properties").exists():
             tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties)]
+            tool += self._format_options
             _run(_java(libs, TOOL_OPTIONS, *tool), timeout_s=START_TIMEOUT_S)
         command = _java(libs, self._jvm_options, "kafka.Kafka", str(properties))
         with self._output.open("wb") as output:

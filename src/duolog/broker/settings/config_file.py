@@ -11,13 +11,13 @@ an error.
 Source: `java.util.Properties.load`; Kafka `server.properties`.
 """
 
-import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from duolog.core.errors import ConfigError
+from duolog.core.java_properties import parse_properties
 from duolog.core.text_files import read_text_file
 
 DATA_DIRS: Final = ("log.dirs", "log.dir")
@@ -42,10 +42,6 @@ OF_OLDER_KAFKAS: Final = frozenset(
     }
 )
 """Settings that Kafka 4 has removed: they are ignored, and not reported as configs."""
-
-_SEPARATOR: Final = re.compile(r"(?<!\\)(?:\\\\)*\s*[=:\s]\s*")
-_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
-_ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class ConfigFile(NamedTuple):
@@ -76,41 +72,6 @@ def read_config(path: Path) -> ConfigFile:
             hint='Write lines like "a.b" = "c", or name a file of lines a.b=c FILE.properties.',
         ) from error
     return sorted_out(found)
-
-
-def parse_properties(text: str) -> Iterator[tuple[str, str]]:
-    r"""Yield names and values as Java reads them.
-
-    Example:
-        >>> list(parse_properties("# a\nx = 1\ny: a,\\\n   b\n"))
-        [('x', '1'), ('y', 'a,b')]
-    """
-    for line in _whole_lines(text):
-        match = _SEPARATOR.search(line)
-        name, value = (line, "") if match is None else (line[: match.start()], line[match.end() :])
-        yield _ESCAPE.sub(_unescape, name), _ESCAPE.sub(_unescape, value).rstrip()
-
-
-def _whole_lines(text: str) -> Iterator[str]:
-    """Yield lines without comments; an odd number of backslashes at the end continues a line."""
-    whole = ""
-    for line in text.splitlines():
-        rest = line.lstrip()
-        if not whole and (not rest or rest[0] in "#!"):
-            continue
-        whole += rest
-        if (len(whole) - len(whole.rstrip("\\"))) % 2:
-            whole = whole[:-1]
-            continue
-        yield whole
-        whole = ""
-    if whole:
-        yield whole
-
-
-def _unescape(match: re.Match[str]) -> str:
-    escaped = match[1]
-    return chr(int(escaped[1:], 16)) if len(escaped) > 1 else _ESCAPED.get(escaped, escaped)
 
 
 def _flatten(tree: Mapping[str, object], prefix: str) -> dict[str, str]:

@@ -17,6 +17,7 @@ from duolog.cli.terminal.progress_lines import ProgressLines, counted_streams
 from duolog.core.errors import DuologError, KafkaError, QueryError, StatementError
 from duolog.engine.errors import TopologyChanged
 from duolog.runtime.broker_watch import BrokerWatch
+from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
     from duolog.cli.applications.fresh_start import FreshStart
@@ -98,7 +99,7 @@ def report_restored(restored: "Restored") -> None:
     emit(f'application "{restored.application_id}" {verb} its stores: {restored}')
 
 
-def follow(query: "RunningQuery", bootstrap_servers: str, *, quiet: bool) -> None:
+def follow(query: "RunningQuery", bootstrap_servers: Brokers | str, *, quiet: bool) -> None:
     """Wait until the query ends, reporting progress every few seconds.
 
     Raises:
@@ -299,7 +300,7 @@ class FileRunner:
     def _watcher(self) -> Watcher | None:
         if self._query is None or self._application is None:
             return None
-        broker = BrokerWatch(self._application.bootstrap_servers, _MEANWHILE)
+        broker = BrokerWatch(self._application.brokers, _MEANWHILE)
         return Watcher(ProgressReporter(self._query, quiet=self._quiet), broker)
 
 

@@ -11,13 +11,15 @@ from click.core import ParameterSource
 from duolog.cli.errors import MirrorConflict, MirrorIncomplete
 from duolog.cli.kafka import clients
 from duolog.cli.kafka.cluster import Cluster
+from duolog.cli.kafka.security_options import brokers_given, client_properties_options
 from duolog.cli.kafka.server_option import read_servers
 from duolog.cli.options import REPLICATION_FACTOR, data_option
 from duolog.cli.signals import end_by_event
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column, Row
-from duolog.core.addresses import whole_servers
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.profiles import client_profile
 
 if TYPE_CHECKING:
     from duolog.cli.mirror.plan import Plan
@@ -101,7 +103,15 @@ class Expression(click.ParamType[re.Pattern[str]]):
     help="Continue until Ctrl-C, then run without --follow to verify and finish.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the plan; change nothing.")
+@client_properties_options
 @clients.properties_option
+@click.option(
+    "--to-client-properties",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File of client properties for the target.",
+)
+@click.option("--to-profile", metavar="NAME", help="Profile of client properties for the target.")
 @click.option(
     "--to-property",
     "target_properties",
@@ -121,7 +131,11 @@ def mirror(
     replication_factor: int,
     follow: bool,
     dry_run: bool,
+    client_properties: Path | None,
+    profile: str | None,
     properties: dict[str, str],
+    to_client_properties: Path | None,
+    to_profile: str | None,
     target_properties: dict[str, str],
     form: str,
 ) -> None:
@@ -161,12 +175,14 @@ def mirror(
             )
         assert source_servers is not None
         found = Mirror(
-            Cluster(
-                whole_servers(properties.pop("bootstrap.servers", source_servers)),
-                properties,
-                "source",
+            Cluster.of(
+                _source(source_servers, client_properties, profile, properties, data_dir), "source"
             ),
-            Cluster(target_servers, target_properties, "target", "--to"),
+            Cluster.of(
+                _target(target_servers, to_client_properties, to_profile, target_properties),
+                "target",
+                "--to",
+            ),
             Options(topics, groups, replication_factor),
             _say,
         )
@@ -178,6 +194,26 @@ def mirror(
                 return found.follow(stopping)
             result = found.run(stopping)
     return _print_result(found, result, form)
+
+
+def _source(
+    servers: str,
+    client_properties: Path | None,
+    profile: str | None,
+    more: dict[str, str],
+    data_dir: Path | None,
+) -> Brokers:
+    if data_dir is not None:
+        return client_profile({}, None, more).brokers(servers)
+    return brokers_given(servers, client_properties, profile, more, "source_servers")
+
+
+def _target(
+    servers: str, client_properties: Path | None, profile: str | None, more: dict[str, str]
+) -> Brokers:
+    """Return the target; the environment's properties are the source's."""
+    given = {} if client_properties is None and profile is None else client_properties
+    return client_profile(given, profile, more).brokers(servers)
 
 
 def _broker(running: ExitStack, directory: Path) -> str:

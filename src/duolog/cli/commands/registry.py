@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from duolog.cli.kafka.clients import bootstrap_option, properties_option
+from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.options import stop_with_stdin_option
 
 LEVELS: Final = (
@@ -31,7 +31,6 @@ def _print_hash(context: click.Context, _param: click.Parameter, given: bool) ->
 
 
 @click.command(epilog="Schemas are described in docs/guide/schemas.md.")
-@bootstrap_option
 @click.option(
     "--listen",
     default="127.0.0.1:8081",
@@ -124,11 +123,10 @@ def _print_hash(context: click.Context, _param: click.Parameter, given: bool) ->
     show_default=True,
     help="Level of the log; the access log has level info.",
 )
-@properties_option
+@cluster_options
 @stop_with_stdin_option
 def registry(
     *,
-    bootstrap_servers: str,
     listen: str,
     advertise: str,
     topic: str,
@@ -143,7 +141,7 @@ def registry(
     skip_damaged_records: bool,
     log_format: str,
     log_level: str,
-    properties: dict[str, str],
+    cluster: Cluster,
 ) -> int:
     """Run a schema registry for Avro, JSON Schema and Protobuf.
 
@@ -169,13 +167,15 @@ def registry(
     from duolog.registry.records.values import CompatibilityLevel  # noqa: PLC0415
     from duolog.registry.rules.settings import RulesSettings  # noqa: PLC0415
     from duolog.registry.store.clients import KafkaOptions  # noqa: PLC0415
+    from duolog.runtime.broker_login import ensure_login  # noqa: PLC0415
     from duolog.runtime.impact.of_registry import impact_in  # noqa: PLC0415
     from duolog.runtime.metrics.insecure_servers import note_insecure  # noqa: PLC0415
 
     log_to_stderr(log_format, log_level)
+    ensure_login(cluster.brokers)
     return run(
         RegistryOptions(
-            kafka=KafkaOptions(bootstrap_servers, topic, group, properties),
+            kafka=KafkaOptions(cluster.bootstrap_servers, topic, group, cluster.properties),
             listen=listen,
             advertise=advertise,
             users=users,
@@ -187,7 +187,7 @@ def registry(
             session_s=session_s,
             skip_damaged_records=skip_damaged_records,
             version=__version__,
-            impact=impact_in(bootstrap_servers, properties),
+            impact=impact_in(cluster.brokers),
             rules=RulesSettings(compatibility_level=CompatibilityLevel[compatibility.upper()]),
         ),
         report=click.echo,

@@ -11,6 +11,11 @@ import click
 from duolog.cli.applications.following import FileRunner, StartOptions, follow, load_until_valid
 from duolog.cli.applications.topology_file import TopologyFile
 from duolog.cli.errors import CONFLICT
+from duolog.cli.kafka.security_options import (
+    application_brokers,
+    client_properties_options,
+    names_servers,
+)
 from duolog.cli.kafka.server_option import read_servers
 from duolog.cli.options import (
     data_option,
@@ -26,6 +31,7 @@ from duolog.core.errors import DuologError
 from duolog.engine.errors import StoresNotKept, TopologyChanged
 from duolog.runtime.data_dirs import default_data_dir, is_url
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
     from duolog.cli.applications.fresh_start import FreshStart
@@ -63,6 +69,7 @@ if TYPE_CHECKING:
     metavar="HOST:PORT,…",
     help="Kafka cluster to use. By default the command starts a Duolog broker.",
 )
+@client_properties_options
 @click.option(
     "--create-topics",
     is_flag=True,
@@ -99,6 +106,8 @@ def run(
     upgrade: str | None,
     mode: str,
     bootstrap_servers: str | None,
+    client_properties: Path | None,
+    profile: str | None,
     create_topics: bool,
     listen: str,
     watch: bool,
@@ -129,7 +138,8 @@ def run(
     """
     explain_only = explain or explain_upgrade
     _ensure_can_watch(explain_only=explain_only, upgrades=upgrade is not None, watch=watch)
-    _ensure_can_start_fresh(fresh, upgrades=upgrade is not None, servers=bootstrap_servers)
+    brokers = _brokers_of(bootstrap_servers, client_properties, profile)
+    _ensure_can_start_fresh(fresh, upgrades=upgrade is not None, on_cluster=brokers is not None)
     file = TopologyFile(path)
     end_in_order_on_signals()
     topology = load_until_valid(file) if watch else file.load()
@@ -139,20 +149,20 @@ def run(
     with ExitStack() as running:
         if not explain_only:
             _ensure_engine_can_start()
-        if bootstrap_servers is None and not explain_only:
+        if brokers is None and not explain_only:
             _ensure_broker_has_a_disk(directory)
             create_topics = True
-            bootstrap_servers = _broker(running, directory, listen)
+            brokers = Brokers.of(_broker(running, directory, listen))
 
-        servers = bootstrap_servers or listen
-        application_of = _applications(servers, directory, mode, settings, upgrade)
+        brokers = brokers or Brokers.of(listen)
+        application_of = _applications(brokers, directory, mode, settings, upgrade)
         if explain_upgrade:
             return _print_upgrade(application_of(topology))
         if explain:
             return click.echo(application_of(topology).explain())
         options = StartOptions(
             create_topics=create_topics,
-            fresh=_fresh_start(directory, servers) if fresh else None,
+            fresh=_fresh_start(directory, brokers.servers) if fresh else None,
             offer=offer_of(click.get_current_context(), topology.name, data_dir),
         )
         if watch:
@@ -160,7 +170,21 @@ def run(
         application = running.enter_context(application_of(topology))
         query = options.start(application)
         running.callback(announce_stopping)
-        return follow(query, application.bootstrap_servers, quiet=quiet)
+        return follow(query, application.brokers, quiet=quiet)
+
+
+def _brokers_of(
+    servers: str | None, client_properties: Path | None, profile: str | None
+) -> Brokers | None:
+    """Return the cluster that the options name; None if the command is to start a broker."""
+    if servers is None and names_servers(client_properties, profile) is None:
+        if client_properties is not None or profile is not None:
+            raise click.UsageError(
+                "--client-properties and --profile need the addresses of a cluster: give -b, or "
+                "bootstrap.servers among the properties."
+            )
+        return None
+    return application_brokers(servers, client_properties, profile)
 
 
 def _admit(
@@ -186,7 +210,7 @@ def _ensure_engine_can_start() -> None:
 
 
 def _applications(
-    servers: str, directory: Path, mode: str, settings: Mapping[str, str], upgrade: str | None
+    servers: Brokers, directory: Path, mode: str, settings: Mapping[str, str], upgrade: str | None
 ) -> Callable[["Topology"], "Application"]:
     """Return a factory that creates the application of a topology."""
     # Imported late to keep `duolog run --help` fast.
@@ -236,14 +260,14 @@ def _ensure_can_watch(*, explain_only: bool, upgrades: bool, watch: bool) -> Non
         )
 
 
-def _ensure_can_start_fresh(fresh: bool, *, upgrades: bool, servers: str | None) -> None:  # noqa: FBT001
+def _ensure_can_start_fresh(fresh: bool, *, upgrades: bool, on_cluster: bool) -> None:  # noqa: FBT001
     if not fresh:
         return
     if upgrades:
         raise click.UsageError(
             "--upgrade cannot be combined with --fresh, which deletes the state."
         )
-    if servers is not None:
+    if on_cluster:
         raise click.UsageError(
             "--fresh cannot be combined with -b: it deletes result topics, which others may read. "
             "Leave out -b to start a broker for this topology."

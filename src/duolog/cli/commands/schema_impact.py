@@ -9,7 +9,7 @@ import click
 
 from duolog.cli.commands.schema_register import Read, schema_options
 from duolog.cli.errors import CONFLICT
-from duolog.cli.kafka.clients import bootstrap_option, properties_option
+from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.connection import ensure_reachable
 from duolog.cli.registry.options import RegistryAddress, registry_options
 from duolog.cli.registry.refusals import refusals
@@ -62,8 +62,7 @@ _TRIAL: Final = "trial://schema-impact"
     help="File with SQL statements that do not run yet, as for `duolog sql -f`. Repeatable.",
 )
 @output.output_option
-@bootstrap_option
-@properties_option
+@cluster_options
 @registry_options
 def impact(
     *,
@@ -73,8 +72,7 @@ def impact(
     topologies: tuple[Path, ...],
     scripts: tuple[Path, ...],
     form: str,
-    bootstrap_servers: str,
-    properties: dict[str, str],
+    cluster: Cluster,
     registry: RegistryAddress,
 ) -> int | None:
     """Report what the schema in FILE would break as the next version of a subject.
@@ -99,12 +97,12 @@ def impact(
     from duolog.runtime.impact.report import Verdict  # noqa: PLC0415
 
     plans = dict(_plans(topologies))
-    ensure_reachable(bootstrap_servers)
+    ensure_reachable(cluster.brokers)
     admin, source = registry.admin(), registry.source()
-    there = ReadersInKafka(bootstrap_servers)
+    there = ReadersInKafka(cluster.brokers)
     states = tuple(_state(path, source) for path in scripts)
     analysis = Analysis(
-        KafkaCluster({**properties, "bootstrap.servers": bootstrap_servers}),
+        KafkaCluster(cluster.brokers),
         source,
         there.catalog,
         there.applications,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from duolog.cli.kafka.security_options import application_brokers, client_properties_options
 from duolog.cli.kafka.server_option import read_servers
 from duolog.cli.lazy_group import LazyGroup
 from duolog.cli.options import (
@@ -21,6 +22,7 @@ from duolog.cli.options import (
 from duolog.cli.terminal.logging_setup import emit, emits_json, engine_settings, log_format_option
 from duolog.core.text_files import decode_lines, read_text_file
 from duolog.runtime.data_dirs import default_data_dir
+from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
     from duolog.cli.sql.engine_opening import EngineOpening
@@ -78,6 +80,7 @@ _FORMS: Final = ("table", "json", "csv", "vertical")
     metavar="HOST:PORT,…",
     help="Brokers for the initial connection.",
 )
+@client_properties_options
 @click.option(
     "--service-id",
     help="Service id; each has its own streams, tables and queries.  [default: default_]",
@@ -103,6 +106,8 @@ def sql(
     path: Path | None,
     form: str,
     bootstrap_servers: str,
+    client_properties: Path | None,
+    profile: str | None,
     service_id: str | None,
     data_dir: Path | None,
     assignments: tuple[str, ...],
@@ -138,12 +143,13 @@ def sql(
     from duolog.cli.sql.statements import whole_statements  # noqa: PLC0415
 
     end_in_order_on_signals()
-    ensure_reachable(bootstrap_servers)
+    brokers = application_brokers(bootstrap_servers, client_properties, profile)
+    ensure_reachable(brokers)
     directory = data_dir or default_data_dir("sql")
     properties = read_assignments(assignments)
     modules = modules_named(functions, *([path] if path is not None else []))
     first = [_defined(name, value) for name, value in read_assignments(variables).items()]
-    opened = partial(_open_engine, bootstrap_servers, directory, service_id, properties, modules)
+    opened = partial(_open_engine, brokers, directory, service_id, properties, modules)
     with EngineOpening(opened) as opening:
         shell = Shell(ScriptRunner(opening.engine, View(form)), opening.names)
         if path is not None:
@@ -158,7 +164,7 @@ def sql(
 
 
 def _open_engine(
-    bootstrap_servers: str,
+    brokers: Brokers,
     directory: Path,
     service_id: str | None,
     properties: Mapping[str, str],
@@ -168,7 +174,7 @@ def _open_engine(
     from duolog.runtime.sql.engine import DEFAULT_SERVICE, SqlEngine  # noqa: PLC0415
 
     engine = SqlEngine(
-        bootstrap_servers,
+        brokers,
         data=directory,
         service_id=service_id or DEFAULT_SERVICE,
         properties=properties,

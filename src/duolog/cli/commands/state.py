@@ -12,6 +12,7 @@ from duolog.cli.applications.states import below, find_state, states_below
 from duolog.cli.applications.topology_file import TopologyFile
 from duolog.cli.commands.state_reset import reset
 from duolog.cli.errors import CONFLICT, StateMissing
+from duolog.cli.kafka.security_options import application_brokers, client_properties_options
 from duolog.cli.kafka.server_option import read_servers
 from duolog.cli.kafka.topics import confirm
 from duolog.cli.options import data_option, read_assignments, set_option
@@ -19,6 +20,7 @@ from duolog.cli.sql.values import json_of
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column, Row
 from duolog.runtime.data_dirs import default_data_dir
+from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
     from duolog.engine.changelog.commit_topic import Committed
@@ -189,6 +191,7 @@ def dump(
 @click.option("--yes", is_flag=True, help="Replace an intact checkpoint without asking.")
 @data_option(_DATA_OF_FILE, urls=True)
 @_servers_option
+@client_properties_options
 @set_option("An engine setting. Repeatable.")
 def restore(
     *,
@@ -197,6 +200,8 @@ def restore(
     yes: bool,
     data_dir: Path | None,
     bootstrap_servers: str,
+    client_properties: Path | None,
+    profile: str | None,
     assignments: tuple[str, ...],
 ) -> None:
     """Restore the stores of an application from changelogs.
@@ -206,7 +211,8 @@ def restore(
     `spark.before-restore`. With --dry-run, shows what would be restored, where reading would
     resume, and what is missing or does not match; in the last case the exit status is 6.
     """
-    with _application(path, data_dir, bootstrap_servers, assignments) as application:
+    brokers = application_brokers(bootstrap_servers, client_properties, profile)
+    with _application(path, data_dir, brokers, assignments) as application:
         name = application.application_id
         _ensure_stopped(application)
         kept = application.what_is_kept()
@@ -234,7 +240,10 @@ def restore(
 
 
 def _application(
-    path: Path, data_dir: Path | None, bootstrap_servers: str, assignments: tuple[str, ...]
+    path: Path,
+    data_dir: Path | None,
+    bootstrap_servers: Brokers,
+    assignments: tuple[str, ...],
 ) -> "Application":
     topology = TopologyFile(path).load()
     from duolog.runtime.application import Application  # noqa: PLC0415 - takes half a second

@@ -142,9 +142,7 @@ def _topics_of(
     from duolog.runtime.orphaned_topics import ensure_not_running, find_orphaned_topics  # noqa: PLC0415
 
     there = set(read_metadata(client, cluster).topics)
-    config = EngineConfig(
-        cluster.bootstrap_servers, Path("checkpoints"), client_options=cluster.properties
-    )
+    config = EngineConfig.of_brokers(cluster.brokers, Path("checkpoints"))
     left = find_orphaned_topics(config, application, there)
     if on_disk is None:
         if not left.internal_topics:

@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from duolog.cli.kafka.server_option import read_servers
 from duolog.core.errors import ConfigError, KafkaError
+from duolog.security.clients.properties import SECRET_NAMES
 
 DEFAULT_BOOTSTRAP_SERVERS: Final = "127.0.0.1:9092"
 REQUEST_TIMEOUT_S: Final = 10.0
@@ -159,4 +160,9 @@ def read_properties(
     pairs = [value.partition("=") for value in values]
     if wrong := [name for name, equals, _ in pairs if not (name and equals)]:
         raise click.BadParameter(f'"{wrong[0]}" is not NAME=VALUE')
+    if secret := next((name for name, _, _ in pairs if name in SECRET_NAMES), None):
+        raise click.BadParameter(
+            f'"{secret}" is a secret: every user of the machine can read command lines. Write it '
+            "to a file that only you can read, and give --client-properties FILE."
+        )
     return {name: value for name, _, value in pairs}

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
@@ -18,8 +19,10 @@ from confluent_kafka.admin import AdminClient
 
 from duolog.cli.kafka import clients
 from duolog.cli.kafka.connection import Connection, ensure_reachable
-from duolog.core.addresses import whole_servers
+from duolog.cli.kafka.security_options import brokers_given, client_properties_options
 from duolog.core.errors import KafkaError
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.client_security import ClientSecurity
 
 _ASK_S: Final = 1.8
 _TIMED_OUT: Final = -185
@@ -33,11 +36,27 @@ class Cluster:
     """Addresses of a cluster and the properties of its clients."""
 
     bootstrap_servers: str
-    properties: dict[str, str]
+    own: dict[str, str] = field(repr=False)
+    """Properties except those of security."""
     role: str = ""
     """A name for error messages, if a command uses two clusters."""
     option: str = "-b"
     """The option that names the addresses."""
+    security: ClientSecurity | None = None
+
+    @classmethod
+    def of(cls, brokers: Brokers, role: str = "", option: str = "-b") -> "Cluster":
+        """Return the cluster of some brokers."""
+        return cls(brokers.servers, dict(brokers.properties), role, option, brokers.security)
+
+    @property
+    def brokers(self) -> Brokers:
+        return Brokers(self.bootstrap_servers, self.security, tuple(self.own.items()))
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Properties of clients, with secrets: pass them to clients only."""
+        return self.own | ({} if self.security is None else self.security.librdkafka())
 
     def admin(self) -> AdminClient:
         """Return a client for topics, configs and groups.
@@ -46,26 +65,23 @@ class Cluster:
             KafkaError: no broker can be reached.
             ConfigError: a property is unknown, or its value is not allowed.
         """
-        ensure_reachable(self.bootstrap_servers, self.option)
+        ensure_reachable(self.brokers, self.option)
         return clients.admin(self.bootstrap_servers, self.properties)
 
     def producer(self, connection: Connection, **defaults: Any) -> Producer:
         """Return a producer that reports its errors to `connection`; raises as `admin`."""
-        ensure_reachable(self.bootstrap_servers, self.option)
+        ensure_reachable(self.brokers, self.option)
         defaults |= {"error_cb": connection.suspect}
         return clients.producer(self.bootstrap_servers, self.properties, **defaults)
 
     def consumer(self, connection: Connection, **defaults: Any) -> Consumer:
         """Return a consumer that reports its errors to `connection`; raises as `admin`."""
-        ensure_reachable(self.bootstrap_servers, self.option)
+        ensure_reachable(self.brokers, self.option)
         defaults |= {"error_cb": connection.suspect}
         return clients.consumer(self.bootstrap_servers, self.properties, **defaults)
 
     def connection(self) -> Connection:
-        protocol = self.properties.get("security.protocol", "").lower()
-        return Connection(
-            self.bootstrap_servers, speaks=not protocol.endswith("ssl"), option=self.option
-        )
+        return Connection(self.brokers, option=self.option)
 
     def errors(self, doing: str) -> AbstractContextManager[None]:
         """Convert the client's errors to `KafkaError`; `doing` names the failed action."""
@@ -89,7 +105,7 @@ class Cluster:
                     raise
             except TimeoutError:
                 pass
-            ensure_reachable(self.bootstrap_servers, self.option)
+            ensure_reachable(self.brokers, self.option)
             if time.monotonic() >= deadline:
                 raise self._no_answer()
             if not told:
@@ -105,20 +121,30 @@ class Cluster:
             f"the broker at {self.bootstrap_servers} accepts connections but does not answer",
             code=_TIMED_OUT,
             retriable=True,
-            hint="Check that it is a Kafka broker without TLS, and read its log.",
+            hint="Check that it is a Kafka broker, and read its log. If it requires TLS or a "
+            "login, give --client-properties.",
         )
 
 
 def cluster_options(command: Callable[..., object]) -> Callable[..., object]:
-    """Add `--bootstrap-servers` and `-X` to a command, passed to it as `cluster`."""
+    """Add the options of a cluster to a command, passed to it as `cluster`.
+
+    These are `--bootstrap-servers`, `--client-properties`, `--profile` and `-X`.
+    """
 
     @clients.bootstrap_option
+    @client_properties_options
     @clients.properties_option
     @wraps(command)
     def with_cluster(
-        *args: object, bootstrap_servers: str, properties: dict[str, str], **options: object
+        *args: object,
+        bootstrap_servers: str,
+        client_properties: Path | None,
+        profile: str | None,
+        properties: dict[str, str],
+        **options: object,
     ) -> object:
-        servers = whole_servers(properties.pop("bootstrap.servers", bootstrap_servers))
-        return command(*args, cluster=Cluster(servers, properties), **options)
+        brokers = brokers_given(bootstrap_servers, client_properties, profile, properties)
+        return command(*args, cluster=Cluster.of(brokers), **options)
 
     return with_cluster

@@ -7,8 +7,10 @@ from typing import Final
 import click
 
 from duolog.core.errors import KafkaError
+from duolog.runtime.broker_login import ensure_login
 from duolog.runtime.broker_probe import probe
 from duolog.runtime.broker_watch import ANSWER_S, look_at
+from duolog.security.clients.brokers import Brokers
 
 LOST_S: Final = 30.0
 """Time for which a command waits for a lost broker; longer than a broker restart."""
@@ -18,8 +20,8 @@ _ALL_BROKERS_DOWN: Final = -187
 _TIMED_OUT: Final = -185
 
 
-def ensure_reachable(bootstrap_servers: str, option: str = "-b") -> None:
-    """Ensure that at least one of the servers accepts connections.
+def ensure_reachable(bootstrap_servers: Brokers | str, option: str = "-b") -> None:
+    """Ensure that at least one of the servers accepts connections, and the client's login.
 
     Args:
         bootstrap_servers: the addresses given by the user.
@@ -27,10 +29,14 @@ def ensure_reachable(bootstrap_servers: str, option: str = "-b") -> None:
 
     Raises:
         KafkaError: none does; the detail lists the reason for each.
+        LoginRefused: a broker refuses the client, or the client refuses its certificate.
+        BrokerUnavailable: a broker does not complete a login in time.
         ConfigError: an address is invalid.
     """
-    if problems := probe(bootstrap_servers):
-        raise _unreachable(bootstrap_servers, problems, option)
+    brokers = Brokers.of(bootstrap_servers)
+    if problems := probe(brokers.servers):
+        raise _unreachable(brokers.servers, problems, option)
+    ensure_login(brokers)
 
 
 def _unreachable(bootstrap_servers: str, problems: str, option: str) -> KafkaError:
@@ -51,24 +57,22 @@ class Connection:
 
     Args:
         bootstrap_servers: the addresses given by the user.
-        speaks: whether to send a request and wait for the answer, instead of only connecting. A
-            broker with TLS closes the connection on an unencrypted request.
         option: as for `ensure_reachable`.
     """
 
     def __init__(
         self,
-        bootstrap_servers: str,
+        bootstrap_servers: Brokers | str,
         clock: Callable[[], float] = time.monotonic,
         answer_s: float = ANSWER_S,
         *,
-        speaks: bool = True,
         option: str = "-b",
     ) -> None:
-        self._bootstrap_servers = bootstrap_servers
+        brokers = Brokers.of(bootstrap_servers)
+        self._bootstrap_servers = brokers.servers
+        self._security = brokers.security
         self._clock = clock
         self._answer_s = answer_s
-        self._speaks = speaks
         self._option = option
         self._suspected = False
         self._lost_at: float | None = None
@@ -103,8 +107,7 @@ class Connection:
                 click.echo(f"a broker answers again at {self._bootstrap_servers}", err=True)
 
     def _problems(self) -> str:
-        servers = self._bootstrap_servers
-        return look_at(servers, self._answer_s).problems if self._speaks else probe(servers)
+        return look_at(self._bootstrap_servers, self._answer_s, self._security).problems
 
     def _still_lost(self, now: float, error: KafkaError) -> None:
         if self._lost_at is None:

@@ -8,7 +8,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from duolog.cli.kafka import clients
-from duolog.cli.kafka.connection import ensure_reachable
+from duolog.cli.kafka.cluster import Cluster
+from duolog.cli.kafka.security_options import brokers_given
 from duolog.core.errors import DuologError
 
 _WAIT_S: Final = 1.0
@@ -46,8 +47,10 @@ def _completing(read: Callable[[AdminClient], list[str]]) -> Complete:
         del parameter
         servers = context.params.get("bootstrap_servers") or clients.DEFAULT_BOOTSTRAP_SERVERS
         try:
-            ensure_reachable(servers)
-            names = read(clients.admin(servers, context.params.get("properties") or {}))
+            params = context.params
+            options = (params.get("client_properties"), params.get("profile"))
+            cluster = Cluster.of(brokers_given(servers, *options, params.get("properties") or {}))
+            names = read(cluster.admin())
         except (DuologError, KafkaException, TimeoutError):
             return []
         return sorted(

@@ -52,9 +52,7 @@ def topics_of_applications(cluster: Cluster, there: Mapping[str, int]) -> dict[s
     from duolog.engine.settings import EngineConfig  # noqa: PLC0415
     from duolog.runtime.orphaned_topics import find_orphaned_topics, is_internal  # noqa: PLC0415
 
-    config = EngineConfig(
-        cluster.bootstrap_servers, Path(), client_options=dict(cluster.properties)
-    )
+    config = EngineConfig.of_brokers(cluster.brokers, Path())
     applications = {topic.rpartition("-")[0] for topic in named if is_internal(config, topic)}
     for application in sorted(applications):
         for topic in find_orphaned_topics(config, application, there.keys()).internal_topics:

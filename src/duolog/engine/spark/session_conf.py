@@ -22,7 +22,15 @@ from duolog.engine.settings import EngineConfig
 from duolog.engine.spark_settings import DEFAULTS, FIXED, with_spark_settings
 
 # After an out-of-memory error a JVM may continue with threads missing; one that exits is restarted.
-_JVM_OPTIONS: Final = "-XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError"
+_MODULES: Final = ("Jndi", "Ldap", "KeyStore", "Krb5", "NT", "Unix")
+# A second lock: settings of clients come from `client_secrets`, which names none of these
+# (CVE-2023-25194), and no config provider (CVE-2024-31141).
+_KAFKA_OPTIONS: Final = (
+    "-Dorg.apache.kafka.automatic.config.providers=none "
+    "-Dorg.apache.kafka.disallowed.login.modules="
+    + ",".join(f"com.sun.security.auth.module.{name}LoginModule" for name in _MODULES)
+)
+_JVM_OPTIONS: Final = f"-XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError {_KAFKA_OPTIONS}"
 
 
 def session_conf(
@@ -46,6 +54,10 @@ def session_conf(
         # Sends the counts of executors and the durations of epochs to the driver (ADR 0073).
         "spark.plugins": kernel_class_name("MetricsPlugin"),
         "spark.sql.streaming.streamingQueryListeners": kernel_class_name("Epochs"),
+        # Of no meaning: Spark hides local properties in its event log only if there is a setting of
+        # the same name, and that looks like a secret.
+        "spark.duolog.client.secrets": "",
+        "spark.duolog.schema.registry.passwords": "",
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": str(

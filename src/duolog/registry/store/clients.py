@@ -25,7 +25,7 @@ class KafkaOptions:
     bootstrap_servers: str
     topic: str = "_schemas"
     group: str = "schema-registry"
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def client(self, settings: Mapping[str, Setting] | None = None) -> dict[str, Setting]:
         """Return the settings of a client; `properties` override all others."""

@@ -10,10 +10,12 @@ from typing import Final, Protocol, cast
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import AdminClient, ConfigResource
+from confluent_kafka.admin import ConfigResource
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.impact.records import StoredRecord
+from duolog.runtime.topics import admin_of
+from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
 _POLL_S: Final = 0.2
@@ -51,12 +53,12 @@ class KafkaCluster:
     """A `Cluster` that is reached through the Kafka protocol.
 
     Args:
-        client: options of the Kafka client, including `bootstrap.servers`.
+        brokers: the brokers of the cluster.
     """
 
-    def __init__(self, client: Mapping[str, str]) -> None:
-        self._client: dict[str, str | int | float | bool] = {**client, "log_level": 0}
-        self._admin = AdminClient({**client, "log_level": 0})
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
+        self._admin = admin_of(brokers)
         self._topics: Mapping[str, int] | None = None
 
     def topics(self) -> Mapping[str, int]:
@@ -120,7 +122,7 @@ class KafkaCluster:
             return []
         share = count if partitions == 1 else min(count, _SPARE * (count // partitions + 1))
         try:
-            with closing(Consumer({**self._client, **_READER})) as consumer:
+            with closing(Consumer(self._brokers.client({"log_level": 0, **_READER}))) as consumer:
                 return self._read(consumer, topic, partitions, share)[-count:]
         except KafkaException as error:
             raise _failed(f'read topic "{topic}"', error) from error

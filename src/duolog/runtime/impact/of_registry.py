@@ -1,7 +1,8 @@
 """The impact of a schema, as a registry answers it: `POST /compatibility/…?impact=true`."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
     from duolog.registry.json_text import Json
@@ -10,12 +11,11 @@ if TYPE_CHECKING:
     from duolog.schemas.source import SchemaSource
 
 
-def impact_in(bootstrap_servers: str, properties: Mapping[str, str]) -> "Impact":
+def impact_in(brokers: Brokers) -> "Impact":
     """Return the function that a registry calls; it looks at a Kafka cluster.
 
     Args:
-        bootstrap_servers: brokers of the cluster.
-        properties: further options of Kafka clients.
+        brokers: brokers of the cluster.
     """
 
     def impact(subject: str, schema: "Schema", source: "SchemaSource", records: int) -> "Json":
@@ -24,8 +24,8 @@ def impact_in(bootstrap_servers: str, properties: Mapping[str, str]) -> "Impact"
         from duolog.runtime.impact.cluster import KafkaCluster  # noqa: PLC0415
         from duolog.runtime.impact.readers_in_kafka import ReadersInKafka  # noqa: PLC0415
 
-        there = ReadersInKafka(bootstrap_servers)
-        cluster = KafkaCluster({**properties, "bootstrap.servers": bootstrap_servers})
+        there = ReadersInKafka(brokers)
+        cluster = KafkaCluster(brokers)
         analysis = Analysis(cluster, source, there.catalog, there.applications, records=records)
         return impact_of(subject, schema, analysis).to_json()
 

@@ -9,6 +9,7 @@ from duolog.engine.settings import EngineConfig
 from duolog.ksql.statements.state import SessionState
 from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
+from duolog.security.clients.brokers import Brokers
 
 _OF_SQL: Final = "_duolog-ksql-"
 
@@ -17,11 +18,11 @@ class ReadersInKafka:
     """The catalogs of SQL engines, and the topics of applications.
 
     Args:
-        bootstrap_servers: brokers of the cluster.
+        brokers: brokers of the cluster.
     """
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self._bootstrap_servers = bootstrap_servers
+    def __init__(self, brokers: Brokers | str) -> None:
+        self._brokers = Brokers.of(brokers)
 
     def catalog(self, service: str) -> SessionState:
         """Return the catalog of an SQL engine, replayed from its command topic.
@@ -30,7 +31,7 @@ class ReadersInKafka:
             CommandDamaged: a record of the topic cannot be read.
             KafkaError: the broker does not answer.
         """
-        topic = CommandTopic(self._bootstrap_servers, service)
+        topic = CommandTopic(self._brokers, service)
         try:
             catalog = ReplayedCatalog(topic)
             catalog.follow()
@@ -48,7 +49,7 @@ class ReadersInKafka:
             BrokerUnreachable: no broker answers in time.
         """
         found: dict[str, tuple[str, ...]] = {}
-        config = EngineConfig(self._bootstrap_servers, Path())
+        config = EngineConfig.of_brokers(self._brokers, Path())
         for name in names:
             if name.startswith(_OF_SQL):  # A query, which its catalog describes.
                 continue

@@ -25,12 +25,14 @@ from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.engine import DEFAULT_SERVICE, SqlEngine
 from duolog.runtime.sql.reply.readable import readable
 from duolog.runtime.sql.reply.row_source import PushedRows
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.profiles import brokers_of
 from duolog.serde.row import Row
 
 BOOTSTRAP: Final = "127.0.0.1:9092"
 _SHOWN_MAX: Final = 20
 
-_engines: dict[tuple[str, str, str], SqlEngine] = {}
+_engines: dict[tuple[Brokers, str, str], SqlEngine] = {}
 _opening: Final = threading.Lock()
 
 
@@ -115,7 +117,7 @@ class Result(Framed):
 def sql(
     text: str,
     *,
-    bootstrap: str = BOOTSTRAP,
+    bootstrap: Brokers | str = BOOTSTRAP,
     data: Path | str | None = None,
     service_id: str = DEFAULT_SERVICE,
     properties: Mapping[str, str] | None = None,
@@ -136,7 +138,8 @@ def sql(
     Example:
         duolog.sql("SELECT * FROM totals WHERE id = 'a'").to_dicts()
     """
-    engine = _engine(bootstrap, str(Path(data or default_data_dir("sql")).resolve()), service_id)
+    directory = str(Path(data or default_data_dir("sql")).resolve())
+    engine = _engine(brokers_of(bootstrap), directory, service_id)
     written = text if text.rstrip().endswith(";") else f"{text};"
     settings = engine.session.state.settings
     before = dict(settings.given)
@@ -153,7 +156,7 @@ def sql(
     return Result(last)
 
 
-def _engine(bootstrap: str, data: str, service_id: str) -> SqlEngine:
+def _engine(bootstrap: Brokers, data: str, service_id: str) -> SqlEngine:
     """Return this process's engine for a broker and a service."""
     wanted = (bootstrap, data, service_id)
     with _opening:

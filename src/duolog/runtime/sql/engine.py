@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Final, Self
 
 from sqlglot import exp
 
-from duolog.core.addresses import whole_servers
 from duolog.core.errors import DuologError, EncodingError
 from duolog.core.text_files import read_text_file
 from duolog.ksql import settings
@@ -53,6 +52,8 @@ from duolog.runtime.sql.persistent.service_queries import ServiceQueries
 from duolog.runtime.sql.persistent.shutdown_deadline import shutdown_deadline
 from duolog.runtime.sql.persistent.spark_queries import SparkQueries, SparkQuerySettings
 from duolog.runtime.sql.reply import showing
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.profiles import brokers_of
 
 if TYPE_CHECKING:
     from duolog.engine import Engine
@@ -87,7 +88,8 @@ class SqlEngine:
     """Runs statements against one Kafka cluster.
 
     Args:
-        bootstrap: the cluster's servers.
+        bootstrap: the cluster's servers. Addresses alone get the connection settings of the
+            environment: see `duolog.security.clients.profiles`.
         data: directory for checkpoints and logs; created if missing.
         service_id: the service; engines with the same id share catalog and queries.
         properties: properties for all statements, as with SET.
@@ -97,7 +99,7 @@ class SqlEngine:
 
     def __init__(
         self,
-        bootstrap: str,
+        bootstrap: Brokers | str,
         *,
         data: Path | str,
         service_id: str = DEFAULT_SERVICE,
@@ -105,20 +107,20 @@ class SqlEngine:
         engine_settings: Mapping[str, str] | None = None,
         starter: Starter | None = None,
     ) -> None:
-        self.bootstrap = bootstrap = whole_servers(bootstrap)
+        self.brokers = brokers = brokers_of(bootstrap)
         self.service_id = service_id
         given = {"ksql.service.id": service_id, **(properties or {})}
         self.session = SqlSession(given=given)
         provide_registries()
         for name, value in given.items():
             self.session.state.settings.set(name, value)
-        self.topics = Topics(bootstrap)
+        self.topics = Topics(brokers)
         self._present: MaterializedTables | None = None
         # The JVM has another working directory, and a program may change its own.
         self.data = Path(data).resolve() / service_id
         self.processing_log = given.get(PROCESSING_LOG, f"{service_id}ksql_processing_log")
         self._spark = SparkQueries(
-            bootstrap,
+            brokers,
             self.topics,
             SparkQuerySettings(
                 data=self.data,
@@ -135,11 +137,11 @@ class SqlEngine:
             longest_s=_seconds(given, _LONGEST_PAUSE, 900.0),
         )
         self._replayed = ReplayedCatalog(
-            CommandTopic(bootstrap, service_id), self.session.state.settings[settings.REGISTRY]
+            CommandTopic(brokers, service_id), self.session.state.settings[settings.REGISTRY]
         )
         self._lock = threading.RLock()
         self._queries = ServiceQueries(
-            bootstrap,
+            brokers,
             service_id,
             replayed=self._replayed,
             follow=self.follow,
@@ -169,7 +171,7 @@ class SqlEngine:
         if self._present is None:
             from duolog.runtime.sql.tables.materialized_tables import MaterializedTables  # noqa: PLC0415 - takes 50 ms, which SHOW does not need
 
-            self._present = MaterializedTables({"bootstrap.servers": self.bootstrap})
+            self._present = MaterializedTables(self.brokers)
         return self._present
 
     @property
@@ -284,7 +286,7 @@ class SqlEngine:
                 from duolog.runtime.sql.reply import printing  # noqa: PLC0415
 
                 registry = self.session.state.settings[settings.REGISTRY]
-                yield printing.printed(self.bootstrap, node, registry)
+                yield printing.printed(self.brokers, node, registry)
             case nodes.RunScript():
                 yield from self.execute(_read(node))
             case nodes.InsertValues() | nodes.DeleteRows():
@@ -342,7 +344,7 @@ class SqlEngine:
         done = self.session.execute(node, text)
         for topic in {row.source.topic for row in done.inserted} - self.catalog.partitions.keys():
             raise SqlError(f"Topic '{topic}' does not exist.", at=place_of(node))
-        inserts.insert(self.bootstrap, done.inserted, self._spark.warm_up)
+        inserts.insert(self.brokers, done.inserted, self._spark.warm_up)
         return done.message
 
     def _change(self, node: exp.Expression, text: str) -> Done:

@@ -86,7 +86,7 @@ def _report(
     stop: threading.Event,
 ) -> None:
     """Report the queries periodically, and broker outages within seconds."""
-    reporter, broker = Reporter(engine), BrokerWatch(engine.bootstrap, "its queries wait for it")
+    reporter, broker = Reporter(engine), BrokerWatch(engine.brokers, "its queries wait for it")
     due_at = time.monotonic() + every_s
     while not stop.wait(min(every_s, _LOOK_S)):
         for line in broker.look():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from duolog.ksql.catalog.catalog import Catalog
 from duolog.ksql.session import SqlSession
 from duolog.runtime.sql.command_log.topics import Topics
+from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
     from duolog.engine import Engine as SparkEngine
@@ -37,7 +38,7 @@ class Answering(Protocol):
 class Engine(Protocol):
     """Has a catalog over one Kafka cluster and runs queries; `engine.SqlEngine` is one."""
 
-    bootstrap: str
+    brokers: Brokers
     data: Path
     session: SqlSession
     topics: Topics

@@ -28,6 +28,8 @@ from duolog.runtime.sql.asking import BOOTSTRAP, sql
 from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
 from duolog.runtime.sql.engine import DEFAULT_SERVICE
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.profiles import brokers_of
 
 if TYPE_CHECKING:
     from duolog.dsl.streams import Stream, Table
@@ -83,7 +85,7 @@ def sql_declare(
     topology: "Topology",
     names: Mapping[str, str] | None = None,
     *,
-    bootstrap: str = BOOTSTRAP,
+    bootstrap: Brokers | str = BOOTSTRAP,
     data: Path | str | None = None,
     service_id: str = DEFAULT_SERVICE,
 ) -> list[str]:
@@ -110,6 +112,7 @@ def sql_declare(
         duolog.sql("SELECT `user` FROM by_user WHERE `visits` > 10").rows()
     """
     statements = sql_statements(topology, names)
+    bootstrap = brokers_of(bootstrap)
     ensure_reachable(bootstrap)
     create_result_topics(topology.build(), bootstrap)
     catalog = _catalog(bootstrap, service_id)
@@ -129,7 +132,7 @@ def sql_stream(
     name: str,
     *,
     statements: str | None = None,
-    bootstrap: str = BOOTSTRAP,
+    bootstrap: Brokers | str = BOOTSTRAP,
     service_id: str = DEFAULT_SERVICE,
     start: Begin | None = None,
 ) -> "Stream":
@@ -165,7 +168,7 @@ def sql_table(
     name: str,
     *,
     statements: str | None = None,
-    bootstrap: str = BOOTSTRAP,
+    bootstrap: Brokers | str = BOOTSTRAP,
     service_id: str = DEFAULT_SERVICE,
     store: str | None = None,
     start: Begin | None = None,
@@ -230,7 +233,7 @@ def _timestamp(source: SourceInfo) -> Expr | None:
 
 
 def _source(
-    name: str, kind: str, statements: str | None, bootstrap: str, service_id: str
+    name: str, kind: str, statements: str | None, bootstrap: Brokers | str, service_id: str
 ) -> SourceInfo:
     """Return the stream or table of a name.
 
@@ -261,8 +264,9 @@ def _catalog_of(statements: str) -> Catalog:
     return session.catalog
 
 
-def _catalog(bootstrap: str, service_id: str) -> Catalog:
+def _catalog(bootstrap: Brokers | str, service_id: str) -> Catalog:
     """Return the current catalog of a service, from its command topic."""
+    bootstrap = brokers_of(bootstrap)
     ensure_reachable(bootstrap)
     replayed = ReplayedCatalog(CommandTopic(bootstrap, service_id))
     try:

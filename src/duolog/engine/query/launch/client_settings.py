@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.engine.changelog.changelogs import ENTRY_BYTES_MAX
+from duolog.engine.client_secrets import jvm_security
 from duolog.engine.exactly_once.transaction_timeout import transaction_timeout_ms
 from duolog.engine.query.launch.client_defaults import CONSUMER, PRODUCER, RECORD_BATCH_BYTES_MAX
 from duolog.engine.query.launch.triggers import Trigger
@@ -26,9 +27,9 @@ class ClientSettings:
 
     @property
     def common(self) -> dict[str, str]:
-        """The user's settings for all clients."""
+        """The user's settings for all clients, without secrets."""
         servers = {"bootstrap.servers": self.config.bootstrap_servers}
-        return dict(self.config.client_options) | servers
+        return dict(self.config.client_options) | jvm_security(self.config.security) | servers
 
     @property
     def consumer(self) -> dict[str, str]:

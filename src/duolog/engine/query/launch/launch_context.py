@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.checkpoint.owner import taken_over_by
+from duolog.engine.client_secrets import tell_client_secrets
 from duolog.engine.java_objects import JavaObject
 from duolog.engine.json_object import Json
 from duolog.engine.query.launch.client_settings import ClientSettings
@@ -40,7 +41,13 @@ class LaunchContext:
 
     @property
     def clients(self) -> ClientSettings:
-        """The settings of its Kafka clients."""
+        """The settings of its Kafka clients, whose secrets the JVM knows from now on.
+
+        Raises:
+            QueryFailed: the JVM has ended.
+        """
+        with self.failing():
+            tell_client_secrets(self.session, self.config)
         return ClientSettings(self.config, has_changelogs=self.checkpoint.has_changelogs)
 
     @property

@@ -89,7 +89,7 @@ class QueryTransactions:
 
     def _ensure_marks(self) -> None:
         context = self.context
-        topics = TopicReader(context.config.bootstrap_servers, context.config.client_options)
+        topics = TopicReader(context.config.bootstrap_servers, context.config.python_clients)
         ensure_is_marker(context.config, topics, context.name_in_kafka, context.application_id)
 
     def _with(self, settings: Mapping[str, str]) -> Transactions:

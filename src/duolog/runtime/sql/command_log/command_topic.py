@@ -13,12 +13,13 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.sql.command_log.commands import FIRST, Command, decode, encode
 from duolog.runtime.sql.errors import CommandDamaged
-from duolog.runtime.topics import create
+from duolog.runtime.topics import admin_of, create
+from duolog.security.clients.brokers import Brokers
 
 TOPIC_CONFIG: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 _TIMEOUT_S: Final = 15.0
@@ -54,9 +55,9 @@ def command_topic_of(service_id: str) -> str:
 class CommandTopic:
     """Reads and appends the commands of one service id."""
 
-    def __init__(self, bootstrap: str, service_id: str) -> None:
+    def __init__(self, bootstrap: Brokers | str, service_id: str) -> None:
         self.name = command_topic_of(service_id)
-        self._bootstrap = bootstrap
+        self._brokers = Brokers.of(bootstrap)
         self._partition = TopicPartition(self.name, 0)
         self._consumer: Consumer | None = None
         self._producer: Producer | None = None
@@ -97,9 +98,9 @@ class CommandTopic:
         """
         if self.last == FIRST:
             topic = NewTopic(self.name, 1, config=dict(TOPIC_CONFIG))
-            create(AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0}), [topic])
+            create(admin_of(self._brokers), [topic])
         if self._producer is None:
-            self._producer = Producer({"bootstrap.servers": self._bootstrap, **_PRODUCER})
+            self._producer = Producer(self._brokers.client(_PRODUCER))
         written: list[int] = []
         refused: list[ClientError] = []
 
@@ -133,7 +134,7 @@ class CommandTopic:
 
     def _reader(self) -> Consumer:
         if self._consumer is None:
-            self._consumer = Consumer({"bootstrap.servers": self._bootstrap, **_CONSUMER})
+            self._consumer = Consumer(self._brokers.client(_CONSUMER))
         return self._consumer
 
     def _ensure_complete(self) -> int:

@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from duolog.core.errors import KafkaError
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.topics import admin_of, client_error, create, partition_counts
+from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
 
@@ -16,7 +17,7 @@ _TIMEOUT_S: Final = 15.0
 class Topics:
     """Client of one broker. Threads: any."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: Brokers | str) -> None:
         self._bootstrap = bootstrap
         self._opened: AdminClient | None = None
 

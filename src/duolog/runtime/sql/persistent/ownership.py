@@ -16,12 +16,12 @@ from collections.abc import Callable
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
 
 from duolog.core.errors import KafkaError
 from duolog.core.operating_system.processes import is_alive
 from duolog.runtime.sql.errors import ServiceInUse
-from duolog.runtime.topics import client_error
+from duolog.runtime.topics import admin_of, client_error
+from duolog.security.clients.brokers import Brokers
 
 SESSION_TIMEOUT_S: Final = 6.0
 _PATIENCE_S: Final = SESSION_TIMEOUT_S + 6.0
@@ -42,9 +42,9 @@ class Ownership:
     """
 
     def __init__(
-        self, bootstrap: str, service_id: str, topic: str, lost: Callable[[], None]
+        self, bootstrap: Brokers | str, service_id: str, topic: str, lost: Callable[[], None]
     ) -> None:
-        self._bootstrap = bootstrap
+        self._brokers = Brokers.of(bootstrap)
         self._service_id = service_id
         self._topic = topic
         self._lost = lost
@@ -96,17 +96,18 @@ class Ownership:
 
     def _run(self) -> None:
         consumer = Consumer(
-            {
-                "bootstrap.servers": self._bootstrap,
-                "group.id": self._group,
-                "client.id": self.name,
-                "partition.assignment.strategy": "cooperative-sticky",
-                "session.timeout.ms": int(SESSION_TIMEOUT_S * 1000),
-                "heartbeat.interval.ms": 1500,
-                "max.poll.interval.ms": 86_400_000,
-                "enable.auto.commit": False,
-                "log_level": 0,
-            }
+            self._brokers.client(
+                {
+                    "group.id": self._group,
+                    "client.id": self.name,
+                    "partition.assignment.strategy": "cooperative-sticky",
+                    "session.timeout.ms": int(SESSION_TIMEOUT_S * 1000),
+                    "heartbeat.interval.ms": 1500,
+                    "max.poll.interval.ms": 86_400_000,
+                    "enable.auto.commit": False,
+                    "log_level": 0,
+                }
+            )
         )
         consumer.subscribe(
             [self._topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
@@ -136,18 +137,18 @@ class Ownership:
 
     def _owner(self) -> str:
         """Return the name of another owner; empty if there is none."""
-        owner = owner_of(self._bootstrap, self._service_id)
+        owner = owner_of(self._brokers, self._service_id)
         return "" if owner == self.name else owner
 
 
-def owner_of(bootstrap: str, service_id: str) -> str:
+def owner_of(bootstrap: Brokers | str, service_id: str) -> str:
     """Return the name of the engine that runs the queries of a service; empty if there is none.
 
     Raises:
         KafkaError: the broker does not answer.
     """
     group = _group_of(service_id)
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    admin = admin_of(bootstrap)
     try:
         asked = admin.describe_consumer_groups([group], request_timeout=_TIMEOUT_S)
         described = asked[group].result(_TIMEOUT_S)

@@ -16,14 +16,15 @@ from dataclasses import replace
 from typing import Final
 
 from confluent_kafka import Message, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.persistent.ownership import owner_of
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery, LiveState
 from duolog.runtime.topic_reader import TopicReader
-from duolog.runtime.topics import TABLE_CONFIG, create
+from duolog.runtime.topics import TABLE_CONFIG, admin_of, create
+from duolog.security.clients.brokers import Brokers
 
 logger: Final = logging.getLogger(__name__)
 
@@ -46,8 +47,8 @@ def states_topic_of(service_id: str) -> str:
 class QueryStates:
     """Publishes the states of queries for one owner."""
 
-    def __init__(self, bootstrap: str, service_id: str, owner: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, bootstrap: Brokers | str, service_id: str, owner: str) -> None:
+        self._brokers = Brokers.of(bootstrap)
         self._topic = states_topic_of(service_id)
         self._owner = owner
         self._published: dict[str, tuple[LiveState, str]] = {}
@@ -82,13 +83,13 @@ class QueryStates:
     def _opened(self) -> Producer:
         if self._producer is None:
             topic = NewTopic(self._topic, 1, config=dict(TABLE_CONFIG))
-            create(AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0}), [topic])
-            self._producer = Producer({"bootstrap.servers": self._bootstrap, **_PRODUCER})
+            create(admin_of(self._brokers), [topic])
+            self._producer = Producer(self._brokers.client(_PRODUCER))
         return self._producer
 
 
 def followed(
-    bootstrap: str, service_id: str, wanted: Mapping[str, DesiredQuery]
+    bootstrap: Brokers | str, service_id: str, wanted: Mapping[str, DesiredQuery]
 ) -> list[LiveQuery]:
     """Return queries with the states that their owner has published.
 
@@ -106,7 +107,7 @@ def followed(
     ]
 
 
-def _owner(bootstrap: str, service_id: str) -> str:
+def _owner(bootstrap: Brokers | str, service_id: str) -> str:
     try:
         return owner_of(bootstrap, service_id)
     except KafkaError as error:
@@ -114,10 +115,10 @@ def _owner(bootstrap: str, service_id: str) -> str:
         return ""
 
 
-def read_states(bootstrap: str, service_id: str, owner: str) -> dict[str, LiveQuery]:
+def read_states(bootstrap: Brokers | str, service_id: str, owner: str) -> dict[str, LiveQuery]:
     """Return the states that an owner has published, by query id; empty if they cannot be read."""
     try:
-        with _States(states_topic_of(service_id), {"bootstrap.servers": bootstrap}) as states:
+        with _States(states_topic_of(service_id), Brokers.of(bootstrap)) as states:
             states.catch_up(_READ_S)
             return states.of(owner)
     except KafkaError as error:
@@ -126,8 +127,8 @@ def read_states(bootstrap: str, service_id: str, owner: str) -> dict[str, LiveQu
 
 
 class _States(TopicReader):
-    def __init__(self, topic: str, client: Mapping[str, str]) -> None:
-        super().__init__(topic, client)
+    def __init__(self, topic: str, brokers: Brokers) -> None:
+        super().__init__(topic, brokers)
         self._found: dict[str, tuple[str, LiveQuery]] = {}
 
     def take(self, message: Message) -> None:

@@ -21,6 +21,7 @@ from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 from duolog.runtime.sql.persistent.ownership import Ownership
 from duolog.runtime.sql.persistent.query_states import QueryStates, followed
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery, QuerySupervisor
+from duolog.security.clients.brokers import Brokers
 
 logger: Final = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class ServiceQueries:
 
     def __init__(
         self,
-        bootstrap: str,
+        bootstrap: Brokers | str,
         service_id: str,
         *,
         replayed: ReplayedCatalog,

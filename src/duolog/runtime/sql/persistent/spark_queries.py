@@ -24,6 +24,7 @@ from duolog.runtime.metrics.local_registry import register_process
 from duolog.runtime.metrics.spans import trace
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.command_log.topics import Topics
+from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
     from duolog.engine import Engine, EngineConfig
@@ -52,7 +53,7 @@ class SparkQuerySettings:
 class SparkQueries:
     """Starts queries on one engine. Threads: any."""
 
-    def __init__(self, bootstrap: str, topics: Topics, given: SparkQuerySettings) -> None:
+    def __init__(self, bootstrap: Brokers | str, topics: Topics, given: SparkQuerySettings) -> None:
         self._bootstrap = bootstrap
         self._topics = topics
         self._given = given

@@ -21,6 +21,7 @@ from duolog.ksql.statements.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, p
 from duolog.ksql.statements.state import InsertedRow
 from duolog.plan.expressions import Call, Cast, Expression, Literal
 from duolog.plan.types import BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING, Column, Decimal, Type
+from duolog.security.clients.brokers import Brokers
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde, value_serde
 
@@ -48,7 +49,9 @@ class Inserted(NamedTuple):
     headers: Headers = ()
 
 
-def insert(bootstrap: str, rows: Sequence[InsertedRow], warm_up: Callable[[], None]) -> None:
+def insert(
+    bootstrap: Brokers | str, rows: Sequence[InsertedRow], warm_up: Callable[[], None]
+) -> None:
     """Write rows and return once they are durable; `warm_up` starts the JVM if it is needed.
 
     Raises:
@@ -143,7 +146,7 @@ def _computed(row: InsertedRow, warm_up: Callable[[], None]) -> Inserted:
     return Inserted(made.key, value, at_ms, made.headers)
 
 
-def _write(bootstrap: str, records: Sequence[tuple[str, Inserted]]) -> None:
+def _write(bootstrap: Brokers | str, records: Sequence[tuple[str, Inserted]]) -> None:
     """Write each record to its topic, and return once all are durable."""
     refused: list[ClientError] = []
     written: list[int] = []
@@ -154,7 +157,7 @@ def _write(bootstrap: str, records: Sequence[tuple[str, Inserted]]) -> None:
         else:
             refused.append(error)
 
-    producer = Producer({"bootstrap.servers": bootstrap, **_PRODUCER})
+    producer = Producer(Brokers.of(bootstrap).client(_PRODUCER))
     for topic, record in records:
         producer.produce(
             topic,

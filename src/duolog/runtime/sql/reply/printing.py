@@ -23,6 +23,7 @@ from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.sql.answers import Rows
 from duolog.schemas.schema import Language
 from duolog.schemas.source import source_at
+from duolog.security.clients.brokers import Brokers
 from duolog.serde.times import MILLISECONDS_MAX, MILLISECONDS_MIN
 from duolog.serde.wire_format import ID_BYTES, MAGIC_OF_ID
 
@@ -52,7 +53,7 @@ Guess = Callable[[bytes | None], tuple[str, str]]
 _PACKED: Final = {4: (">i", "KAFKA_INT"), 8: (">q", "KAFKA_BIGINT")}
 
 
-def printed(bootstrap: str, node: nodes.PrintTopic, registry: str | None = None) -> Rows:
+def printed(bootstrap: Brokers | str, node: nodes.PrintTopic, registry: str | None = None) -> Rows:
     """Return the new records of a topic, or all of them with FROM BEGINNING.
 
     Args:
@@ -66,7 +67,7 @@ def printed(bootstrap: str, node: nodes.PrintTopic, registry: str | None = None)
     """
     ensure_reachable(bootstrap)
     topic = node.this.name
-    consumer = Consumer({"bootstrap.servers": bootstrap, **_OPTIONS})
+    consumer = Consumer(Brokers.of(bootstrap).client(_OPTIONS))
     try:
         there = _begin(consumer, topic, from_beginning=bool(node.args.get("from_beginning")))
     except KafkaException as error:

@@ -3,13 +3,14 @@
 Threads: one at a time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.queries import source_columns
 from duolog.runtime.sql.tables.source_rows import SourceRows
 from duolog.runtime.topic_reader import TopicReader
+from duolog.security.clients.brokers import Brokers
 from duolog.serde.row import Row
 
 TABLE: Final = "passing"
@@ -19,10 +20,10 @@ TABLE: Final = "passing"
 class ScannedRecords(TopicReader):
     """Reads records of a source, and evaluates queries over batches of them in DuckDB."""
 
-    def __init__(self, records: SourceRows, client: Mapping[str, str]) -> None:
+    def __init__(self, records: SourceRows, brokers: Brokers) -> None:
         from duolog.runtime.sql.duck.tables import DuckTable, connect  # noqa: PLC0415 - 100 ms
 
-        super().__init__(records.source.topic, client)
+        super().__init__(records.source.topic, brokers)
         self.records = records
         self._connection = connect()
         self._duck = DuckTable(self._connection, TABLE, source_columns(records.source))

@@ -9,7 +9,7 @@ otherwise the current rows come first, once each.
 Threads: one at a time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
@@ -21,6 +21,7 @@ from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.queries import Translator, source_columns
 from duolog.runtime.sql.reply.scanned_records import ScannedRecords
 from duolog.runtime.sql.tables.source_rows import SourceRows
+from duolog.security.clients.brokers import Brokers
 from duolog.serde.row import Row
 
 _MARKS: Final = ("ROWPARTITION", "ROWOFFSET")
@@ -81,7 +82,7 @@ class ScannedTable(ScannedRecords):
     Args:
         records: decodes the records of the table's topic.
         watched: the query.
-        client: options of the Kafka client.
+        brokers: the brokers of the cluster.
         present: emit each current row once, without its history.
     """
 
@@ -89,11 +90,11 @@ class ScannedTable(ScannedRecords):
         self,
         records: SourceRows,
         watched: TableQueries,
-        client: Mapping[str, str],
+        brokers: Brokers,
         *,
         present: bool,
     ) -> None:
-        super().__init__(records, client)
+        super().__init__(records, brokers)
         self._watched = watched
         self._shown: set[bytes] = set()
         self._came: list[_Change] = []

@@ -25,6 +25,7 @@ from duolog.runtime.sql.reply.row_source import RowSource
 from duolog.runtime.sql.reply.scanned_records import TABLE, ScannedRecords
 from duolog.runtime.sql.reply.scanned_table import ScannedTable, TableQueries
 from duolog.runtime.sql.tables.source_rows import SourceRows
+from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
     from duolog.serde.row import Row
@@ -55,12 +56,12 @@ def streaming_rows(
         # lacks.
         return None
     latest = engine.session.state.settings[settings.OFFSET_RESET] == "latest"
-    client = {"bootstrap.servers": engine.bootstrap}
     rows: ScannedRecords
+    brokers = engine.brokers
     if source.is_table:
-        rows = ScannedTable(records, TableQueries.of(plain, translator), client, present=latest)
+        rows = ScannedTable(records, TableQueries.of(plain, translator), brokers, present=latest)
     else:
-        rows = _ScannedStream(records, query, client, latest=latest)
+        rows = _ScannedStream(records, query, brokers, latest=latest)
     rows.__enter__()
     columns = tuple((one.name, sql_name(one.type)) for one in query.columns)
     return columns, rows
@@ -87,9 +88,9 @@ class _ScannedStream(ScannedRecords):
     """Evaluates the query over the records of a stream."""
 
     def __init__(
-        self, records: SourceRows, query: Query, client: Mapping[str, str], *, latest: bool
+        self, records: SourceRows, query: Query, brokers: Brokers, *, latest: bool
     ) -> None:
-        super().__init__(records, client)
+        super().__init__(records, brokers)
         self._query = query
         self._latest = latest
         self._came: list[Row] = []

@@ -64,7 +64,7 @@ def transient_rows(
         streams = [one for one in plan.sources if not one.is_table]
         topics = [topic for topic in there if any(one.reads_topic(topic) for one in streams)]
         starts = engine.topics.ends(topics, there)
-    create_result_topics(plan, engine.bootstrap)
+    create_result_topics(plan, engine.brokers)
     rows = _TransientRows(engine, chosen, f"push-{name}")
     try:
         rows.start(starts)
@@ -189,7 +189,7 @@ class _TransientRows(TopicReader):
 
     def __init__(self, engine: Engine, chosen: TransientPlan, application_id: str) -> None:
         (sink,) = chosen.planned.plan.sinks
-        super().__init__(sink.topic, {"bootstrap.servers": engine.bootstrap})
+        super().__init__(sink.topic, engine.brokers)
         self._engine = engine
         self._plan = chosen.planned.plan
         self._places = chosen.places

@@ -24,6 +24,7 @@ from duolog.runtime.sql.tables.expiring import Expiring
 from duolog.runtime.sql.tables.source_rows import SourceRows
 from duolog.runtime.store_rows import hashable
 from duolog.runtime.topic_reader import TopicReader
+from duolog.security.clients.brokers import Brokers
 from duolog.serde.row import Row
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ Entry = tuple[int, Row]
 class MaterializedTable(TopicReader):
     """Rows of one table by key; of a windowed table, by key and bounds."""
 
-    def __init__(self, source: SourceInfo, client: Mapping[str, str]) -> None:
+    def __init__(self, source: SourceInfo, brokers: Brokers) -> None:
         self._records = SourceRows(source)
-        super().__init__(source.topic, client)
+        super().__init__(source.topic, brokers)
         self.source = source
         self.skipped = 0
         self._windowed = source.window is not None
@@ -142,9 +143,9 @@ class MaterializedTable(TopicReader):
 class _StreamRecords(TopicReader):
     """Adds the rows of a stream to a DuckDB table, in batches."""
 
-    def __init__(self, source: SourceInfo, client: Mapping[str, str], duck: "DuckTable") -> None:
+    def __init__(self, source: SourceInfo, brokers: Brokers, duck: "DuckTable") -> None:
         self._records = SourceRows(source)
-        super().__init__(source.topic, client)
+        super().__init__(source.topic, brokers)
         self.skipped = 0
         self._duck = duck
         self._rows: list[Row] = []
@@ -169,11 +170,11 @@ class MaterializedTables:
     """Materialized tables, and the database for queries that are not lookups.
 
     Args:
-        client: options of the Kafka client, including `bootstrap.servers`.
+        brokers: the brokers of the cluster.
     """
 
-    def __init__(self, client: Mapping[str, str]) -> None:
-        self._client = client
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
         self._tables: dict[str, MaterializedTable] = {}
         self._names: dict[str, str] = {}
         self._numbers = count()
@@ -210,7 +211,7 @@ class MaterializedTables:
             return table
         if table is not None:
             self._forget(source.name)
-        table = MaterializedTable(source, self._client)
+        table = MaterializedTable(source, self._brokers)
         table.__enter__()
         self._tables[source.name] = table
         self._names[source.name] = f"t{next(self._numbers)}"
@@ -264,7 +265,7 @@ class MaterializedTables:
         try:
             for topic in source.topics:
                 of_topic = replace(source, topic=topic, more_topics=())
-                with _StreamRecords(of_topic, self._client, duck) as records:
+                with _StreamRecords(of_topic, self._brokers, duck) as records:
                     _read_whole(records)
                     records.flush()
                     _warn_of_skipped(records, of_topic)

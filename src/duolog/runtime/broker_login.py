@@ -1,0 +1,135 @@
+"""Check that a broker accepts a client's TLS and login, before anything else connects.
+
+librdkafka and Java's clients try a refused login again and again, and a caller learns nothing but
+a timeout. This check ends with the first refusal: one attempt, and an error that names the
+settings.
+
+Source: librdkafka `RD_KAFKA_RESP_ERR__AUTHENTICATION`, `__SSL`; Kafka
+`SaslAuthenticationException`.
+"""
+
+import time
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from duolog.core.errors import DuologError
+from duolog.runtime.errors import BrokerUnavailable, LoginRefused
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.client_security import PLAINTEXT, ClientSecurity
+
+WITHIN_S: Final = 10.0
+_ASK_S: Final = 0.25
+_ASK_S_MAX: Final = 2.0
+_AUTHENTICATION: Final = -169
+_SSL: Final = -181
+_NOT_VERIFIED: Final = "certificate verify failed"
+# A long pause after a failure: a second attempt with the same settings would fail as well.
+_PATIENT: Final = {
+    "log_level": 0,
+    "reconnect.backoff.ms": 10_000,
+    "reconnect.backoff.max.ms": 10_000,
+}
+
+
+def ensure_login(brokers: Brokers, within_s: float = WITHIN_S) -> None:
+    """Log in once; return when a broker has answered an authenticated request.
+
+    Does nothing for clients without TLS and login.
+
+    Raises:
+        LoginRefused: the broker or the client refuses; the error names the settings.
+        BrokerUnavailable: neither happened within `within_s`.
+    """
+    security = brokers.security
+    if security is None or security.protocol == PLAINTEXT:
+        return
+    failures: list[KafkaError] = []
+    admin = AdminClient(brokers.client({**_PATIENT, "error_cb": failures.append}))
+    deadline = time.monotonic() + within_s
+    ask_s = _ASK_S
+    while True:
+        try:
+            admin.list_topics(timeout=ask_s)
+        except KafkaException:
+            admin.poll(0)
+        else:
+            return
+        if (refusal := next(filter(_is_refusal, failures), None)) is not None:
+            raise refused(security, brokers.servers, refusal)
+        if time.monotonic() >= deadline:
+            raise _silent(security, brokers.servers, failures)
+        ask_s = min(2 * ask_s, _ASK_S_MAX)
+
+
+def _is_refusal(error: KafkaError) -> bool:
+    # A broker that requires a certificate sends an alert after the handshake.
+    return error.code() in {_AUTHENTICATION, _SSL} or "SSL alert" in error.str()
+
+
+def refused(security: ClientSecurity, servers: str, error: KafkaError) -> DuologError:
+    """Return the error for a refused connection, with the settings that it is about."""
+    text = error.str()
+    message, hint = _about_tls(security, text)
+    if error.code() == _AUTHENTICATION:
+        message, hint = _about_login(security, text)
+    return LoginRefused(
+        message.format(f"the broker at {servers}"), detail=f"{reason(text)}.", hint=hint
+    )
+
+
+def _about_login(security: ClientSecurity, text: str) -> tuple[str, str]:
+    if "nsupported SASL mechanism" in text:
+        return (
+            f"{{}} does not offer SASL mechanism {security.mechanism}",
+            f"Set sasl.mechanism{security.where} to one of the broker's.",
+        )
+    names = "sasl.username and sasl.password (or sasl.jaas.config)"
+    user = security.username
+    if security.token is not None:
+        names = "sasl.oauthbearer.client.id, …client.secret and …token.endpoint.url"
+        user = security.token.client_id
+    return f'{{}} refuses the login of user "{user}"', f"Check {names}{security.where}."
+
+
+def _about_tls(security: ClientSecurity, text: str) -> tuple[str, str]:
+    where = security.where
+    if "Disconnected" in text:
+        return (
+            "{} does not speak TLS",
+            f"Set security.protocol{where} to that of its listener; it is {security.protocol}.",
+        )
+    if _NOT_VERIFIED in text:
+        hint = (
+            f"Check ssl.truststore.location (ssl.ca.location){where}: it must have the authority "
+            "that signed the certificate. The certificate must name the host in "
+            "bootstrap.servers."
+        )
+        return "the certificate of {} cannot be verified", hint
+    hint = (
+        f"Check ssl.keystore.location (ssl.certificate.location and ssl.key.location){where}: the "
+        "broker may require a client certificate that it trusts."
+    )
+    return "{} refuses the TLS connection", hint
+
+
+def _silent(security: ClientSecurity, servers: str, seen: list[KafkaError]) -> BrokerUnavailable:
+    told = "; ".join(dict.fromkeys(reason(error.str()) for error in seen))
+    return BrokerUnavailable(
+        f"the broker at {servers} does not complete a connection",
+        detail=f"{told or 'It accepts connections, but answers no request'}.",
+        hint=f"Check security.protocol{security.where}, which is {security.protocol}, against the "
+        "listener at this address; and the broker's log.",
+    )
+
+
+def reason(text: str) -> str:
+    """Return an error's text without the address and the state at its ends.
+
+    Example:
+        >>> reason("sasl_ssl://a:1/bootstrap: Authentication failed (after 3ms in state X)")
+        'Authentication failed'
+    """
+    _, colon, rest = text.partition("/bootstrap: ")
+    return (rest if colon else text).partition(" (after ")[0].rstrip(".")
