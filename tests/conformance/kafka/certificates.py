@@ -1,6 +1,6 @@
 """Certificates for tests: an authority, and keys that it has signed, in PEM files."""
 
-import datetime
+import datetime as dt
 import ipaddress
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
-_LIFE: Final = datetime.timedelta(days=2)
+_LIFE: Final = dt.timedelta(days=2)
 
 
 class Authority:
@@ -57,7 +57,7 @@ def _named(name: str) -> x509.Name:
 def _certificate(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
 ) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from duolog.cli.applications.acls import SERVERS as ACLS_SERVERS
+from duolog.cli.applications.acls import print_acls, read_principal
 from duolog.cli.applications.following import FileRunner, StartOptions, follow, load_until_valid
 from duolog.cli.applications.topology_file import TopologyFile
 from duolog.cli.errors import CONFLICT
@@ -49,6 +51,18 @@ if TYPE_CHECKING:
     "--explain-upgrade",
     is_flag=True,
     help="Print how an upgrade treats each store of the checkpoint; run nothing.",
+)
+@click.option(
+    "--print-acls",
+    "prints_acls",
+    is_flag=True,
+    help="Print the commands that give --principal the rights it needs; run nothing.",
+)
+@click.option(
+    "--principal",
+    metavar="KIND:NAME",
+    callback=read_principal,
+    help="User of the cluster, such as User:totals, for --print-acls.",
 )
 @click.option(
     "--upgrade",
@@ -103,6 +117,8 @@ def run(
     path: Path,
     explain: bool,
     explain_upgrade: bool,
+    prints_acls: bool,
+    principal: str | None,
     upgrade: str | None,
     mode: str,
     bootstrap_servers: str | None,
@@ -132,6 +148,8 @@ def run(
       duolog run totals.py --data ./data
       duolog run totals.py --explain-upgrade --data ./data
       duolog run totals.py --upgrade keep --data ./data
+      duolog run totals.py -b kafka.example:9093 --client-properties client.properties
+      duolog run totals.py --print-acls --principal User:totals
       duolog run totals.py --watch
       duolog run totals.py --watch --fresh
       duolog run totals.py -b 127.0.0.1:9092 --mode real-time --metrics 127.0.0.1:9464
@@ -144,6 +162,9 @@ def run(
     end_in_order_on_signals()
     topology = load_until_valid(file) if watch else file.load()
     settings = engine_settings() | read_assignments(assignments)
+    if prints_acls:
+        shown = ACLS_SERVERS if brokers is None else brokers.servers
+        return print_acls(topology, principal, shown, settings, create_topics=create_topics)
     _admit(topology, settings, mode, upgrade, watch=watch)
     directory = data_dir or default_data_dir(topology.name)
     with ExitStack() as running:

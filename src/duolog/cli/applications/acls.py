@@ -1,0 +1,60 @@
+"""Print the commands that give an application the rights it needs."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from duolog.security.identity.principal import Principal
+
+if TYPE_CHECKING:
+    from duolog.dsl.topology import Topology
+
+SERVERS: Final = "HOST:PORT"
+"""Shown in place of the addresses if none are given."""
+
+
+def read_principal(
+    _context: click.Context, _parameter: click.Parameter, given: str | None
+) -> str | None:
+    """Return the value of `--principal`; the click error names the form."""
+    if given is None:
+        return None
+    try:
+        return str(Principal.parse(given))
+    except ValueError as error:
+        raise click.BadParameter(f"{error}, such as User:alice") from error
+
+
+def print_acls(
+    topology: "Topology",
+    principal: str | None,
+    bootstrap_servers: str,
+    settings: Mapping[str, str],
+    *,
+    create_topics: bool,
+) -> None:
+    """Print a command of Kafka for each resource; connects to nothing.
+
+    Raises:
+        ConfigError: a setting is invalid.
+        click.UsageError: no principal is given.
+    """
+    if principal is None:
+        raise click.UsageError("--print-acls needs --principal, such as --principal User:alice.")
+    # Imported late to keep `duolog run --help` fast.
+    from duolog.engine.settings import EngineConfig  # noqa: PLC0415
+    from duolog.runtime.required_acls import required_acls  # noqa: PLC0415
+
+    config = EngineConfig.from_settings(settings, bootstrap_servers="", checkpoint_dir=Path())
+    rules = required_acls(
+        topology.build(),
+        topology.name,
+        exactly_once=config.exactly_once,
+        dead_letter_topic=config.errors.dead_letter_topic,
+        creates_sources=create_topics,
+    )
+    for rule in rules:
+        click.echo(shlex.join(rule.command(principal, bootstrap_servers)))

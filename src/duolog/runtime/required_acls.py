@@ -1,0 +1,89 @@
+"""The access rights that an application needs on a cluster with ACLs.
+
+    source topics        Read, Describe, DescribeConfigs          (CreateTopics: Create)
+    result topics        Write, Create, Describe, DescribeConfigs
+    internal topics      all of that and Delete, for names that begin with APPLICATION-
+    groups               Read, for names of Duolog that begin with duolog-
+    transactional ids    Write, Describe, for names that begin with APPLICATION-
+
+No client joins a group: Kafka's clients ask for the right nevertheless, as soon as they have the
+name of one.
+
+Source: Kafka `docs/security.html`, "Operations and Resources on Protocols".
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from duolog.plan.nodes import Plan
+
+TOPIC: Final = "topic"
+GROUP: Final = "group"
+TRANSACTIONAL_ID: Final = "transactional-id"
+_GROUPS: Final = ("duolog-peek", "duolog-looks")
+_SPECIAL: Final = re.compile(r"[^A-Za-z0-9_-]")
+_READ: Final = ("Read", "Describe", "DescribeConfigs")
+_WRITE: Final = ("Write", "Create", "Describe", "DescribeConfigs")
+_INTERNAL: Final = ("Read", *_WRITE, "Delete")
+
+
+class Rule(NamedTuple):
+    """Operations on one resource, or on all whose names begin with `name`."""
+
+    kind: str
+    name: str
+    operations: tuple[str, ...]
+    prefixed: bool = False
+
+    def command(self, principal: str, bootstrap_servers: str) -> list[str]:
+        """Return the words of the command of Kafka that allows it."""
+        words = ["kafka-acls.sh", "--bootstrap-server", bootstrap_servers, "--add"]
+        words += ["--allow-principal", principal]
+        for operation in self.operations:
+            words += ["--operation", operation]
+        words += [f"--{self.kind}", self.name]
+        return words + (["--resource-pattern-type", "prefixed"] if self.prefixed else [])
+
+
+def required_acls(
+    plan: Plan,
+    application_id: str,
+    *,
+    exactly_once: bool,
+    dead_letter_topic: str | None = None,
+    creates_sources: bool = False,
+) -> list[Rule]:
+    """Return the rules that an application needs, and no more.
+
+    Args:
+        plan: the application's plan.
+        application_id: the name of its topology.
+        exactly_once: whether results are committed in transactions.
+        dead_letter_topic: the topic of skipped records.
+        creates_sources: whether missing source topics are created.
+    """
+    found = [*_of_sources(plan, creates_sources=creates_sources)]
+    written = dict.fromkeys(topic for sink in plan.sinks for topic in sink.topics)
+    if dead_letter_topic:
+        written[dead_letter_topic] = None
+    found += [Rule(TOPIC, topic, _WRITE) for topic in written]
+    internal = f"{application_id}-"
+    found.append(Rule(TOPIC, internal, _INTERNAL, prefixed=True))
+    found += [Rule(GROUP, group, ("Read",)) for group in _GROUPS]
+    found.append(Rule(GROUP, f"duolog-{application_id}-", ("Read",), prefixed=True))
+    if exactly_once:
+        found.append(Rule(TRANSACTIONAL_ID, internal, ("Write", "Describe"), prefixed=True))
+    return found
+
+
+def _of_sources(plan: Plan, *, creates_sources: bool) -> Iterator[Rule]:
+    operations = (*_READ, "Create") if creates_sources else _READ
+    for source in dict.fromkeys((source.topic, source.is_pattern) for source in plan.sources):
+        name, is_pattern = source
+        if not is_pattern:
+            yield Rule(TOPIC, name, operations)
+        elif begin := _SPECIAL.split(name, maxsplit=1)[0]:
+            yield Rule(TOPIC, begin, _READ, prefixed=True)
+        else:
+            yield Rule(TOPIC, "*", _READ)
