@@ -69,9 +69,10 @@ def speak_tls(connection: socket.socket, within_s: float = _SPEAK_S) -> str:
         with context.wrap_socket(connection):
             return ""
     except TimeoutError:
-        return SILENT
-    except ssl.SSLError as error:
-        return f"does not speak TLS ({error.reason or error.strerror}); see security.protocol"
+        return f"{SILENT} a TLS handshake"
+    except (ssl.SSLError, ConnectionResetError) as error:
+        reason = getattr(error, "reason", None) or error.strerror
+        return f"does not speak TLS ({reason})"
 
 
 def speaker_of(brokers: Brokers, within_s: float = _SPEAK_S) -> Callable[[socket.socket], str]:
@@ -111,6 +112,11 @@ def _hint(brokers: Brokers, problems: str) -> str:
         return (
             "If the broker requires TLS or a login, give the client's settings: "
             "--client-properties FILE, or the variable DUOLOG_CLIENT_PROPERTIES."
+        )
+    if brokers.security is not None and brokers.security.encrypts:
+        return (
+            f"Check the address, and security.protocol{brokers.security.where}, which is "
+            f"{brokers.security.protocol}: it must be that of the listener."
         )
     return "Check the address, or start a broker with `duolog broker --data DIR`."
 

@@ -47,6 +47,8 @@ class RegistryAddress:
     url: str
     user: str = ""
     password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    authorities: Path | None = None
 
     def admin(self) -> RegistryAdmin:
         """Return a client for lists, deletions and settings.
@@ -77,6 +79,9 @@ class RegistryAddress:
         parts = (part.strip() for part in self.url.split(","))
         url = ",".join(part if "://" in part else f"http://{part}" for part in parts if part)
         found = addresses_of(url)
+        found = tuple(replace(one, authorities=self.authorities) for one in found)
+        if self.token:
+            return tuple(one if one.user else replace(one, token=self.token) for one in found)
         if not self.user:
             return found
         user = f"{self.user}:{self.password}"
@@ -154,16 +159,44 @@ def _options(
             metavar="FILE",
             help="File with the password in its first line.",
         )
+        @click.option(
+            "--registry-token-file",
+            "token_file",
+            envvar="DUOLOG_REGISTRY_TOKEN_FILE",
+            show_envvar=True,
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="File with a bearer token in its first line, in place of a user.",
+        )
+        @click.option(
+            "--registry-ca-file",
+            "authorities",
+            envvar="DUOLOG_REGISTRY_CA_FILE",
+            show_envvar=True,
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="PEM file of the authorities that verify an https registry.",
+        )
         @wraps(command)
         def with_registry(
             *args: object,
             registry_url: str | None,
             registry_user: str | None,
             password_file: Path | None,
+            token_file: Path | None,
+            authorities: Path | None,
             **options: object,
         ) -> object:
             url = "" if registry_url is None else _whole(registry_url)
-            registry = RegistryAddress(url, registry_user or "", _password(password_file))
+            if registry_user and token_file is not None:
+                raise click.UsageError("Use either --registry-user or --registry-token-file.")
+            registry = RegistryAddress(
+                url,
+                registry_user or "",
+                _password(password_file),
+                _first_line(token_file, "token"),
+                authorities,
+            )
             return command(*args, registry=registry, **options)
 
         return with_registry
@@ -180,8 +213,14 @@ def _whole(url: str) -> str:
 def _password(file: Path | None) -> str:
     if file is None:
         return os.environ.get("DUOLOG_REGISTRY_PASSWORD", "")
+    return _first_line(file, "password")
+
+
+def _first_line(file: Path | None, what: str) -> str:
+    if file is None:
+        return ""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise ConfigError(f'the password file "{file}" is not UTF-8') from error
+        raise ConfigError(f'the {what} file "{file}" is not UTF-8') from error
     return lines[0] if lines else ""

@@ -10,14 +10,20 @@ The user of an address is found in this order:
 
     in the address
     duolog.schemas.registry_users      users that settings of this process have
+    DUOLOG_SCHEMA_REGISTRY_TOKEN       a bearer token, for every other address
     DUOLOG_SCHEMA_REGISTRY_USER_INFO   name:password, for every other address
+
+An https address is verified with the authorities of the system, or with those in the PEM file that
+DUOLOG_SCHEMA_REGISTRY_CA_FILE names.
 """
 
 import http.client
 import os
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -36,9 +42,18 @@ _BROKEN: Final = 500
 _HINT: Final = "Check that it runs, and that ksql.schema.registry.url is its address."
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 USER_VARIABLE: Final = "DUOLOG_SCHEMA_REGISTRY_USER_INFO"
+TOKEN_VARIABLE: Final = "DUOLOG_SCHEMA_REGISTRY_TOKEN"  # noqa: S105 - a name
+AUTHORITIES_VARIABLE: Final = "DUOLOG_SCHEMA_REGISTRY_CA_FILE"
 _USER_HINT: Final = (
     "Give name and password of a user: in SQL as ksql.schema.registry.basic.auth.user.info, to "
-    f"commands as --registry-user, or to both in the environment variable {USER_VARIABLE}."
+    f"commands as --registry-user, or to both in the environment variable {USER_VARIABLE}. A token "
+    f"is in {TOKEN_VARIABLE}."
+)
+_UNVERIFIED: Final = "certificate verify failed"
+_UNVERIFIED_HINT: Final = (
+    "Give the authority that signed the registry's certificate as a PEM file: to commands as "
+    f"--registry-ca-file, or to all in the environment variable {AUTHORITIES_VARIABLE}. The "
+    "certificate must name the host of the address."
 )
 _REFUSED_HINTS: Final = {
     401: _USER_HINT,
@@ -86,6 +101,8 @@ class Address:
     Attributes:
         shown: the address without user and password.
         user: `name:password`, if the address had a user.
+        token: a bearer token, in place of a user.
+        authorities: PEM file of the trusted certificates; None for the environment's.
     """
 
     shown: str
@@ -94,11 +111,16 @@ class Address:
     port: int | None
     path: str
     user: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    authorities: Path | None = None
 
     @property
     def authorization(self) -> str:
         """The header of its user, who may have changed since the last request; or empty."""
-        known = self.user or registry_users.user_of(self.shown)
+        known = self.user or ("" if self.token else registry_users.user_of(self.shown))
+        token = self.token or os.environ.get(TOKEN_VARIABLE, "").strip()
+        if not known and token:
+            return f"Bearer {token}"
         return registry_users.authorization(known or os.environ.get(USER_VARIABLE))
 
 
@@ -154,8 +176,7 @@ def send(
         OSError: the address does not answer.
         ValueError: the answer is not JSON, or too long.
     """
-    kind = http.client.HTTPSConnection if address.secure else http.client.HTTPConnection
-    connection = kind(address.host, address.port, timeout=timeout_s)
+    connection = _connection(address, timeout_s)
     headers = {"Accept": _CONTENT_TYPE, **more}
     if body is not None:
         headers["Content-Type"] = _CONTENT_TYPE
@@ -173,6 +194,29 @@ def send(
     if len(data) > ANSWER_BYTES_MAX:
         raise ValueError(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
     return Answer(response.status, load(data) if data.strip() else None)
+
+
+def _connection(address: Address, timeout_s: float) -> http.client.HTTPConnection:
+    """Return a connection to an address, not yet opened.
+
+    Raises:
+        ConfigError: the file of authorities cannot be read.
+    """
+    if not address.secure:
+        return http.client.HTTPConnection(address.host, address.port, timeout=timeout_s)
+    named = address.authorities or os.environ.get(AUTHORITIES_VARIABLE) or None
+    try:
+        # Read for each connection, so that a renewed file counts; answers are cached for ever.
+        context = ssl.create_default_context(cafile=None if named is None else str(named))
+    except OSError as error:
+        raise ConfigError(
+            f'the file of authorities "{named}" of the schema registry cannot be read',
+            detail=f"{error}.",
+            hint=f"Check --registry-ca-file or {AUTHORITIES_VARIABLE}.",
+        ) from error
+    return http.client.HTTPSConnection(
+        address.host, address.port, timeout=timeout_s, context=context
+    )
 
 
 class Requests:
@@ -243,11 +287,12 @@ class Requests:
         raise Unanswered(
             "the schema registry does not answer",
             detail="; ".join(f"{address}: {why}" for address, why in failures.items()),
-            hint=self._hint,
+            hint=_UNVERIFIED_HINT if _UNVERIFIED in str(failures) else self._hint,
         )
 
 
 def _told(error: Exception) -> str:
+    # OpenSSL's text names the check that failed; the system's only that TLS did.
     told = error.strerror if isinstance(error, OSError) else None
     return told or str(error) or type(error).__name__
 

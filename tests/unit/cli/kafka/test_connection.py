@@ -1,15 +1,22 @@
 import socket
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 
 import pytest
 
+from conformance.kafka.certificates import Authority
 from duolog.cli.kafka.cluster import Cluster
 from duolog.cli.kafka.connection import LOST_S, Connection, ensure_reachable
 from duolog.core.addresses import split_address
 from duolog.core.errors import ConfigError, KafkaError
+from duolog.runtime.broker_probe import ensure_reachable as probe_reachable
+from duolog.runtime.errors import BrokerUnavailable
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.client_security import ClientSecurity
 from unit.runtime.fake_broker import serving
 
 
@@ -135,13 +142,22 @@ def test_a_broker_that_hangs_is_lost_though_its_connections_are_accepted(
     assert "accepts connections but does not answer" in reported
 
 
-@pytest.mark.parametrize("protocol", ["ssl", "SASL_SSL"])
+TLS = [
+    ClientSecurity("SSL"),
+    ClientSecurity("SASL_SSL", "PLAIN", username="ann", password="p"),  # noqa: S106 - of no one
+]
+
+
+@pytest.mark.parametrize("security", TLS, ids=["SSL", "SASL_SSL"])
 def test_a_broker_with_tls_is_not_lost(
-    protocol: str, listening: socket.socket, capsys: pytest.CaptureFixture[str]
+    security: ClientSecurity,
+    listening: socket.socket,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Such a broker closes unencrypted connections; the client used to end 30 s after one idle connection."""
-    with closing_at_requests(listening):
-        connection = Cluster(address(listening), {"security.protocol": protocol}).connection()
+    with shaking_hands(listening, tmp_path):
+        connection = Cluster.of(Brokers(address(listening), security)).connection()
 
         connection.suspect(ClientError())
         connection.look()
@@ -149,16 +165,26 @@ def test_a_broker_with_tls_is_not_lost(
     assert capsys.readouterr().err == ""
 
 
-@contextmanager
-def closing_at_requests(server: socket.socket) -> Iterator[None]:
-    """Answer the first connection as a broker with TLS answers one without it."""
+@pytest.mark.parametrize("security", TLS, ids=["SSL", "SASL_SSL"])
+def test_a_broker_without_tls_is_named_to_a_client_with_tls(security: ClientSecurity) -> None:
+    with serving() as broker, pytest.raises(BrokerUnavailable) as caught:
+        probe_reachable(Brokers(broker.address, security), patience_s=0.1)
 
+    assert "TLS handshake" in caught.value.detail
+    assert "security.protocol" in caught.value.hint
+
+
+@contextmanager
+def shaking_hands(server: socket.socket, directory: Path) -> Iterator[None]:
+    """Answer the first connection as a broker with TLS."""
     server.settimeout(60)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(Authority(directory).sign("broker"))
 
     def answer() -> None:
         connection, _ = server.accept()
-        with connection:
-            connection.recv(1024)
+        with connection, context.wrap_socket(connection, server_side=True) as secured:
+            secured.recv(1024)
 
     thread = Thread(target=answer)
     thread.start()

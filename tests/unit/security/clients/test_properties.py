@@ -78,7 +78,7 @@ def test_client_credentials_are_read_from_jaas_and_from_properties() -> None:
     )
 
     assert by_jaas == by_name
-    assert by_jaas.librdkafka()["sasl.oauthbearer.client.secret"] == LOGIN["sasl.password"]
+    assert by_jaas.librdkafka()["sasl.oauthbearer.client.secret"] == "planted"
 
 
 def test_properties_of_something_else_are_left() -> None:

@@ -3,10 +3,17 @@ package org.duolog.kernel.functions.format.schema;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -16,6 +23,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
 
 /**
  * GET requests to a registry at one of several addresses, as {@code duolog.registry.client} sends
@@ -30,6 +39,7 @@ final class RegistryRequests {
   private static final long PAUSE_MS_MIN = 200;
   private static final long PAUSE_MS_MAX = 5_000;
   private static final long TIMEOUT_S = 10;
+  private static final String AUTHORITIES = "DUOLOG_SCHEMA_REGISTRY_CA_FILE";
   private static final String ACCEPT = "application/vnd.schemaregistry.v1+json";
   private static final int NOT_FOUND = 404;
   private static final int TOO_MANY = 429;
@@ -168,13 +178,38 @@ final class RegistryRequests {
 
   private HttpClient client() {
     if (client == null) {
-      client =
+      HttpClient.Builder builder =
           HttpClient.newBuilder()
               .version(HttpClient.Version.HTTP_1_1)
-              .connectTimeout(Duration.ofSeconds(TIMEOUT_S))
-              .build();
+              .connectTimeout(Duration.ofSeconds(TIMEOUT_S));
+      String authorities = System.getenv(AUTHORITIES);
+      if (authorities != null && !authorities.isBlank()) {
+        builder.sslContext(trusting(authorities));
+      }
+      client = builder.build();
     }
     return client;
+  }
+
+  /** Returns TLS that trusts only the certificates in a PEM file. */
+  private static SSLContext trusting(String file) {
+    try (InputStream pem = Files.newInputStream(Path.of(file))) {
+      KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
+      store.load(null, null);
+      for (Certificate one : CertificateFactory.getInstance("X.509").generateCertificates(pem)) {
+        store.setCertificateEntry("authority-" + store.size(), one);
+      }
+      TrustManagerFactory trust =
+          TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+      trust.init(store);
+      SSLContext context = SSLContext.getInstance("TLS");
+      context.init(null, trust.getTrustManagers(), null);
+      return context;
+    } catch (IOException | GeneralSecurityException e) {
+      throw new RegistryAwayException(
+          String.format("%s names a file of authorities that cannot be read: %s", AUTHORITIES, e),
+          e);
+    }
   }
 
   private static void sleep(long ms) {

@@ -19,6 +19,7 @@ import org.apache.spark.sql.SparkSession;
  *   this process            users that Python has passed to this class
  *   the task                the same on executors: a local property of the query's jobs
  *   the session's setting   spark.duolog.schema.registry.password, for every address
+ *   the environment         DUOLOG_SCHEMA_REGISTRY_TOKEN, a bearer token for every address
  *   the environment         DUOLOG_SCHEMA_REGISTRY_USER_INFO, for every address
  * </pre>
  *
@@ -27,6 +28,7 @@ import org.apache.spark.sql.SparkSession;
 public final class RegistryUsers {
   private static final String TOLD = "spark.duolog.schema.registry.passwords";
   private static final String SETTING = "spark.duolog.schema.registry.password";
+  private static final String TOKEN_VARIABLE = "DUOLOG_SCHEMA_REGISTRY_TOKEN";
   private static final String VARIABLE = "DUOLOG_SCHEMA_REGISTRY_USER_INFO";
   private static final Map<String, String> GIVEN = new ConcurrentHashMap<>();
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -60,6 +62,10 @@ public final class RegistryUsers {
     SparkEnv spark = SparkEnv.get();
     if (user == null && spark != null) {
       user = spark.conf().get(SETTING, null);
+    }
+    String token = System.getenv(TOKEN_VARIABLE);
+    if (user == null && token != null && !token.isBlank()) {
+      return "Bearer " + token.strip();
     }
     if (user == null) {
       user = System.getenv(VARIABLE);
