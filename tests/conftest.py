@@ -24,6 +24,7 @@ import deep_run
 import flaky
 import side_by_side
 from conformance.kafka.peer import KafkaPeer
+from conformance.kafka.secured_peer import SecuredPeer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -186,6 +187,17 @@ def require_program() -> RequireProgram:
         pytest.skip(message)
 
     return require
+
+
+@pytest.fixture(scope="session")
+def secured_peer(
+    require_program: RequireProgram, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecuredPeer]:
+    """A real Apache Kafka with TLS, logins and ACLs; as `kafka_peer`."""
+    require_program("java", package="openjdk-17-jre-headless")
+    require_program("mvn", package="maven")
+    with SecuredPeer(tmp_path_factory.mktemp("secured_peer")) as peer:
+        yield peer
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ from xdist.workermanage import WorkerController
 
 _ROOT: Final = Path(__file__).parents[1]
 _JVM: Final = re.compile(r"\bSparkSession\b|\bOpenDriver\b")
-_KAFKA: Final = re.compile(r"\bKafkaPeer\b|\bkafka_peer\b")
+_KAFKA: Final = re.compile(r"\bKafkaPeer\b|\bkafka_peer\b|\bSecuredPeer\b|\bsecured_peer\b")
 _BROKER: Final = re.compile(_KAFKA.pattern + r"|\bEmbeddedCluster\b")
 _MOVES: Final = re.compile(r"exactly_once|EXACTLY|repartition|restore|changelog|upgrade")
 _ORACLE: Final = re.compile(r"\bKafkaStreams\b|\bkafka_streams\b")

@@ -10,7 +10,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +25,7 @@ from confluent_kafka.admin import (
 import waiting
 from conformance.kafka.secured_peer import MECHANISM, SecuredPeer
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(540)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(540)]
 
 PASSWORD: Final = "planted-7f3Qz9-password"  # noqa: S105 - planted, to be looked for
 USER: Final = "runner"
@@ -54,14 +53,13 @@ SETTINGS: Final = (
 
 
 @pytest.fixture(scope="module")
-def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredPeer]:
-    with SecuredPeer(tmp_path_factory.mktemp("secured")) as peer:
-        admin = peer.admin()
-        wanted = [NewTopic("shops", 2, config={"cleanup.policy": "compact"}), NewTopic("sales", 2)]
-        for future in admin.create_topics(wanted).values():
-            future.result(60)
-        peer.add_user(USER, PASSWORD)
-        yield peer
+def peer(secured_peer: SecuredPeer) -> SecuredPeer:
+    admin = secured_peer.admin()
+    wanted = [NewTopic("shops", 2, config={"cleanup.policy": "compact"}), NewTopic("sales", 2)]
+    for future in admin.create_topics(wanted).values():
+        future.result(60)
+    secured_peer.add_user(USER, PASSWORD)
+    return secured_peer
 
 
 class Application:

@@ -76,6 +76,18 @@ _REGISTRY_HINT: Final = (
     "Check that the schema registry runs at ksql.schema.registry.url, then start the query again: "
     "no record is lost."
 )
+_LOGIN_HINT: Final = (
+    "The broker no longer accepts the login. Check sasl.username and sasl.password in the client "
+    "properties, then start the query again: no record is lost."
+)
+_TLS_HINT: Final = (
+    "Check ssl.truststore.location and ssl.keystore.location in the client properties, then start "
+    "the query again: no record is lost."
+)
+_RIGHTS_HINT: Final = (
+    "Give the user the missing right: `duolog run FILE --print-acls --principal User:NAME` prints "
+    "the commands. Then start the query again: no record is lost."
+)
 _JVM_ENDED_HINT: Final = "The JVM has ended. See its last lines in the engine's log."
 # Exceptions of the kernel whose message is complete.
 _IN_WORDS: Final = frozenset(
@@ -117,6 +129,9 @@ _HINTS: Final = (
         "failed on connection exception",
         f"Check that the file system of the checkpoint is running, {AGAIN}",
     ),
+    ("SaslAuthenticationException", _LOGIN_HINT),
+    ("SslAuthenticationException", _TLS_HINT),
+    ("AuthorizationException", _RIGHTS_HINT),
     ("KAFKA_DATA_LOSS", _DATA_LOSS_HINT),
     ("OffsetOutOfRange", _DATA_LOSS_HINT),
     ("UnknownTopicOrPartition", "A topic was deleted while the query ran. Create it and restart."),

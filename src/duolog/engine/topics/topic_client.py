@@ -77,7 +77,12 @@ class TopicClient:
         visible = sorted(name for name in topics if not name.startswith("__"))
         shown = ", ".join(f'"{name}"' for name in visible[:_SHOWN_MAX])
         more = f" and {len(visible) - _SHOWN_MAX} more" if len(visible) > _SHOWN_MAX else ""
-        return f"The broker at {self.bootstrap_servers} has {shown or 'no topics'}{more}."
+        unseen = (
+            " A user without the right Describe on a topic does not see it."
+            if "sasl.mechanisms" in self._options or "ssl.key.pem" in self._options
+            else ""
+        )
+        return f"The broker at {self.bootstrap_servers} has {shown or 'no topics'}{more}.{unseen}"
 
     def missing(self, topics: list[str], detail: str) -> SourceTopicMissing:
         """Return the error for topics that do not exist."""
