@@ -22,7 +22,7 @@ TOPIC: Final = "topic"
 GROUP: Final = "group"
 TRANSACTIONAL_ID: Final = "transactional-id"
 _GROUPS: Final = ("duolog-peek", "duolog-looks")
-_SPECIAL: Final = re.compile(r"[^A-Za-z0-9_-]")
+_LITERAL: Final = re.compile(r"[A-Za-z0-9_-]*(?![?*{])")
 _READ: Final = ("Read", "Describe", "DescribeConfigs")
 _WRITE: Final = ("Write", "Create", "Describe", "DescribeConfigs")
 _INTERNAL: Final = ("Read", *_WRITE, "Delete")
@@ -83,7 +83,18 @@ def _of_sources(plan: Plan, *, creates_sources: bool) -> Iterator[Rule]:
         name, is_pattern = source
         if not is_pattern:
             yield Rule(TOPIC, name, operations)
-        elif begin := _SPECIAL.split(name, maxsplit=1)[0]:
+        elif begin := _begin_of(name):
             yield Rule(TOPIC, begin, _READ, prefixed=True)
         else:
             yield Rule(TOPIC, "*", _READ)
+
+
+def _begin_of(pattern: str) -> str:
+    """Return the text that every match of a regular expression begins with, as far as it is plain.
+
+    Example:
+        >>> _begin_of("orders-.*"), _begin_of("ordersx?"), _begin_of("a|b"), _begin_of(".*")
+        ('orders-', 'orders', '', '')
+    """
+    found = _LITERAL.match(pattern)
+    return "" if "|" in pattern or found is None else found[0]
