@@ -22,6 +22,7 @@ from typing import IO, ClassVar, Final, Self
 
 from duolog.core.errors import DuologError
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.security.clients.profiles import PROFILE_VARIABLE, PROPERTIES_VARIABLE
 
 START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 10.0
@@ -101,6 +102,7 @@ class ServerProcess(ABC):
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
+                env=_environment(),
             )
         try:
             self._address = self._wait_until_ready(time.monotonic() + timeout_s)
@@ -209,6 +211,15 @@ class ServerProcess(ABC):
                 pipe.close()
         self._process = None
         return status
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment without client settings: those are for another cluster.
+
+    A server connects to the broker that this process has started, if to any.
+    """
+    without = {PROPERTIES_VARIABLE, PROFILE_VARIABLE}
+    return {name: value for name, value in os.environ.items() if name not in without}
 
 
 def _opened(path: Path) -> IO[bytes]:

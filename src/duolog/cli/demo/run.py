@@ -31,6 +31,7 @@ from duolog.runtime.application import Application
 from duolog.runtime.broker_process import BrokerProcess
 from duolog.runtime.early_jvm import EarlyJvm
 from duolog.runtime.registry_process import RegistryProcess
+from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
     from duolog.cli.demo.options import DemoOptions
@@ -226,7 +227,7 @@ class DemoRun:
         self._load.start()
         application = Application(
             flights_topology(self._format.of),
-            bootstrap_servers=topics.bootstrap_servers,
+            bootstrap_servers=Brokers.of(topics.bootstrap_servers),
             data_dir=self._application_dir(),
             mode=self._options.mode,
             settings=self._options.settings,
