@@ -114,7 +114,7 @@ class Application:
             self.watch(process)
             return self.totals() == wanted
 
-        waiting.wait_until(arrived, WAIT_S, lambda: self.outputs[-1].read_text()[-3000:])
+        waiting.wait_until(arrived, lambda: self.outputs[-1].read_text()[-3000:], WAIT_S)
 
     def totals(self) -> dict[str, int]:
         """Return the committed totals by region."""

@@ -63,5 +63,5 @@ def test_an_invalid_server_is_refused_before_anything_starts(tmp_path: Path) -> 
 
     with SqlEngine("localhost", data=tmp_path / "sql") as engine:
         assert engine.bootstrap == "localhost:9092"
-    assert application._client_options()["bootstrap.servers"] == "localhost:9092"  # noqa: SLF001 - what the JVM gets
+    assert application.brokers.servers == "localhost:9092"
     assert application._engine_of_this().config.bootstrap_servers == "localhost:9092"  # noqa: SLF001

@@ -19,7 +19,7 @@ from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column, Row
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.security.clients.brokers import Brokers
-from duolog.security.clients.profiles import client_profile
+from duolog.security.clients.profiles import Given, client_profile
 
 if TYPE_CHECKING:
     from duolog.cli.mirror.plan import Plan
@@ -212,7 +212,7 @@ def _target(
     servers: str, client_properties: Path | None, profile: str | None, more: dict[str, str]
 ) -> Brokers:
     """Return the target; the environment's properties are the source's."""
-    given = {} if client_properties is None and profile is None else client_properties
+    given: Given = {} if client_properties is None and profile is None else client_properties
     return client_profile(given, profile, more).brokers(servers)
 
 

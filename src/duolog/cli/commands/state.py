@@ -175,7 +175,7 @@ def dump(
     """
     if form == "help":
         return click.echo(output.help_text(ROW_COLUMNS), nl=False)
-    with _application(path, data_dir, "127.0.0.1:9092", assignments) as application:
+    with _application(path, data_dir, Brokers.of("127.0.0.1:9092"), assignments) as application:
         rows = application.store(store).all()
         for key, value in rows.items():
             row = {"key": key, "value": value, "timestamp": rows.timestamp_ms(key)}

@@ -161,6 +161,11 @@ class SqlEngine:
         self.close()
 
     @property
+    def bootstrap(self) -> str:
+        """Addresses of the brokers."""
+        return self.brokers.servers
+
+    @property
     def catalog(self) -> Catalog:
         """Streams, tables and types, as far as the command topic was read."""
         return self._replayed.catalog

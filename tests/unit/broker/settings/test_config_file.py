@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from duolog.broker.settings import BrokerSettings, without_effect
-from duolog.broker.settings.config_file import parse_properties, read_config
+from duolog.broker.settings.config_file import read_config
 from duolog.core.errors import ConfigError, EncodingError
+from duolog.core.java_properties import parse_properties
 
 KAFKAS_OWN = """\
 ############################# Server Basics #############################

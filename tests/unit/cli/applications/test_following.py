@@ -26,6 +26,7 @@ from duolog.engine.lowering.lower import lower
 from duolog.engine.query.reports.progress import Progress, Skipped
 from duolog.plan.cutting.levels import find_levels
 from duolog.runtime.broker_watch import BrokerWatch, ProbeResult
+from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
     from duolog.cli.applications.fresh_start import FreshStart
@@ -53,7 +54,7 @@ class FakeApplication:
     fails: list[DuologError]
     wait: Callable[[float], bool]
     query: "FakeApplication" = field(init=False)
-    bootstrap_servers: str = "127.0.0.1:1"
+    brokers: Brokers = Brokers("127.0.0.1:1")
 
     def create_source_topics(self) -> list[str]:
         return ["source"]

@@ -16,6 +16,7 @@ from duolog.ksql.session import parse as statements
 from duolog.runtime.sql.reply import pull
 from duolog.runtime.sql.reply.lookup import lookup_of
 from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
+from duolog.security.clients.brokers import Brokers
 from duolog.testing.cluster import EmbeddedCluster
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Broker:
         self.session = SqlSession()
         list(self.session.run(_SOURCES))
         self.catalog = self.session.catalog
-        self.present = MaterializedTables({"bootstrap.servers": bootstrap})
+        self.present = MaterializedTables(Brokers(bootstrap))
         self._producer = Producer({"bootstrap.servers": bootstrap})
         admin = AdminClient({"bootstrap.servers": bootstrap})
         topics = [NewTopic(name, 2, 1) for name in ("riders", "places", "hourly", "brief", "rides")]
