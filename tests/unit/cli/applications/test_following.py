@@ -54,7 +54,7 @@ class FakeApplication:
     fails: list[DuologError]
     wait: Callable[[float], bool]
     query: "FakeApplication" = field(init=False)
-    brokers: Brokers = Brokers("127.0.0.1:1")
+    brokers: Brokers = field(default_factory=lambda: Brokers("127.0.0.1:1"))
 
     def create_source_topics(self) -> list[str]:
         return ["source"]
