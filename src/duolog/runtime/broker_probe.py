@@ -28,10 +28,13 @@ REACH_S: Final = 1.5
 PATIENCE_S: Final = 10.0
 _SPEAK_S: Final = 0.5
 SILENT: Final = "accepts connections but does not answer"
+ENCRYPTS: Final = "answers with TLS"
 CLOSES: Final = "closes the connection, unlike a Kafka broker without TLS"
 
 # Length, API key, version, correlation id, client id. Brokers answer ApiVersions before
 # authentication.
+# Type of a TLS record, and the first byte of its version.
+_TLS_ALERT: Final = b"\x15\x03"
 _CORRELATION_ID: Final = 0x6475
 _API_VERSIONS: Final = struct.pack(">ihhih", 10, 18, 0, _CORRELATION_ID, -1)
 
@@ -50,6 +53,8 @@ def speak(connection: socket.socket, within_s: float = _SPEAK_S) -> str:
         return SILENT
     if not answer:
         return CLOSES
+    if answer.startswith(_TLS_ALERT):
+        return ENCRYPTS
     # The first bytes may arrive alone.
     expected = struct.pack(">i", _CORRELATION_ID)
     return "" if expected.startswith(answer[4:8]) and answer[0] == 0 else "is not a Kafka broker"
@@ -108,7 +113,7 @@ def ensure_reachable(bootstrap_servers: Brokers | str, *, patience_s: float = PA
 
 
 def _hint(brokers: Brokers, problems: str) -> str:
-    if CLOSES in problems and brokers.security is None:
+    if brokers.security is None and (CLOSES in problems or ENCRYPTS in problems):
         return (
             "If the broker requires TLS or a login, give the client's settings: "
             "--client-properties FILE, or the variable DUOLOG_CLIENT_PROPERTIES."

@@ -89,7 +89,7 @@ def test_a_profile_names_the_cluster(
 
     listed = duolog("topics", "list", "--profile", "peer", "-o", "json")
 
-    assert "letters" in {json.loads(line)["topic"] for line in listed.stdout.splitlines()}
+    assert "letters" in {row["topic"] for row in json.loads(listed.stdout)}
 
 
 def test_the_environment_names_the_properties(
@@ -195,6 +195,12 @@ def test_a_missing_right_is_named(peer: SecuredPeer, tmp_path: Path) -> None:
     options = ("-b", peer.bootstrap_servers, "--client-properties", str(file))
     peer.allow("User:clerk", ResourceType.TOPIC, "letters", AclOperation.DESCRIBE)
 
+    # Without Write on any topic, a producer gets no id.
+    refused = duolog("produce", "letters", *options, given="a\n")
+    assert refused.returncode == DENIED
+    assert "kafka-acls.sh" in refused.stderr
+
+    peer.allow("User:clerk", ResourceType.TOPIC, "others", AclOperation.WRITE)
     refused = duolog("produce", "letters", *options, given="a\n")
 
     assert refused.returncode == DENIED
