@@ -55,7 +55,10 @@ SETTINGS: Final = (
 @pytest.fixture(scope="module")
 def peer(secured_peer: SecuredPeer) -> SecuredPeer:
     admin = secured_peer.admin()
-    wanted = [NewTopic("shops", 2, config={"cleanup.policy": "compact"}), NewTopic("sales", 2)]
+    # The timestamps of records are in 1970.
+    kept = {"retention.ms": "-1"}
+    wanted = [NewTopic("shops", 2, config={"cleanup.policy": "compact"})]
+    wanted.append(NewTopic("sales", 2, config=kept))
     for future in admin.create_topics(wanted).values():
         future.result(60)
     secured_peer.add_user(USER, PASSWORD)
