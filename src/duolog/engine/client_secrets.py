@@ -47,7 +47,7 @@ def jvm_security(security: ClientSecurity | None) -> dict[str, str]:
     if security.has_login:
         module = f"{_MODULES}{_LOGIN_MODULES[security.mechanism]}"
         found["sasl.mechanism"] = security.mechanism
-        # The name tells Kafka's cache of logins apart.
+        # The name distinguishes logins in Kafka's cache.
         found["sasl.jaas.config"] = f'{module} required duolog="{name}";'
         if security.token is None:
             found["sasl.client.callback.handler.class"] = kernel_class_name("SecretLogin")
@@ -65,8 +65,8 @@ def tell_client_secrets(session: Session, config: EngineConfig) -> None:
     security = config.security
     if security is not None:
         java = session.spark._jsparkSession  # noqa: SLF001 - PySpark has no public access to Java
-        told = json.dumps({_name_of(security): _fields(security)})
-        session.kernel("ClientSecrets").tell(java, told)
+        secrets = json.dumps({_name_of(security): _fields(security)})
+        session.kernel("ClientSecrets").tell(java, secrets)
 
 
 def _fields(security: ClientSecurity) -> dict[str, str]:

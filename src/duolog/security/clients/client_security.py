@@ -20,7 +20,7 @@ MECHANISMS: Final = (*PASSWORD_MECHANISMS, OAUTHBEARER)
 
 @dataclass(frozen=True, slots=True)
 class TokenEndpoint:
-    """Where a client gets its tokens with its id and secret (RFC 6749, section 4.4)."""
+    """The endpoint that issues tokens for a client id and secret (RFC 6749, section 4.4)."""
 
     url: str
     client_id: str

@@ -218,7 +218,7 @@ def _refused(name: str, value: str) -> ConfigError:
             f'setting "{name}" must be true',
             name=name,
             value=value,
-            detail="Otherwise anybody on the way can read and change what is sent.",
+            detail="Without it, an attacker on the network can read and change all traffic.",
             hint="Give the broker's authority as ssl.ca.location.",
         )
     if name.startswith("sasl.kerberos."):

@@ -1,5 +1,5 @@
 /**
- * How Kafka's clients in this JVM authenticate and encrypt, without a secret in their settings.
+ * Logins and certificates of Kafka's clients in this JVM, without a secret in their settings.
  * Imports nothing else of the kernel.
  */
 package org.duolog.kernel.security;
