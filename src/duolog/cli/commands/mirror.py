@@ -1,7 +1,9 @@
 """`duolog mirror`: copy topics, records and consumer groups to another Kafka cluster."""
 
 import re
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -65,15 +67,54 @@ class Expression(click.ParamType[re.Pattern[str]]):
             self.fail(f'"{value}" is not a regular expression: {error}', param, ctx)
 
 
+def _target_options(command: Callable[..., object]) -> Callable[..., object]:
+    """Add the options of the target, passed to the command as `target`.
+
+    The environment's properties are the source's.
+    """
+
+    @click.option(
+        "--to",
+        "target_servers",
+        required=True,
+        callback=read_servers,
+        metavar="HOST:PORT,…",
+        help="Brokers of the cluster to copy to.",
+    )
+    @click.option(
+        "--to-client-properties",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="File of client properties for the target.",
+    )
+    @click.option(
+        "--to-profile", metavar="NAME", help="Profile of client properties for the target."
+    )
+    @click.option(
+        "--to-property",
+        "target_properties",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=clients.read_properties,
+        help="A client property for the target, like -X for the source. Repeatable.",
+    )
+    @wraps(command)
+    def with_target(
+        *args: object,
+        target_servers: str,
+        to_client_properties: Path | None,
+        to_profile: str | None,
+        target_properties: dict[str, str],
+        **options: object,
+    ) -> object:
+        given: Given = {} if (to_client_properties or to_profile) is None else to_client_properties
+        target = client_profile(given, to_profile, target_properties).brokers(target_servers)
+        return command(*args, target=target, **options)
+
+    return with_target
+
+
 @click.command()
-@click.option(
-    "--to",
-    "target_servers",
-    required=True,
-    callback=read_servers,
-    metavar="HOST:PORT,…",
-    help="Brokers of the cluster to copy to.",
-)
 @click.option(
     "-b",
     "--bootstrap-servers",
@@ -105,25 +146,11 @@ class Expression(click.ParamType[re.Pattern[str]]):
 @click.option("--dry-run", is_flag=True, help="Print the plan; change nothing.")
 @client_properties_options
 @clients.properties_option
-@click.option(
-    "--to-client-properties",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="File of client properties for the target.",
-)
-@click.option("--to-profile", metavar="NAME", help="Profile of client properties for the target.")
-@click.option(
-    "--to-property",
-    "target_properties",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=clients.read_properties,
-    help="A client property for the target, like -X for the source. Repeatable.",
-)
+@_target_options
 @output.output_option
 def mirror(
     *,
-    target_servers: str,
+    target: Brokers,
     source_servers: str | None,
     data_dir: Path | None,
     topics: re.Pattern[str] | None,
@@ -134,9 +161,6 @@ def mirror(
     client_properties: Path | None,
     profile: str | None,
     properties: dict[str, str],
-    to_client_properties: Path | None,
-    to_profile: str | None,
-    target_properties: dict[str, str],
     form: str,
 ) -> None:
     """Copy topics, records and groups to another Kafka cluster, exactly once.
@@ -178,11 +202,7 @@ def mirror(
             Cluster.of(
                 _source(source_servers, client_properties, profile, properties, data_dir), "source"
             ),
-            Cluster.of(
-                _target(target_servers, to_client_properties, to_profile, target_properties),
-                "target",
-                "--to",
-            ),
+            Cluster.of(target, "target", "--to"),
             Options(topics, groups, replication_factor),
             _say,
         )
@@ -206,14 +226,6 @@ def _source(
     if data_dir is not None:
         return client_profile({}, None, more).brokers(servers)
     return brokers_given(servers, client_properties, profile, more, "source_servers")
-
-
-def _target(
-    servers: str, client_properties: Path | None, profile: str | None, more: dict[str, str]
-) -> Brokers:
-    """Return the target; the environment's properties are the source's."""
-    given: Given = {} if client_properties is None and profile is None else client_properties
-    return client_profile(given, profile, more).brokers(servers)
 
 
 def _broker(running: ExitStack, directory: Path) -> str:

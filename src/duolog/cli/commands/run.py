@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from duolog.cli.applications.acls import SERVERS as ACLS_SERVERS
 from duolog.cli.applications.acls import print_acls, read_principal
 from duolog.cli.applications.following import FileRunner, StartOptions, follow, load_until_valid
 from duolog.cli.applications.topology_file import TopologyFile
 from duolog.cli.errors import CONFLICT
-from duolog.cli.kafka.security_options import (
-    application_brokers,
-    client_properties_options,
-    names_servers,
-)
+from duolog.cli.kafka.security_options import optional_brokers
 from duolog.cli.kafka.server_option import read_servers
 from duolog.cli.options import (
     data_option,
@@ -54,15 +49,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--print-acls",
-    "prints_acls",
-    is_flag=True,
-    help="Print the commands that give --principal the rights it needs; run nothing.",
-)
-@click.option(
-    "--principal",
-    metavar="KIND:NAME",
+    "principal",
+    metavar="USER",
     callback=read_principal,
-    help="User of the cluster, such as User:totals, for --print-acls.",
+    help="Print the commands that give a user of the cluster, such as User:totals, the rights that "
+    "the topology needs; run nothing.",
 )
 @click.option(
     "--upgrade",
@@ -83,7 +74,6 @@ if TYPE_CHECKING:
     metavar="HOST:PORT,…",
     help="Kafka cluster to use. By default the command starts a Duolog broker.",
 )
-@client_properties_options
 @click.option(
     "--create-topics",
     is_flag=True,
@@ -112,18 +102,16 @@ if TYPE_CHECKING:
 @metrics_option
 @log_format_option
 @engine_options
+@optional_brokers
 def run(
     *,
     path: Path,
     explain: bool,
     explain_upgrade: bool,
-    prints_acls: bool,
     principal: str | None,
     upgrade: str | None,
     mode: str,
-    bootstrap_servers: str | None,
-    client_properties: Path | None,
-    profile: str | None,
+    brokers: Brokers | None,
     create_topics: bool,
     listen: str,
     watch: bool,
@@ -149,22 +137,19 @@ def run(
       duolog run totals.py --explain-upgrade --data ./data
       duolog run totals.py --upgrade keep --data ./data
       duolog run totals.py -b kafka.example:9093 --client-properties client.properties
-      duolog run totals.py --print-acls --principal User:totals
-      duolog run totals.py --watch
+      duolog run totals.py --print-acls User:totals
       duolog run totals.py --watch --fresh
       duolog run totals.py -b 127.0.0.1:9092 --mode real-time --metrics 127.0.0.1:9464
     """
     explain_only = explain or explain_upgrade
     _ensure_can_watch(explain_only=explain_only, upgrades=upgrade is not None, watch=watch)
-    brokers = _brokers_of(bootstrap_servers, client_properties, profile)
     _ensure_can_start_fresh(fresh, upgrades=upgrade is not None, on_cluster=brokers is not None)
     file = TopologyFile(path)
     end_in_order_on_signals()
     topology = load_until_valid(file) if watch else file.load()
     settings = engine_settings() | read_assignments(assignments)
-    if prints_acls:
-        shown = ACLS_SERVERS if brokers is None else brokers.servers
-        return print_acls(topology, principal, shown, settings, create_topics=create_topics)
+    if principal is not None:
+        return print_acls(topology, principal, brokers, settings, create_topics=create_topics)
     _admit(topology, settings, mode, upgrade, watch=watch)
     directory = data_dir or default_data_dir(topology.name)
     with ExitStack() as running:
@@ -174,7 +159,6 @@ def run(
             _ensure_broker_has_a_disk(directory)
             create_topics = True
             brokers = Brokers.of(_broker(running, directory, listen))
-
         brokers = brokers or Brokers.of(listen)
         application_of = _applications(brokers, directory, mode, settings, upgrade)
         if explain_upgrade:
@@ -188,24 +172,17 @@ def run(
         )
         if watch:
             return FileRunner(file, application_of, options, quiet=quiet).run(topology)
-        application = running.enter_context(application_of(topology))
-        query = options.start(application)
-        running.callback(announce_stopping)
-        return follow(query, application.brokers, quiet=quiet)
+        return _run(running, application_of(topology), options, quiet=quiet)
 
 
-def _brokers_of(
-    servers: str | None, client_properties: Path | None, profile: str | None
-) -> Brokers | None:
-    """Return the cluster that the options name; None if the command is to start a broker."""
-    if servers is None and names_servers(client_properties, profile) is None:
-        if client_properties is not None or profile is not None:
-            raise click.UsageError(
-                "--client-properties and --profile need the addresses of a cluster: give -b, or "
-                "bootstrap.servers among the properties."
-            )
-        return None
-    return application_brokers(servers, client_properties, profile)
+def _run(
+    running: ExitStack, application: "Application", options: StartOptions, *, quiet: bool
+) -> None:
+    """Run an application until it ends."""
+    running.enter_context(application)
+    query = options.start(application)
+    running.callback(announce_stopping)
+    follow(query, application.brokers, quiet=quiet)
 
 
 def _admit(

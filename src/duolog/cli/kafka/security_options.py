@@ -1,6 +1,7 @@
 """The options `--client-properties` and `--profile` of every command that connects to a cluster."""
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -12,7 +13,6 @@ from duolog.security.clients.brokers import Brokers
 from duolog.security.clients.profiles import (
     PROFILE_VARIABLE,
     PROPERTIES_VARIABLE,
-    ClientProfile,
     client_profile,
 )
 
@@ -83,7 +83,30 @@ def application_brokers(
     return brokers_given(servers, client_properties, profile)
 
 
-def names_servers(client_properties: Path | None, profile: str | None) -> ClientProfile | None:
-    """Return the profile if it names brokers; else None."""
-    found = client_profile(client_properties, profile)
-    return found if found.servers else None
+def optional_brokers(command: Callable[..., object]) -> Callable[..., object]:
+    """Add `--client-properties` and `--profile` to a command with an optional `-b`.
+
+    The command gets `brokers` in place of them: None if they name no cluster.
+    """
+
+    @client_properties_options
+    @wraps(command)
+    def with_brokers(
+        *args: object,
+        bootstrap_servers: str | None,
+        client_properties: Path | None,
+        profile: str | None,
+        **options: object,
+    ) -> object:
+        found = (client_properties, profile)
+        if bootstrap_servers is not None or client_profile(*found).servers:
+            brokers = application_brokers(bootstrap_servers, *found)
+            return command(*args, brokers=brokers, **options)
+        if client_properties is not None or profile is not None:
+            raise click.UsageError(
+                "--client-properties and --profile need the addresses of a cluster: give -b, or "
+                "bootstrap.servers among the properties."
+            )
+        return command(*args, brokers=None, **options)
+
+    return with_brokers

@@ -142,41 +142,7 @@ def _options(
             metavar="URL,…",
             help=help_text,
         )
-        @click.option(
-            "--registry-user",
-            envvar="DUOLOG_REGISTRY_USER",
-            show_envvar=True,
-            metavar="NAME",
-            help="User of the registry. The password is in --registry-password-file or in "
-            "DUOLOG_REGISTRY_PASSWORD.",
-        )
-        @click.option(
-            "--registry-password-file",
-            "password_file",
-            envvar="DUOLOG_REGISTRY_PASSWORD_FILE",
-            show_envvar=True,
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="File with the password in its first line.",
-        )
-        @click.option(
-            "--registry-token-file",
-            "token_file",
-            envvar="DUOLOG_REGISTRY_TOKEN_FILE",
-            show_envvar=True,
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="File with a bearer token in its first line, in place of a user.",
-        )
-        @click.option(
-            "--registry-ca-file",
-            "authorities",
-            envvar="DUOLOG_REGISTRY_CA_FILE",
-            show_envvar=True,
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="PEM file of the authorities that verify an https registry.",
-        )
+        @_credential_options
         @wraps(command)
         def with_registry(
             *args: object,
@@ -202,6 +168,50 @@ def _options(
         return with_registry
 
     return decorate
+
+
+def _credential_options(command: Callable[..., object]) -> Callable[..., object]:
+    """Add the options of the user and of TLS."""
+    options = (
+        click.option(
+            "--registry-user",
+            envvar="DUOLOG_REGISTRY_USER",
+            show_envvar=True,
+            metavar="NAME",
+            help="User of the registry. The password is in --registry-password-file or in "
+            "DUOLOG_REGISTRY_PASSWORD.",
+        ),
+        click.option(
+            "--registry-password-file",
+            "password_file",
+            envvar="DUOLOG_REGISTRY_PASSWORD_FILE",
+            show_envvar=True,
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="File with the password in its first line.",
+        ),
+        click.option(
+            "--registry-token-file",
+            "token_file",
+            envvar="DUOLOG_REGISTRY_TOKEN_FILE",
+            show_envvar=True,
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="File with a bearer token in its first line, in place of a user.",
+        ),
+        click.option(
+            "--registry-ca-file",
+            "authorities",
+            envvar="DUOLOG_REGISTRY_CA_FILE",
+            show_envvar=True,
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="PEM file of the authorities that verify an https registry.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def _whole(url: str) -> str:

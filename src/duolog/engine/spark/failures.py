@@ -85,7 +85,7 @@ _TLS_HINT: Final = (
     "the query again: no record is lost."
 )
 _RIGHTS_HINT: Final = (
-    "Give the user the missing right: `duolog run FILE --print-acls --principal User:NAME` prints "
+    "Give the user the missing right: `duolog run FILE --print-acls User:NAME` prints "
     "the commands. Then start the query again: no record is lost."
 )
 _JVM_ENDED_HINT: Final = "The JVM has ended. See its last lines in the engine's log."
