@@ -245,12 +245,22 @@ class Sender:
         """Wait until every record is acknowledged; raises as `send`."""
         silent_since = time.monotonic()
         told = False
-        while waiting := self._producer.flush(_LOOK_S):
+        while waiting := self._flush():
             self.look()
             if not told and time.monotonic() - silent_since > _SILENCE_S:
                 told = True
                 click.echo(f"waiting for {waiting} record(s) to be acknowledged …", err=True)
         self._check()
+
+    def _flush(self) -> int:
+        """Wait a moment for acknowledgements; return how many records are waiting for theirs."""
+        try:
+            return self._producer.flush(_LOOK_S)
+        except KafkaException as error:
+            # The broker gives the producer no id, for example without the right Write.
+            self._refuse(error.args[0])
+            self._check()
+            raise
 
     def _delivered(self, error: "ClientError | None", message: object) -> None:
         del message

@@ -25,8 +25,6 @@ REQUEST_TIMEOUT_S: Final = 10.0
 PARTITIONER: Final = "murmur2_random"
 
 _INVALID_ARG: Final = -186
-_FATAL: Final = -150
-_CLUSTER_AUTHORIZATION: Final = 31
 _MSG_TIMED_OUT: Final = -192
 _NO_BROKER: Final = frozenset({-195, -193, -187, -185})
 _RIGHTS: Final = (
@@ -39,7 +37,8 @@ _HINTS: Final = {
     -190: "List the partitions with `duolog topics describe TOPIC`.",
     29: _RIGHTS.format("--operation Read --topic TOPIC"),
     30: _RIGHTS.format("--operation Read --group GROUP"),
-    31: _RIGHTS.format("--operation OPERATION --cluster"),
+    # Of a producer: it has Write on no topic.
+    31: _RIGHTS.format("--operation Write --topic TOPIC"),
     53: _RIGHTS.format("--operation Write --transactional-id ID"),
 }
 """Hints for an unknown topic or partition, and for missing rights."""
@@ -132,10 +131,7 @@ def kafka_errors(doing: str, bootstrap_servers: str) -> Iterator[None]:
 def as_kafka_error(error: ClientError, doing: str, bootstrap_servers: str) -> KafkaError:
     """Convert an error object of confluent-kafka to `KafkaError`."""
     code = int(error.code())
-    if code == _FATAL and "authorization failed" in error.str().lower():
-        # The reason why a producer gets no id: it has Write on no topic.
-        code, hint = _CLUSTER_AUTHORIZATION, _RIGHTS.format("--operation Write --topic TOPIC")
-    elif code == _MSG_TIMED_OUT:
+    if code == _MSG_TIMED_OUT:
         hint = (
             f"Check that a broker is running at {bootstrap_servers}. If it is, its log says why it "
             "cannot write (a full disk, a damaged partition)."
