@@ -255,3 +255,23 @@ def test_results_count_once_over_restarts_and_no_secret_is_left(application: App
     assert application.leaks(PASSWORD) == []
     # The file that has the password is found, so that the search would find a leak.
     assert PASSWORD in application.properties.read_text()
+
+
+@pytest.mark.deep
+def test_a_missing_right_ends_the_application_with_a_hint(
+    secured_peer: SecuredPeer, peer: SecuredPeer, tmp_path: Path
+) -> None:
+    application = Application(peer, tmp_path)
+    secured_peer.add_user("stranger", PASSWORD)
+    secured_peer.write_properties(application.properties, "stranger", PASSWORD)
+    for kind in (ResourceType.TOPIC, ResourceType.GROUP):
+        secured_peer.allow("User:stranger", kind, "*", AclOperation.ALL)
+
+    process = application.start()
+    process.wait(WAIT_S)
+
+    output = application.outputs[-1].read_text()
+    assert process.returncode != 0
+    assert "TransactionalIdAuthorization" in output
+    assert "--print-acls" in output
+    assert PASSWORD not in output
