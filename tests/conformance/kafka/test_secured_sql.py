@@ -35,7 +35,7 @@ def await_total(engine: SqlEngine, total: int) -> None:
     def arrived() -> bool:
         return run(engine, "SELECT total FROM sums WHERE id = 'a';") == [(total,)]
 
-    waiting.wait_until(arrived, lambda: engine.queries(), WAIT_S)
+    waiting.wait_until(arrived, engine.queries, WAIT_S)
 
 
 def test_a_query_continues_after_a_restart(secured_peer: SecuredPeer, tmp_path: Path) -> None:
