@@ -13,7 +13,6 @@ from unit.kernel.formats.schema_conversions import (
     REGISTRY,
     Answers,
     Bad,
-    Conversion,
     Converted,
     convert,
     shown,
@@ -180,6 +179,11 @@ READ: Final[dict[str, tuple[Any, str, bytes, bytes | str]]] = {
                ("b", "int")),
         "B INT", b"\4\2x\2\2k\x0e\0\2\x0a", b'{"B":5}',
     ),
+    "a skipped record that contains itself": (
+        record(("a", {"type": "record", "name": "Node", "fields": [
+            {"name": "next", "type": ["null", "Node"]}]}), ("b", "int")),
+        "B INT", b"\2\2\0\x0a", b'{"B":5}',
+    ),
     "two columns of one field": (
         record(("a", "string"), ("b", "int")), "A STRING, a STRING, b INT", b"\2x\2",
         b'{"A":"x","a":"x","b":1}',
@@ -335,10 +339,7 @@ def test_bare_values() -> None:
     read = shown(
         "A INT", "AVRO", {"registry": REGISTRY, **bare}, FRAME + b"\1\2\x0e", FRAME + b"\1\0"
     )
-    write = Conversion(
-        "A INT", [FRAME + b"\1" + row for row in (b"7", b"null")], read=bare,
-        target="AVRO", write={"id": "7", "schema": schema, **bare},
-    )  # fmt: skip
+    write = written("A INT", "AVRO", {"id": "7", "schema": schema, **bare}, '{"A":7}', '{"A":null}')
 
     found = convert(read, write, answers=answer).outcomes
 

@@ -84,6 +84,18 @@ READ: Final[dict[str, tuple[str, str, bytes, bytes | str]]] = {
         IMPORTS + "message R { google.type.Date d = 1; }", "D DATE", b"\x0a\6\x08\1\x10\x0d\x18\1",
         "out of range",
     ),
+    "wrappers are the values in them": (
+        P3 + 'import "google/protobuf/wrappers.proto"; message R { google.protobuf.Int32Value a = 1; '
+        "google.protobuf.StringValue b = 2; google.protobuf.BytesValue c = 3; }",
+        "A INT, B STRING, C BINARY", b"\x0a\2\x08\5\x12\0", b'{"A":5,"B":"","C":null}',
+    ),
+    "an entry without its message has an empty one": (
+        P3 + "message R { map<string, N> m = 1; } message N { int32 x = 1; }",
+        "M MAP<STRING, STRUCT<X: INT>>", b"\x0a\3\x0a\1k", b'{"M":[{"key":"k","value":{"X":0}}]}',
+    ),
+    "a zero of a large unit": (
+        DECIMAL, "D DECIMAL(5, 2)", b"\x0a\x0e\x0a\1\0\x18" + b"\xff" * 9 + b"\1", b'{"D":0.00}',
+    ),
     "the end of a day": (
         IMPORTS + "message R { google.type.TimeOfDay t = 1; }", "T SMALLINT", b"\x0a\2\x08\x18",
         "86400000 ms are not a time of day",
@@ -184,6 +196,19 @@ WRITTEN: Final[dict[str, tuple[str, str, str, bytes | str]]] = {
         IMPORTS + "message R { google.protobuf.Timestamp t = 1; }", "T TIMESTAMP", '{"T":-1}',
         b"\x0a\x11\x08" + b"\xff" * 9 + b"\1\x10\xc0\x8f\xae\xdc\3",
     ),
+    "wrappers": (
+        P3 + 'import "google/protobuf/wrappers.proto"; message R { google.protobuf.Int32Value a = 1; '
+        "google.protobuf.StringValue b = 2; google.protobuf.Int32Value c = 3; }",
+        "A INT, B STRING, C INT", '{"A":5,"B":"","C":null}', b"\x0a\2\x08\5\x12\0",
+    ),
+    "a group": (
+        P2 + "message R { optional group G = 1 { optional int32 x = 1; } }", "G STRUCT<X: INT>",
+        '{"G":{"X":5}}', b"\x0b\x08\5\x0c",
+    ),
+    "a null message that needs a field": (
+        P2 + "message R { map<int32, N> m = 1; } message N { required int32 x = 1; }",
+        "M MAP<INT, STRUCT<X: INT>>", '{"M":[{"key":1,"value":null}]}', 'requires the field "x"',
+    ),
     "a decimal": (DECIMAL, "D DECIMAL(5, 2)", '{"D":1.5}', b"\x0a\x08\x0a\2\0\x96\x10\5\x18\2"),
     "a message of one more kilobyte": (
         P3 + "message R { string s = 1; string t = 2; }", "S STRING, T STRING",
@@ -236,6 +261,14 @@ def test_messages_of_other_writers(case: str) -> None:
 @pytest.mark.parametrize("case", WRITTEN)
 def test_rows_as_messages(case: str) -> None:
     assert_outcome(len(READ) + list(WRITTEN).index(case), WRITTEN[case][-1])
+
+
+def test_a_described_schema_needs_no_registry() -> None:
+    options = {"id": "7", **descriptor(P3 + "message A { int32 n = 1; }")}
+
+    (found,) = convert(written("N INT", "PROTOBUF", options, '{"N":5}')).outcomes
+
+    assert found == [FRAME + b"\7\0\x08\5"]
 
 
 def test_a_row_that_is_not_written_leaves_nothing_for_the_next_one() -> None:
