@@ -7,6 +7,9 @@
 4. If no rule of any principal covers the resource, `allow.everyone.if.no.acl.found` decides.
 5. Otherwise the operation is denied.
 
+Rules about topics never open the topic of the credentials: to read it needs CLUSTER_ACTION on the
+cluster, and to write it ALTER.
+
 The rules of a client are those of its principal, of `User:*`, and of the roles that its principal
 is a member of. Decisions are remembered until rules or roles change.
 
@@ -27,11 +30,22 @@ from duolog.security.authorization.acls import (
     PatternType,
     Permission,
 )
-from duolog.security.authorization.operations import Operation, ResourceType
+from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
 from duolog.security.identity.principal import Identity, Principal
 
 REMEMBERED_MAX: Final = 20_000
 """The number of remembered decisions at which all are forgotten: a bound on memory."""
+
+SECURITY_TOPIC: Final = "__security"
+"""The topic of users, credentials and rights."""
+
+_GUARD: Final[dict[Operation, tuple[Operation, ...]]] = {
+    Operation.READ: (Operation.CLUSTER_ACTION,),
+    Operation.WRITE: (Operation.ALTER,),
+    Operation.DESCRIBE: (Operation.CLUSTER_ACTION, Operation.ALTER),
+    Operation.DESCRIBE_CONFIGS: (Operation.CLUSTER_ACTION, Operation.ALTER),
+}
+"""The operations on the cluster that permit one on the topic of credentials."""
 
 Question = tuple[Identity, Operation, ResourceType, str | None]
 """A name of None asks for any resource of the type."""
@@ -107,6 +121,9 @@ class AclAuthorizer:
     ) -> bool:
         if self.super_user(client.principal):
             return True
+        if resource is ResourceType.TOPIC and name == SECURITY_TOPIC:
+            cluster = ResourceType.CLUSTER, CLUSTER_NAME
+            return any(self.allows(client, each, *cluster) for each in _GUARD.get(operation, ()))
         buckets = self._acls.buckets(resource, name)
         if not buckets:
             return self._everyone_if_no_acl

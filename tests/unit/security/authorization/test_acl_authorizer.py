@@ -186,3 +186,30 @@ def test_remembered_decisions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
         assert authorizer.allows(CLIENT, Operation.READ, ResourceType.TOPIC, f"t{number}")
 
     assert len(authorizer._remembered) <= 10  # noqa: SLF001
+
+
+@pytest.mark.parametrize(
+    ("on_cluster", "operation", "allowed"),
+    [
+        (Operation.CLUSTER_ACTION, Operation.READ, True),
+        (Operation.CLUSTER_ACTION, Operation.DESCRIBE, True),
+        (Operation.CLUSTER_ACTION, Operation.WRITE, False),
+        (Operation.ALTER, Operation.WRITE, True),
+        (Operation.ALTER, Operation.DESCRIBE, True),
+        (Operation.ALTER, Operation.READ, False),
+        (Operation.ALL, Operation.DELETE, False),
+        (Operation.ALL, Operation.ALTER_CONFIGS, False),
+        (Operation.DESCRIBE, Operation.DESCRIBE, False),
+    ],
+)
+def test_rules_about_topics_do_not_open_the_topic_of_credentials(
+    on_cluster: Operation, operation: Operation, *, allowed: bool
+) -> None:
+    rules = [
+        rule("*", Operation.ALL),
+        rule("__security", Operation.ALL),
+        rule(CLUSTER_NAME, on_cluster, kind=ResourceType.CLUSTER),
+    ]
+    authorizer = AclAuthorizer(AclIndex(rules), everyone_if_no_acl=True)
+
+    assert authorizer.allows(CLIENT, operation, ResourceType.TOPIC, "__security") == allowed

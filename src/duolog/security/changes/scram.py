@@ -1,0 +1,116 @@
+"""Alter SCRAM credentials.
+
+A user is changed as a whole or not at all: if one of its alterations cannot be made, none is.
+
+Source: Kafka `ScramControlManager.alterCredentials`, KIP-554.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from duolog.protocol.error_codes import ErrorCode
+from duolog.security.changes.problem import Problem
+from duolog.security.credentials.scram import (
+    ITERATIONS_MAX,
+    ITERATIONS_MIN,
+    ScramMechanism,
+    credential,
+)
+from duolog.security.records.records import ScramChange
+from duolog.security.state.security_state import SecurityState
+
+USER_CHARACTERS_MAX = 255
+
+
+class Deletion(NamedTuple):
+    """The removal of a credential."""
+
+    user: str
+    mechanism: int
+    """Kafka's code of the mechanism."""
+
+
+class Upsertion(NamedTuple):
+    """A new or changed credential."""
+
+    user: str
+    mechanism: int
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+    def __repr__(self) -> str:
+        return f"Upsertion({self.user!r}, {self.mechanism}, ***)"
+
+
+class Altered(NamedTuple):
+    """The problem of each user, or None, and the changes to make."""
+
+    results: dict[str, Problem | None]
+    changes: list[ScramChange]
+
+
+def alter_credentials(
+    state: SecurityState, deletions: Sequence[Deletion], upsertions: Sequence[Upsertion]
+) -> Altered:
+    """Decide about the alterations of one request; users are in the order of the request."""
+    alterations: list[Deletion | Upsertion] = [*deletions, *upsertions]
+    results: dict[str, Problem | None] = dict.fromkeys((row.user for row in alterations), None)
+    times = Counter((row.user, row.mechanism) for row in alterations)
+    for row in alterations:
+        if results[row.user] is None:
+            results[row.user] = _problem(state, row, times[row.user, row.mechanism])
+    changes = [_change(row) for row in alterations if results[row.user] is None]
+    return Altered(results, changes)
+
+
+def _problem(state: SecurityState, row: Deletion | Upsertion, times: int) -> Problem | None:
+    if problem := _name_problem(row.user):
+        return problem
+    if row.mechanism not in list(ScramMechanism):
+        return Problem(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "unknown SCRAM mechanism")
+    if times > 1:
+        return Problem(
+            ErrorCode.DUPLICATE_RESOURCE,
+            "a user credential cannot be altered twice in the same request",
+        )
+    if isinstance(row, Upsertion):
+        return _secret_problem(row)
+    if ScramMechanism(row.mechanism) not in state.users.get(row.user, ()):
+        return Problem(
+            ErrorCode.RESOURCE_NOT_FOUND, "attempt to delete a credential that does not exist"
+        )
+    return None
+
+
+def _name_problem(user: str) -> Problem | None:
+    if not user:
+        return Problem(ErrorCode.UNACCEPTABLE_CREDENTIAL, "user name must not be empty")
+    if len(user) > USER_CHARACTERS_MAX or not user.isprintable():
+        return Problem(
+            ErrorCode.UNACCEPTABLE_CREDENTIAL,
+            f"user name must be printable and have at most {USER_CHARACTERS_MAX} characters",
+        )
+    return None
+
+
+def _secret_problem(row: Upsertion) -> Problem | None:
+    if not ITERATIONS_MIN <= row.iterations <= ITERATIONS_MAX:
+        return Problem(
+            ErrorCode.UNACCEPTABLE_CREDENTIAL,
+            f"iterations must be between {ITERATIONS_MIN} and {ITERATIONS_MAX}",
+        )
+    if not row.salt or len(row.salted_password) != ScramMechanism(row.mechanism).digest_bytes:
+        return Problem(
+            ErrorCode.UNACCEPTABLE_CREDENTIAL, "salt or salted password has a wrong length"
+        )
+    return None
+
+
+def _change(row: Deletion | Upsertion) -> ScramChange:
+    mechanism = ScramMechanism(row.mechanism)
+    if isinstance(row, Deletion):
+        return ScramChange(row.user, mechanism, None)
+    stored = credential(mechanism, row.salted_password, row.salt, row.iterations)
+    return ScramChange(row.user, mechanism, stored)

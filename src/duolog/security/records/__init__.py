@@ -1,0 +1,4 @@
+"""The records of the internal compacted topic `__security`.
+
+Start reading at `records.py`.
+"""

@@ -1,0 +1,50 @@
+"""One authentication: messages of the client in, answers and at last a principal out.
+
+A step that has to derive keys of a password returns `Slow`: the server runs its work on a thread
+and goes on with the result. Every failure looks the same to the client; its reason is only for the
+audit log, and never contains what the client sent as a secret.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeAlias
+
+from duolog.security.identity.principal import Principal
+
+
+class Challenge(NamedTuple):
+    """An answer after which the client sends another message."""
+
+    data: bytes
+
+
+class Success(NamedTuple):
+    """The client is authenticated."""
+
+    data: bytes
+    principal: Principal
+    expires_at_ms: int | None = None
+    """The time at which the credential of the client expires; None if it does not."""
+
+
+class Failure(NamedTuple):
+    """The client is not authenticated; the exchange is over."""
+
+    reason: str
+    user: str = ""
+    """The user that the client claims to be, for the audit log."""
+
+
+Result: TypeAlias = Challenge | Success | Failure
+
+
+class Slow(NamedTuple):
+    """A step that takes milliseconds; `work` may run on any thread."""
+
+    work: Callable[[], Result]
+
+
+class Exchange(Protocol):
+    """The server side of a mechanism, for one authentication."""
+
+    def step(self, message: bytes) -> Result | Slow:
+        """Answer a message of the client; it is not called again after a success or failure."""
