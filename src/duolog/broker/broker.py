@@ -19,21 +19,24 @@ from duolog.broker.configs.client_quotas import ClientQuotas
 from duolog.broker.configs.resource_types import Configs
 from duolog.broker.controller import Change, Controller, carry_out
 from duolog.broker.counters import Counters
-from duolog.broker.errors import kafka_code
+from duolog.broker.errors import hidden, kafka_code
 from duolog.broker.event_loop.background import BackgroundThread, BesideTheLoop
 from duolog.broker.event_loop.loop import Loop, Timers
 from duolog.broker.event_loop.time_slices import TimeSlices
 from duolog.broker.expressions.expressions import Expressions
 from duolog.broker.fetch.fetch_sessions import FetchSessions
 from duolog.broker.groups.coordinator_service import GroupCoordinatorService
+from duolog.broker.identity.security_service import SecurityService
+from duolog.broker.identity.security_settings import enabled_mechanisms
 from duolog.broker.network.connection import Connection
 from duolog.broker.network.connection_quotas import ConnectionQuotas
+from duolog.broker.network.endpoints import WITH_SASL
 from duolog.broker.network.listener import Listener
 from duolog.broker.network.request_memory import RequestMemory
 from duolog.broker.network.tls_listeners import TlsListeners
 from duolog.broker.produce.rounds import Callback, Rounds
 from duolog.broker.requests.preloading import Preloading
-from duolog.broker.router import Router, find_apis
+from duolog.broker.router import Entrances, Router, find_apis
 from duolog.broker.schema_checks.registered import RegisteredSchemas
 from duolog.broker.settings import BrokerSettings, without_effect
 from duolog.broker.topics.topic_config import TopicConfigs
@@ -49,6 +52,7 @@ from duolog.log.settings import BROKER_NAMES
 from duolog.protocol.messages import Messages
 from duolog.record.batch import NO_PRODUCER, BatchHeader, read_header, whole_batches
 from duolog.record.records import Record, decode_records
+from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC
 
 if TYPE_CHECKING:
     import socket
@@ -76,7 +80,7 @@ _REPLAY_BYTES: Final = 1024 * 1024
 class Broker:
     """One broker over one data directory."""
 
-    authorizer: "Authorizer | None" = None
+    authorizer: "Authorizer | None"
     """Decides what clients may do; None if every client may do everything."""
 
     def __init__(  # noqa: PLR0915  One attribute for each part of the broker.
@@ -102,6 +106,7 @@ class Broker:
         self.loop.after_round = self._after_round
         self.messages = Messages()
         self.router = Router(find_apis())
+        self.entrances = Entrances(self.router)
         self._background = BackgroundThread()
         self.beside = BesideTheLoop(self.loop)
         self.expressions = Expressions(self.loop)
@@ -118,7 +123,14 @@ class Broker:
         )
         self.schemas = RegisteredSchemas(self.loop, clock, open_registry)
         topic_configs = TopicConfigs(settings, has_registry=self.schemas.available)
-        self.topics = Topics(log_manager, topic_configs, self._background.run)
+        authorized = bool(settings.text("authorizer.class.name"))
+        self.topics = Topics(
+            log_manager,
+            topic_configs,
+            self._background.run,
+            # Nobody could say who may read the credentials.
+            closed=() if authorized else (SECURITY_TOPIC,),
+        )
         self.configs.add_topics(self.topics)
         if settings.default or settings.own:
             for topic in self.topics:  # Their logs were opened with the settings of the start.
@@ -128,6 +140,22 @@ class Broker:
         self.group_commit = log_manager.group_commit(durability, self.loop.wake)
         self.counters = Counters()
         self.rounds = Rounds(self.group_commit, self.partition_changed, self.counters)
+        self._prepare_connections(settings)
+        self.security = SecurityService(
+            self, enabled_mechanisms(settings.text("sasl.enabled.mechanisms"))
+        )
+        self.authorizer = self.security.authorizer
+        self.groups = GroupCoordinatorService(self)
+        self.transactions = TransactionCoordinatorService(self)
+        log_manager.logs.use_beside(self._background.run)
+        self._log_manager = log_manager
+        self.cleaner = Cleaner(self, self._background.run)
+        self.retention = Retention(self)
+        self.fetch_sessions = FetchSessions(self)
+        self._waiters_to_check: set[Waiter] = set()
+        self._listeners: list[Listener] = []
+
+    def _prepare_connections(self, settings: BrokerSettings) -> None:
         self.request_memory = RequestMemory(
             settings.integer("queued.max.request.bytes"), self.loop.timers
         )
@@ -138,15 +166,6 @@ class Broker:
         self.endpoints: Sequence[OpenEndpoint] = ()
         self.advertised: tuple[str, int] = ("127.0.0.1", 0)
         """The address that clients of the first listener receive; see `Connection.advertised`."""
-        self.groups = GroupCoordinatorService(self)
-        self.transactions = TransactionCoordinatorService(self)
-        log_manager.logs.use_beside(self._background.run)
-        self._log_manager = log_manager
-        self.cleaner = Cleaner(self, self._background.run)
-        self.retention = Retention(self)
-        self.fetch_sessions = FetchSessions(self)
-        self._waiters_to_check: set[Waiter] = set()
-        self._listeners: list[Listener] = []
 
     @property
     def coordinators_loaded(self) -> bool:
@@ -180,6 +199,8 @@ class Broker:
             tls.follow_files(self.timers)
         self.endpoints = endpoints
         self.advertised = endpoints[0].advertised
+        self.entrances.gated |= {each.name for each in endpoints if each.protocol in WITH_SASL}
+        self.security.load()
         self.groups.start()
         self.transactions.start()
         self.retention.start()
@@ -220,6 +241,7 @@ class Broker:
         self.group_commit.close()
         self.rounds.finish()
         self._background.close()
+        self.security.close()
         self.beside.close()
         self.schemas.close()
         self.expressions.close()
@@ -335,7 +357,8 @@ class Broker:
             logger.error(
                 "request failed",
                 extra={"api": context.api_name, "version": context.version},
-                exc_info=error,
+                # A traceback ends with a text that may show what the request contains.
+                exc_info=hidden(error) if context.secret else error,
             )
         if not context.replied:
             context.reply_error(code, message)

@@ -37,3 +37,8 @@ def kafka_code(error: Exception) -> tuple[int, str | None]:
             return ErrorCode.KAFKA_STORAGE_ERROR, None
         case _:
             return ErrorCode.UNKNOWN_SERVER_ERROR, None
+
+
+def hidden(error: Exception) -> Exception:
+    """Return an error with the traceback of another one, and no text of it."""
+    return RuntimeError(f"{type(error).__name__}: ***").with_traceback(error.__traceback__)

@@ -185,7 +185,7 @@ def _run(
     metrics: "MetricsEndpoint | None",
     companion: Companion | None,
 ) -> int:
-    request_log = RequestLog(broker.router.routes)
+    request_log = RequestLog(*(router.routes for router in broker.entrances.all()))
     if broker.settings.boolean("logging.requests"):
         request_log.toggle()
     stopping = _Stopping(broker, companion)

@@ -7,6 +7,7 @@ client asks it to learn the versions.
 
 import re
 from collections import defaultdict
+from collections.abc import Collection
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Final
@@ -15,6 +16,9 @@ from duolog.broker.requests.api import Api
 from duolog.protocol.errors import UnsupportedRequest
 from duolog.protocol.headers import API_VERSIONS, is_flexible
 
+_LOGIN: Final = frozenset({17, 36})
+_BEFORE_LOGIN: Final = _LOGIN | {API_VERSIONS}
+"""SaslHandshake, SaslAuthenticate and ApiVersions."""
 _FILE: Final = re.compile(r"k\d\d_")
 _APIS: Final = "duolog.broker.apis"
 """By name: these are in a layer above the broker, and import what they work on."""
@@ -55,6 +59,44 @@ class Router:
         if key == API_VERSIONS and self._api_versions is not None:
             return self._api_versions, is_flexible(key, version)
         raise UnsupportedRequest("unsupported request", detail=f"api key {key} version {version}")
+
+
+class Gate(Router):
+    """The APIs of a client that has not logged in; any other request closes its connection."""
+
+    def __init__(self, router: Router, keys: Collection[int]) -> None:
+        super().__init__(tuple(api for api in router.apis if api.key in keys))
+
+    def find(self, code: int) -> tuple[Api, bool]:
+        """Return what handles the request with this `route_code`.
+
+        Raises:
+            UnsupportedRequest: the client must log in first, or the version is not served.
+        """
+        if code >> 16 in (api.key for api in self.apis):
+            return super().find(code)
+        raise UnsupportedRequest("request before authentication", detail=f"api key {code >> 16}")
+
+
+class Entrances:
+    """The APIs that clients may use: all of them, or those to log in first, or again."""
+
+    def __init__(self, router: Router) -> None:
+        self.open: Final = router
+        self.gate: Final = Gate(router, _BEFORE_LOGIN)
+        """For a client that has not logged in."""
+        self.again: Final = Gate(router, _LOGIN)
+        """For a client whose session has expired."""
+        self.gated: set[str] = set()
+        """The listeners whose clients log in."""
+
+    def of(self, listener: str) -> Router:
+        """Return the APIs that a new client of a listener may use."""
+        return self.gate if listener in self.gated else self.open
+
+    def all(self) -> tuple[Router, ...]:
+        """Return the three tables."""
+        return self.open, self.gate, self.again
 
 
 def route_code(key: int, version: int) -> int:

@@ -14,7 +14,8 @@ from typing import Final, get_args, get_origin
 from duolog.protocol.schema import Fields, Schema, is_message
 
 _OTHER_NAMES: Final = {
-    "results": ("topics", "resources"),
+    "results": ("topics", "resources", "creations", "upsertions", "deletions"),
+    "filter_results": ("filters",),
     "responses": ("topics", "topic_names", "resources", "topic_data"),
     "partition_responses": ("partition_data",),
     "groups": ("groups_names",),
@@ -41,6 +42,8 @@ def mirror_error(response_type: Schema, request: object, code: int, message: str
             values[field.name] = _NOT_KNOWN[field.name]
         elif field.name == "partition_index" and hasattr(request, "partition"):
             values[field.name] = request.partition
+        elif field.name == "user" and hasattr(request, "name"):
+            values[field.name] = request.name
         elif hasattr(request, field.name) and item_type is None:
             values[field.name] = getattr(request, field.name)
         elif is_message(item_type):

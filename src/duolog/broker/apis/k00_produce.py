@@ -53,6 +53,7 @@ from duolog.protocol.produce import (
     write_produce_response,
 )
 from duolog.protocol.produce_single import FIRST_VERSION
+from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC
 
 if TYPE_CHECKING:
     from duolog.broker.apis.context import Connection
@@ -186,11 +187,11 @@ def _steps(
         for item in zip(data, opened, strict=False):
             # Each time: it may be deleted in between, and nothing is written to what is going.
             topic = broker.topics.by_name_bytes.get(name)
-            code = refused or _refusal_of_topic(topic)
+            code = refused or _refusal_of_topic(topic, connection)
             if code or topic is None:
                 rows.append(ProduceResult(item[0].partition, code))
             else:
-                rows.append(_append(broker, request, topic, item, version, many=many))
+                rows.append(_append(connection, request, topic, item, version, many=many))
             if many:
                 yield None
         if many:
@@ -223,9 +224,11 @@ def _refusal(broker: "Broker", request: ProduceRequest) -> Generator[None, None,
     return ErrorCode.NONE if broker.rounds.failure is None else ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def _refusal_of_topic(topic: Topic | None) -> ErrorCode:
+def _refusal_of_topic(topic: Topic | None, connection: "Connection") -> ErrorCode:
     if topic is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if topic.name == SECURITY_TOPIC:
+        return connection.broker.security.refusal(connection.identity)
     # Only coordinators write to internal topics: a client's record could break their replay.
     return ErrorCode.INVALID_TOPIC_EXCEPTION if topic.internal else ErrorCode.NONE
 
@@ -243,7 +246,7 @@ def _opened(broker: "Broker", request: ProduceRequest) -> Stepwise[Iterator[Open
 
 
 def _append(
-    broker: "Broker",
+    connection: "Connection",
     request: ProduceRequest,
     topic: Topic,
     item: tuple[ProduceData, OpenedRecords | None],
@@ -252,6 +255,7 @@ def _append(
     many: bool,
 ) -> ProduceResult:
     (index, batch), opened = item
+    broker = connection.broker
     partition = topic.partition(index)
     if partition is None:
         return ProduceResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -265,6 +269,8 @@ def _append(
     log = partition.log
     try:
         check_batch(batch, config, version=version, now_ms=now_ms, opened=opened)
+        if topic.name == SECURITY_TOPIC:
+            broker.security.check_client_batch(connection.identity, batch)
         topic.allow_times_at(now_ms)
         if config.log_append_time:
             ensure_appendable(batch, config.batch_bytes_max)

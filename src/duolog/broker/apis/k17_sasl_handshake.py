@@ -1,11 +1,15 @@
 """SaslHandshake, API key 17, versions 0-1.
 
-Behaviour: as Kafka on a PLAINTEXT listener, where no client is authenticated: ILLEGAL_SASL_STATE.
-It is listed because librdkafka looks for it.
+Behaviour: chooses a SASL mechanism. A mechanism that is not enabled is answered with those that
+are, and the connection is closed. On a listener whose clients do not log in: ILLEGAL_SASL_STATE,
+as from Kafka. Version 0, after which SASL messages follow without headers, is refused by closing.
 
-Source: Kafka `KafkaApis.handleSaslHandshakeRequest`, KIP-43.
+It is listed on every listener because librdkafka looks for it.
+
+Source: Kafka `SaslServerAuthenticator`, `KafkaApis.handleSaslHandshakeRequest`; KIP-43, KIP-152.
 """
 
+import logging
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
@@ -18,8 +22,15 @@ if TYPE_CHECKING:
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
-    del request
-    context.reply({"error_code": ErrorCode.ILLEGAL_SASL_STATE, "mechanisms": []})
+    broker, connection = context.broker, context.connection
+    if connection.listener not in broker.entrances.gated:
+        context.reply({"error_code": ErrorCode.ILLEGAL_SASL_STATE, "mechanisms": []})
+        return
+    if context.version == 0:
+        connection.close("SaslHandshake version 0 is not supported", level=logging.WARNING)
+        return
+    answer = broker.security.logins.of(connection).handshake(request.mechanism)
+    context.reply({"error_code": answer.error_code, "mechanisms": list(answer.mechanisms)})
 
 
 API = Api(key=17, name="SaslHandshake", versions=range(2), handle=handle)

@@ -1,6 +1,7 @@
 """DescribeAcls, API key 29, versions 1-3.
 
-Behaviour: SECURITY_DISABLED, as from a Kafka without an authorizer.
+Behaviour: the rules that match the filter, those of one resource together. It needs DESCRIBE on the
+cluster. Without an authorizer: SECURITY_DISABLED.
 
 v2  flexible       v3 user resources
 
@@ -9,9 +10,13 @@ Source: Kafka `AclApis.handleDescribeAcls`.
 
 from typing import TYPE_CHECKING
 
+from duolog.broker.apis.acl_fields import describe_filter, described
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.no_authorizer import SECURITY_DISABLED
+from duolog.protocol.error_codes import ErrorCode
+from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
+from duolog.security.changes.acls import filter_problem, matching
 
 if TYPE_CHECKING:
     from kio.schema.describe_acls.v1.request import DescribeAclsRequest as Oldest
@@ -19,8 +24,20 @@ if TYPE_CHECKING:
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
-    del request
-    context.reply(SECURITY_DISABLED)
+    authorizer = context.authorizer
+    if authorizer is None:
+        context.reply(SECURITY_DISABLED)
+        return
+    cluster = ResourceType.CLUSTER, CLUSTER_NAME
+    if not authorizer.allows(context.identity, Operation.DESCRIBE, *cluster):
+        context.reply_error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return
+    wanted = describe_filter(request)
+    if problem := filter_problem(wanted):
+        context.reply_error(problem.code, problem.message)
+        return
+    acls = matching(context.broker.security.state, wanted)
+    context.reply({"error_message": None, "resources": described(acls)})
 
 
 API = Api(key=29, name="DescribeAcls", versions=range(1, 4), handle=handle)

@@ -1,17 +1,26 @@
 """DeleteAcls, API key 31, versions 1-3.
 
-Behaviour: SECURITY_DISABLED for each filter, as from a Kafka without an authorizer.
+Behaviour: each filter has its own result, with the rules that it deletes. The answer comes when
+all are durably deleted. It needs ALTER on the cluster. Without an authorizer: SECURITY_DISABLED.
 
 v2  flexible       v3 user resources
 
-Source: Kafka `AclApis.handleDeleteAcls`.
+Source: Kafka `AclApis.handleDeleteAcls`, `AclControlManager`.
 """
 
 from typing import TYPE_CHECKING
 
+from duolog.broker.apis.acl_fields import delete_filter, deleted
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.no_authorizer import SECURITY_DISABLED
+from duolog.protocol.error_codes import ErrorCode
+from duolog.security.authorization.acls import Acl
+from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
+from duolog.security.changes.acls import filter_problem, matching
+from duolog.security.changes.problem import Problem
+from duolog.security.records.records import AclChange
 
 if TYPE_CHECKING:
     from kio.schema.delete_acls.v1.request import DeleteAclsRequest as Oldest
@@ -19,7 +28,40 @@ if TYPE_CHECKING:
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
-    context.reply({"filter_results": [SECURITY_DISABLED] * len(request.filters)})
+    authorizer, security = context.authorizer, context.broker.security
+    if authorizer is None:
+        result = {**SECURITY_DISABLED, "matching_acls": []}
+        context.reply({"filter_results": [result] * len(request.filters)})
+        return
+    cluster = ResourceType.CLUSTER, CLUSTER_NAME
+    if not authorizer.allows(context.identity, Operation.ALTER, *cluster):
+        context.reply_error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return
+    found: list[list[Acl] | Problem] = []
+    for row in request.filters:
+        wanted = delete_filter(row)
+        found.append(filter_problem(wanted) or sorted(matching(security.state, wanted)))
+    going = dict.fromkeys(acl for row in found if isinstance(row, list) for acl in row)
+
+    def done(error: Exception | None) -> None:
+        results = [_result(row) for row in found]
+        if error is not None:
+            code, message = kafka_code(error)
+            results = [{"error_code": code, "error_message": message, "matching_acls": []}]
+            results *= len(found)
+        context.reply({"filter_results": results})
+
+    security.append(context.identity, [AclChange(acl, present=False) for acl in going], done)
+
+
+def _result(row: list[Acl] | Problem) -> dict[str, object]:
+    if isinstance(row, Problem):
+        return {"error_code": row.code, "error_message": row.message, "matching_acls": []}
+    return {
+        "error_code": ErrorCode.NONE,
+        "error_message": None,
+        "matching_acls": deleted(row),
+    }
 
 
 API = Api(key=31, name="DeleteAcls", versions=range(1, 4), handle=handle)

@@ -36,4 +36,4 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     alter_resources(asked_for, context, prepare)
 
 
-API = Api(key=33, name="AlterConfigs", versions=range(3), handle=handle)
+API = Api(key=33, name="AlterConfigs", versions=range(3), handle=handle, secret=True)

@@ -47,4 +47,4 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     alter_resources(asked_for, context, prepare)
 
 
-API = Api(key=44, name="IncrementalAlterConfigs", versions=range(2), handle=handle)
+API = Api(key=44, name="IncrementalAlterConfigs", versions=range(2), handle=handle, secret=True)

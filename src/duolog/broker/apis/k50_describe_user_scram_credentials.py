@@ -1,8 +1,7 @@
 """DescribeUserScramCredentials, API key 50, version 0.
 
-Behaviour: there are no users yet: a request for all users returns none, a named user is
-RESOURCE_NOT_FOUND, or DUPLICATE_RESOURCE if named twice. kafka-configs asks this whenever it
-describes users.
+Behaviour: mechanisms and iterations of users, never their keys. A user without a credential is
+RESOURCE_NOT_FOUND, one that is named twice DUPLICATE_RESOURCE. It needs DESCRIBE on the cluster.
 
 Source: Kafka `ScramImage.describe`, KIP-554.
 """
@@ -13,27 +12,47 @@ from typing import TYPE_CHECKING
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
+from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from kio.schema.describe_user_scram_credentials.v0.request import (
         DescribeUserScramCredentialsRequest as Request,
     )
 
+    from duolog.security.credentials.scram import ScramCredential, ScramMechanism
+
 
 def handle(request: "Request", context: RequestContext) -> None:
-    times = Counter(user.name for user in request.users or ())
-    context.reply(
-        {
-            "error_message": None,
-            "results": [_result(name, unique=count == 1) for name, count in times.items()],
-        }
-    )
+    authorizer = context.authorizer
+    cluster = ResourceType.CLUSTER, CLUSTER_NAME
+    if authorizer and not authorizer.allows(context.identity, Operation.DESCRIBE, *cluster):
+        context.reply_error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return
+    users = context.broker.security.state.users
+    times = Counter(user.name for user in request.users or ()) or dict.fromkeys(sorted(users), 1)
+    results = [_result(name, count, users.get(name)) for name, count in times.items()]
+    context.reply({"error_message": None, "results": results})
 
 
-def _result(name: str, *, unique: bool) -> dict[str, object]:
-    code, problem = ErrorCode.RESOURCE_NOT_FOUND, "does not exist"
-    if not unique:
-        code, problem = ErrorCode.DUPLICATE_RESOURCE, "is in the request twice"
+def _result(
+    name: str, times: int, credentials: "dict[ScramMechanism, ScramCredential] | None"
+) -> dict[str, object]:
+    if times > 1:
+        return _problem(name, ErrorCode.DUPLICATE_RESOURCE, "is in the request twice")
+    if credentials is None:
+        return _problem(name, ErrorCode.RESOURCE_NOT_FOUND, "does not exist")
+    return {
+        "user": name,
+        "error_code": ErrorCode.NONE,
+        "error_message": None,
+        "credential_infos": [
+            {"mechanism": mechanism, "iterations": credentials[mechanism].iterations}
+            for mechanism in sorted(credentials)
+        ],
+    }
+
+
+def _problem(name: str, code: int, problem: str) -> dict[str, object]:
     return {"user": name, "error_code": code, "error_message": f'user "{name}" {problem}'}
 
 

@@ -11,6 +11,7 @@ from duolog.core.names import metric_name
 from duolog.core.setting_types import Kind
 from duolog.log.settings import TOPIC_SETTINGS
 from duolog.protocol.error_codes import ErrorCode
+from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC
 
 if TYPE_CHECKING:
     from duolog.broker.topics.topics import Topic, Topics
@@ -40,6 +41,11 @@ class ConfigsOfTopics:
         return self._topics.configs.effective(self._find(name).configs)[config]
 
     def changing(self, name: str, configs: Mapping[str, str]) -> Change:
+        if name == SECURITY_TOPIC:
+            # Another cleanup.policy would delete users and rights.
+            raise KafkaError(
+                f'configs of topic "{name}" cannot be changed', code=ErrorCode.POLICY_VIOLATION
+            )
         self._topics.configs.check_asked(configs)
         return self._topics.altering(name, configs)
 

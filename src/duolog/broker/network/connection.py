@@ -44,6 +44,7 @@ from duolog.security.identity.principal import ANONYMOUS, Identity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from duolog.broker.event_loop.loop import Timer
     from duolog.broker.requests.needs import Parked, Passed
     from duolog.core.listening import Address
 
@@ -87,6 +88,10 @@ class Connection(Generic[B_co]):
         self.address = address
         self.identity = Identity(ANONYMOUS, self.host)
         """The client, as an authorizer sees it."""
+        self.router = broker.entrances.of(listener)
+        """The APIs that the client may use now."""
+        self._end_reason = ""
+        """If not empty, the connection is closed when all responses have been sent."""
         self.closed = False
         self.on_close: list[Callable[[], None]] = []
         self.parked: set[Parked] = set()
@@ -112,6 +117,7 @@ class Connection(Generic[B_co]):
         self._in_flight_max = _IN_FLIGHT_MAX
         self._held_bytes = 0
         self._half_closed = False
+        self._last_check: Timer | None = None
         self._progressed = False
         """True if a client that closed its side has read or been sent something since the last
         check.
@@ -212,12 +218,30 @@ class Connection(Generic[B_co]):
             self.active = True
             if not in_flight:
                 self._held_bytes, self._in_flight_max = 0, _IN_FLIGHT_MAX
+                if self._end_reason:
+                    self.close(self._end_reason)
+                    return
             if self._received.end > self._received.start:
                 self._handle_frames()
         if self._half_closed:
             self._progressed = True
             self._maybe_end()
         self._watch()
+
+    def let_in(self, identity: Identity) -> None:
+        """Serve a client that has logged in."""
+        self.identity = identity
+        self.router = self.broker.router
+
+    def shut(self) -> None:
+        """Serve nothing but another login, which is due."""
+        self.router = self.broker.entrances.again
+
+    def end(self, reason: str) -> None:
+        """Close the connection when all responses have been sent; handle nothing more."""
+        self._end_reason = reason
+        self._rests = True
+        self.flush_soon()
 
     def close(self, reason: str = "", *, level: int = logging.DEBUG) -> None:
         """Close the connection; what was not sent is dropped."""
@@ -291,7 +315,13 @@ class Connection(Generic[B_co]):
     def _check_later(self) -> None:
         self._progressed = False
         timer = self.broker.timers.call_later(_LAST_ANSWERS_S, self._check_last_answers)
-        self.on_close = [timer.cancel]
+        if self._last_check is None:
+            self.on_close.append(self._cancel_last_check)
+        self._last_check = timer
+
+    def _cancel_last_check(self) -> None:
+        assert self._last_check is not None
+        self._last_check.cancel()
 
     def _check_last_answers(self) -> None:
         """Close the connection of a client that closed its side, unless something still happens."""
@@ -341,7 +371,7 @@ class Connection(Generic[B_co]):
         if needed or self._rests or not self._received.give_back():
             self.broker.timers.call_later(_LARGE_BUFFER_S, self._maybe_give_back)
 
-    def _handle_frames(self) -> None:  # noqa: PLR0912  Each call less is felt by a producer.
+    def _handle_frames(self) -> None:  # noqa: PLR0912, PLR0915  Each call less is felt by a producer.
         """Handle every whole frame in the buffer, unless the client must first read."""
         self._out_of_turn = False
         if self._queue.pieces or self._rests:
@@ -350,7 +380,7 @@ class Connection(Generic[B_co]):
         buffer, end = received.data, received.end
         view = memoryview(buffer)
         frame_bytes_max = self.broker.frame_bytes_max
-        routes, counts = self.broker.router.routes, self.broker.router.counts
+        routes, counts = self.router.routes, self.broker.router.counts
         clock = self.broker.clock
         until = clock.monotonic() + SLICE_S
         try:
@@ -366,7 +396,13 @@ class Connection(Generic[B_co]):
                     # Not whole yet, or no frame: then this raises.
                     next_frame_end(view, start, end, frame_bytes_max)
                     return
-                api, flexible = routes.get(code) or self.broker.router.find(code)
+                route = routes.get(code)
+                if route is None:
+                    if self._unfinished:  # A login under way may open more APIs.
+                        self._out_of_turn = True
+                        return
+                    route = self.router.find(code)
+                api, flexible = route
                 if self._unfinished or (self.appending and not api.appends):
                     self._out_of_turn = True
                     return
@@ -381,6 +417,7 @@ class Connection(Generic[B_co]):
                         position = skip_tagged_fields(frame, position)
                 if api.handle_frame is None:
                     self._handle_cold(api, frame)
+                    routes = self.router.routes  # A login changes them.
                 else:
                     try:
                         api.handle_frame(self, frame, code & 0xFFFF, correlation_id, position)

@@ -45,7 +45,8 @@ SASL_PLAINTEXT: Final = "SASL_PLAINTEXT"
 SASL_SSL: Final = "SASL_SSL"
 PROTOCOLS: Final = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
 ENCRYPTED: Final = (SSL, SASL_SSL)
-_SERVED: Final = (PLAINTEXT, SSL)
+WITH_SASL: Final = frozenset({SASL_PLAINTEXT, SASL_SSL})
+"""The protocols whose clients log in by SASL."""
 _SECURE_HINT: Final = (
     "Listen on 127.0.0.1; or use SSL with ssl.client.auth=required, or SASL_SSL; or accept the "
     "risk with --insecure."
@@ -240,13 +241,6 @@ def _protocol(name: str, protocols: Mapping[str, str] | None) -> str:
             f'listener "{name}" has no security protocol',
             name="listener.security.protocol.map",
             hint=f"Add {name}:{PLAINTEXT}.",
-        )
-    if protocol not in _SERVED:
-        raise ConfigError(
-            f'listener "{name}" has the security protocol {protocol}, which is not served yet',
-            name="listener.security.protocol.map",
-            value=protocol,
-            hint=f"Only {' and '.join(_SERVED)} are served now.",
         )
     return protocol
 

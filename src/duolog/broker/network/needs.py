@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from duolog.broker.event_loop.loop import Loop
     from duolog.broker.network.connection_quotas import ConnectionQuotas, OpenConnection
     from duolog.broker.network.request_memory import RequestMemory
-    from duolog.broker.router import Router
+    from duolog.broker.router import Entrances, Router
     from duolog.broker.settings import BrokerSettings
     from duolog.core.listening import Address
     from duolog.log.files.spare_descriptors import SpareDescriptors
@@ -29,6 +29,7 @@ class Broker(needs.Broker, Protocol):
     advertised: tuple[str, int]
     connections: "ConnectionQuotas"
     connections_to_flush: list[Flushable]
+    entrances: "Entrances"
     frame_bytes_max: int
     loop: "Loop"
     router: "Router"

@@ -13,13 +13,15 @@ becomes an error answer to that request, never a dropped connection.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from duolog.broker.requests.in_flight import Data, InFlightRequest
 from duolog.broker.requests.needs import B_co
 from duolog.core.units import KIB
+from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.headers import RequestHeader, read_request_header, response_header
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ class Api:
     """True if the request changes nothing: it is abandoned when its client disconnects."""
     awaits_clients: bool = False
     """True if the answer may have to wait for what other clients do."""
+    secret: bool = False
+    """True if requests contain secrets: no log line shows a part of one, at no level."""
 
     @property
     def advertised(self) -> range:
@@ -109,6 +113,11 @@ class RequestContext(Generic[B_co]):
     @property
     def api_name(self) -> str:
         return self.api.name
+
+    @property
+    def secret(self) -> bool:
+        """True if the request contains secrets."""
+        return self.api.secret
 
     @property
     def version(self) -> int:
@@ -247,13 +256,15 @@ def handle_cold(
     messages = broker.messages
     large = len(body) > LARGE_BYTES
     if not large and messages.loaded(context.header):
-        context.request = broker.messages.decode_request(context.header, body)
+        with _hidden(api):
+            context.request = broker.messages.decode_request(context.header, body)
         _run_handler(broker, api, context)
         return
 
     def decode(data: memoryview) -> object:
         messages.load(context.header)
-        return messages.decode_request(context.header, data, large=large)
+        with _hidden(api):
+            return messages.decode_request(context.header, data, large=large)
 
     def decoded(request: object) -> None:
         context.request = request
@@ -261,6 +272,18 @@ def handle_cold(
 
     context.large = large
     decode_beside(context.connection, body, decode, decoded)
+
+
+@contextmanager
+def _hidden(api: Api) -> Iterator[None]:
+    """Let an error about the bytes of a request show nothing of it, if it contains secrets."""
+    try:
+        yield
+    except Exception as error:
+        if not api.secret:
+            raise
+        reason = type(error).__name__
+        raise MalformedRequest(f"request {api.name} cannot be decoded", detail=reason) from None
 
 
 def decode_beside(

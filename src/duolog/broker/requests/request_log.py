@@ -17,26 +17,27 @@ logger = logging.getLogger(__name__)
 
 
 class RequestLog:
-    """Turns the lines of the routes of one router on and off."""
+    """Turns the lines of the routes of routers on and off."""
 
-    def __init__(self, routes: dict[int, tuple[Api, bool]]) -> None:
+    def __init__(self, *routes: dict[int, tuple[Api, bool]]) -> None:
         self._routes = routes
-        self._quiet: dict[int, tuple[Api, bool]] | None = None
+        self._quiet: list[dict[int, tuple[Api, bool]]] = []
 
     @property
     def on(self) -> bool:
-        return self._quiet is not None
+        return bool(self._quiet)
 
     def toggle(self) -> None:
-        routes = self._routes
-        if self._quiet is None:
-            self._quiet = dict(routes)
-            routes.update(
-                (code, (_told(api), flexible)) for code, (api, flexible) in routes.items()
-            )
+        if self._quiet:
+            for routes, quiet in zip(self._routes, self._quiet, strict=True):
+                routes.update(quiet)
+            self._quiet = []
         else:
-            routes.update(self._quiet)
-            self._quiet = None
+            self._quiet = [dict(routes) for routes in self._routes]
+            for routes in self._routes:
+                routes.update(
+                    (code, (_told(api), flexible)) for code, (api, flexible) in routes.items()
+                )
         logger.info("request log is on" if self.on else "request log is off")
 
 
@@ -59,6 +60,7 @@ def _told_handler(api: Api, handle: Handler) -> Handler:
                 "client": context.connection.address,
                 "client_id": context.client_id,
                 "listener": context.connection.listener,
+                **({"content": "***"} if api.secret else {}),
             },
         )
         handle(request, context)

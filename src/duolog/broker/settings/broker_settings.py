@@ -14,6 +14,7 @@ from duolog.broker.settings.log_cleaner import CLEANER_SETTINGS
 from duolog.broker.settings.network import CONNECTION_ROWS, LISTENER_ROWS, WATCHING_ROWS
 from duolog.broker.settings.schema_registry import REGISTRY_ROWS
 from duolog.broker.settings.tls import STORE_ROWS, UNAUTHENTICATED_ROWS
+from duolog.broker.settings.security import SECURITY_ROWS
 from duolog.core.setting_types import (
     Kind,
     Setting,
@@ -265,6 +266,7 @@ SETTINGS: Final = ListenerSettings(
     + CONSUMER_GROUP_ROWS
     + _TRANSACTION_ROWS
     + REGISTRY_ROWS
+    + SECURITY_ROWS
     + REFUSED_ROWS
     + INERT_ROWS,
     subject="broker setting",

@@ -95,9 +95,7 @@ num.network.threads int 3 1.. dynamic
 producer.purgatory.purge.interval.requests int 1000
 queued.max.requests int 500 1..
 
-# there is no authentication by passwords or tokens
-connection.failed.authentication.delay.ms int 100 0..
-connections.max.reauth.ms long 0
+# there are no delegation tokens, no Kerberos and no classes of Java
 delegation.token.expiry.check.interval.ms long 3600000 1..
 delegation.token.expiry.time.ms long 86400000 1..
 delegation.token.max.lifetime.ms long 604800000 1..
@@ -105,7 +103,6 @@ delegation.token.secret.key password -
 principal.builder.class class \
 org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder dynamic
 sasl.client.callback.handler.class class -
-sasl.enabled.mechanisms list GSSAPI dynamic
 sasl.jaas.config password - dynamic
 sasl.kerberos.kinit.cmd string /usr/bin/kinit dynamic
 sasl.kerberos.min.time.before.relogin long 60000 dynamic
@@ -286,14 +283,6 @@ transaction.two.phase.commit.enable boolean false
 """
 
 REFUSED_ROWS: Final = (
-    Setting(
-        "authorizer.class.name",
-        "",
-        Kind.STRING,
-        "Every authorizer is refused, because there are no ACLs and the data that it protects "
-        "would be open.",
-        lambda value: "must be empty: there are no ACLs" if value else None,
-    ),
     Setting(
         "remote.log.storage.system.enable",
         default=False,

@@ -23,8 +23,9 @@ LISTENER_ROWS: Final = (
         "listener.security.protocol.map",
         default="",
         kind=Kind.STRING,
-        doc="The security protocol of each listener's name, as NAME:PROTOCOL: PLAINTEXT or SSL. "
-        "The default is the name, or PLAINTEXT for a name that is not itself a protocol.",
+        doc="The security protocol of each listener's name, as NAME:PROTOCOL: PLAINTEXT, "
+        "SSL, SASL_PLAINTEXT or SASL_SSL. The default is the name, or PLAINTEXT for a name that "
+        "is not itself a protocol.",
     ),
     Setting(
         "allow.insecure.listen",

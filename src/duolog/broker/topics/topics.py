@@ -6,7 +6,7 @@ is kept as bytes for each version, and dropped when the topic changes.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.broker.controller import Change, carry_out
@@ -122,7 +122,11 @@ class Topics:
         log_manager: "LogManager",
         configs: TopicConfigs,
         run_in_background: Callable[[Callable[[], None]], None],
+        *,
+        closed: Collection[str] = (),
     ) -> None:
+        """Open all topics; clients can neither read nor write those that are `closed`."""
+        self._closed = closed
         self.configs = configs
         self._log_manager = log_manager
         self._run_in_background = run_in_background
@@ -131,6 +135,7 @@ class Topics:
         self._going: dict[str, Topic] = {}
         """Topics whose deletion is being written: it may still fail, or be cut off by a crash."""
         self.by_name_bytes: dict[bytes, Topic] = {}
+        """The topics that clients can read and write, by name and by id."""
         self.by_id: dict[UUID, Topic] = {}
         self._opened = 0
         self.version = 0
@@ -214,8 +219,8 @@ class Topics:
         # At once: a write to a directory that is being renamed would be lost.
         self._going[name] = self._by_name.pop(name)
         self._by_metric_name.pop(metric_name(name), None)
-        del self.by_name_bytes[topic.name_bytes]
-        del self.by_id[topic.id]
+        self.by_name_bytes.pop(topic.name_bytes, None)
+        self.by_id.pop(topic.id, None)
         self.version += 1
 
         def apply() -> Iterator[None]:
@@ -286,8 +291,9 @@ class Topics:
     def _serve(self, topic: Topic) -> None:
         self._by_name[topic.name] = topic
         self._by_metric_name[metric_name(topic.name)] = topic.name
-        self.by_name_bytes[topic.name_bytes] = topic
-        self.by_id[topic.id] = topic
+        if topic.name not in self._closed:
+            self.by_name_bytes[topic.name_bytes] = topic
+            self.by_id[topic.id] = topic
         self.version += 1
 
     def _open(self, topic: Topic, index: int) -> "PartitionLog | PartitionRefused":

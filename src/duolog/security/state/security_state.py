@@ -37,6 +37,8 @@ class SecurityState:
         """Rules, and the roles of principals."""
         self.users: dict[str, dict[ScramMechanism, ScramCredential]] = {}
         """The credentials of users; a user without any is not listed."""
+        self.users_epoch = 0
+        """Grows when a credential changes."""
         self.members: dict[Principal, set[Principal]] = {}
         """The members of roles; an empty role is not listed."""
         self.tokens: dict[str, Token] = {}
@@ -75,6 +77,7 @@ class SecurityState:
         return None if found.expires_at_ms is not None and found.expires_at_ms <= now_ms else found
 
     def _apply_scram(self, change: ScramChange) -> None:
+        self.users_epoch += 1
         credentials = self.users.setdefault(change.user, {})
         if change.credential is None:
             credentials.pop(change.mechanism, None)

@@ -26,11 +26,6 @@ TIER_2: Final = {
 }  # fmt: skip
 EXPECTED: Final = TIER_0 | TIER_1 | TIER_2
 
-NOT_YET: Final = {
-    51: "users of SCRAM come with security",
-}
-"""Keys of the table that are not served, and why."""
-
 
 @pytest.fixture
 def advertised(harness: Any) -> dict[int, tuple[int, int]]:
@@ -43,13 +38,7 @@ def advertised(harness: Any) -> dict[int, tuple[int, int]]:
 def test_every_api_of_the_table_is_advertised_with_its_versions(
     advertised: dict[int, tuple[int, int]],
 ) -> None:
-    expected = {key: versions for key, versions in EXPECTED.items() if key not in NOT_YET}
-
-    assert advertised == expected
-
-
-def test_unsupported_apis_are_not_advertised(advertised: dict[int, tuple[int, int]]) -> None:
-    assert not set(NOT_YET) & set(advertised)
+    assert advertised == EXPECTED
 
 
 def test_no_api_of_brokers_among_themselves_is_advertised(

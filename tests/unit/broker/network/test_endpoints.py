@@ -59,7 +59,6 @@ def test_addresses_of_the_command_line_belong_together_by_their_order() -> None:
         ({"advertised_listeners": "B://a:1"}, 'no listener "B"'),
         ({"advertised_listeners": "a:1,b:1"}, "belongs to no listener"),
         ({"listener_security_protocol_map": "A:PLAINTEXT"}, "has no security protocol"),
-        ({"listener_security_protocol_map": "PLAINTEXT:SASL_SSL"}, "not served yet"),
         ({"listener_security_protocol_map": "PLAINTEXT:TLS"}, "names no security protocol"),
     ],
 )

@@ -1,0 +1,103 @@
+"""The audit log: logins, denials and administrative changes, one JSON object per line.
+
+    {"event":"login","host":"10.0.0.7","mechanism":"SCRAM-SHA-256","outcome":"failure",
+     "principal":"User:alice","reason":"wrong password or unknown user","time":"…"}
+
+Lines go to the logger `duolog.audit`, at level info. They contain no password, token, salt or key.
+Every text is JSON, so that a name with line breaks cannot forge a line.
+"""
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from duolog.security.authorization.operations import Operation, ResourceType
+from duolog.security.records.records import (
+    AclChange,
+    BootstrapChange,
+    Change,
+    RoleMemberChange,
+    ScramChange,
+    TokenChange,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from duolog.core.clock import Clock
+    from duolog.security.identity.principal import Identity
+
+LOGGER: Final = logging.getLogger("duolog.audit")
+
+
+class Audit:
+    """Writes the events of one broker."""
+
+    def __init__(self, clock: "Clock") -> None:
+        self._clock = clock
+
+    def login(self, client: "Identity", mechanism: str, listener: str, reason: str = "") -> None:
+        """Record a login; with a `reason`, it failed, and the principal is only claimed."""
+        fields = {"mechanism": mechanism, "listener": listener}
+        if reason:
+            self._write("login", client, outcome="failure", reason=reason, **fields)
+        else:
+            self._write("login", client, outcome="success", **fields)
+
+    def denied(
+        self, client: "Identity", operation: Operation, resource: ResourceType, name: str
+    ) -> None:
+        """Record an operation that was denied."""
+        self._write(
+            "denied",
+            client,
+            operation=operation.name,
+            resource_type=resource.name,
+            resource_name=name,
+        )
+
+    def changed(self, client: "Identity", changes: "Iterable[Change]") -> None:
+        """Record changes of users, rights, roles and tokens."""
+        for change in changes:
+            if (described := _described(change)) is not None:
+                self._write("changed", client, **described)
+
+    def _write(self, event: str, client: "Identity", **fields: str) -> None:
+        if not LOGGER.isEnabledFor(logging.INFO):
+            return
+        moment = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
+        row = {
+            "time": moment.isoformat(timespec="milliseconds"),
+            "event": event,
+            "principal": str(client.principal),
+            "host": client.host,
+            **fields,
+        }
+        LOGGER.info("%s", json.dumps(row, sort_keys=True))
+
+
+def _described(change: Change) -> dict[str, str] | None:
+    match change:
+        case ScramChange(user, mechanism, stored):
+            what = f"{mechanism.mechanism} credential of user {user}"
+            return _row(what, present=stored is not None)
+        case AclChange(acl, present):
+            what = (
+                f"{acl.permission.name} {acl.operation.name} for {acl.principal} from {acl.host} "
+                f"on {acl.pattern_type.name} {acl.resource_type.name} {acl.resource_name}"
+            )
+            return _row(what, present=present)
+        case RoleMemberChange(role, member, present):
+            return _row(f"{member} as member of {role}", present=present)
+        case TokenChange(token_id, token):
+            owner = "" if token is None else f" of {token.principal}"
+            return _row(f"token {token_id}{owner}", present=token is not None)
+        case BootstrapChange(user):
+            return _row(f"first administrator {user}", present=user is not None)
+        case _:
+            return None
+
+
+def _row(what: str, *, present: bool) -> dict[str, str]:
+    return {"change": "set" if present else "removed", "object": what}

@@ -1,0 +1,165 @@
+"""The login of one connection: SaslHandshake, SaslAuthenticate, and again before it expires.
+
+    begun ── handshake ──▶ exchange ── authenticate … ──▶ logged in ── handshake ──▶ exchange …
+                              │ failure                       │ session expired
+                              ▼                               ▼
+                    answered later, closed        any other request closes the connection
+
+Requests of a connection begin in order, so a client may go on sending others while it logs in
+again (KIP-368). A second login must use the first one's mechanism and principal. A failure has one
+code and one text, whatever its reason, and is answered after a delay.
+
+Source: Kafka `SaslServerAuthenticator`; KIP-43, KIP-152, KIP-368.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from duolog.core.units import SECOND_MS
+from duolog.protocol.error_codes import ErrorCode
+from duolog.security.identity.principal import USER, Identity, Principal
+from duolog.security.sasl.exchange import Challenge, Exchange, Failure, Result, Slow, Success
+
+if TYPE_CHECKING:
+    from duolog.broker.event_loop.loop import Timer, Timers
+    from duolog.broker.identity.audit import Audit
+    from duolog.broker.identity.login_limits import LoginLimits
+    from duolog.broker.identity.mechanisms import Mechanisms
+    from duolog.broker.identity.needs import Connection
+    from duolog.core.clock import Clock
+
+FAILED: Final = "Authentication failed during authentication due to invalid credentials"
+"""The text of every failure; Java clients show it to their users."""
+
+_AGAIN_S: Final = 1.0
+"""Kafka's MIN_REAUTH_INTERVAL: clients log in again no sooner."""
+
+
+class Handshake(NamedTuple):
+    """The answer to SaslHandshake."""
+
+    error_code: int
+    mechanisms: tuple[str, ...]
+
+
+class Authenticated(NamedTuple):
+    """The answer to SaslAuthenticate."""
+
+    error_code: int
+    error_message: str | None = None
+    auth_bytes: bytes = b""
+    session_lifetime_ms: int = 0
+
+
+class Shared(Protocol):
+    """What all logins of a broker share; `logins` has it."""
+
+    clock: "Clock"
+    mechanisms: "Mechanisms"
+    audit: "Audit"
+    limits: "LoginLimits"
+
+    @property
+    def timers(self) -> "Timers": ...
+    @property
+    def failure_delay_s(self) -> float: ...
+    def lifetime_ms(self, expires_at_ms: int | None) -> int | None: ...
+    def compute(self, step: Slow, done: Callable[[Result], None]) -> None: ...
+
+
+class Login:
+    """The login of one connection."""
+
+    def __init__(self, logins: Shared, connection: "Connection") -> None:
+        self._logins = logins
+        self._connection = connection
+        self._mechanism = ""
+        self._exchange: Exchange | None = None
+        self._first: tuple[str, Principal] | None = None
+        """Mechanism and principal of the first login, once it succeeded."""
+        self._succeeded_at = 0.0
+        self._expiry: Timer | None = None
+
+    def handshake(self, mechanism: str) -> Handshake:
+        """Choose a mechanism; after an error the connection is closed."""
+        logins, enabled = self._logins, self._logins.mechanisms.enabled
+        too_soon = self._first and logins.clock.monotonic() - self._succeeded_at < _AGAIN_S
+        if self._exchange is not None or too_soon:
+            self._connection.end("SaslHandshake at the wrong time")
+            return Handshake(ErrorCode.ILLEGAL_SASL_STATE, enabled)
+        exchange = logins.mechanisms.begin(mechanism)
+        if exchange is None:
+            self._connection.end("SASL mechanism is not enabled")
+            return Handshake(ErrorCode.UNSUPPORTED_SASL_MECHANISM, enabled)
+        self._mechanism, self._exchange = mechanism, exchange
+        return Handshake(ErrorCode.NONE, enabled)
+
+    def authenticate(self, data: bytes, answer: Callable[[Authenticated], None]) -> None:
+        """Take a message of the client; `answer` is called once, now or later."""
+        exchange = self._exchange
+        if exchange is None:
+            answer(Authenticated(ErrorCode.ILLEGAL_SASL_STATE, "SaslHandshake comes first"))
+            self._connection.end("SaslAuthenticate before SaslHandshake")
+            return
+        if not self._logins.limits.allows(self._connection.host):
+            self._take(Failure("too many failed logins from this address"), answer)
+            return
+        step = exchange.step(data)
+        if isinstance(step, Slow):
+            self._logins.compute(step, lambda result: self._take(result, answer))
+        else:
+            self._take(step, answer)
+
+    def close(self) -> None:
+        """Forget what is planned for the connection."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+
+    def _take(self, result: Result, answer: Callable[[Authenticated], None]) -> None:
+        if self._connection.closed:
+            return
+        if isinstance(result, Success) and (reason := self._changed(result.principal)):
+            result = Failure(reason, result.principal.name)
+        match result:
+            case Challenge(data):
+                answer(Authenticated(ErrorCode.NONE, auth_bytes=data))
+            case Success():
+                self._exchange = None
+                answer(self._let_in(result))
+            case Failure():
+                self._fail(result, answer)
+
+    def _changed(self, principal: Principal) -> str:
+        """Return why a login may not follow the first one; empty if it may."""
+        if self._first is None or self._first == (self._mechanism, principal):
+            return ""
+        return "mechanism or principal differs from the first login of the connection"
+
+    def _let_in(self, success: Success) -> Authenticated:
+        connection, logins = self._connection, self._logins
+        identity = Identity(success.principal, connection.host)
+        self._first = self._mechanism, success.principal
+        self._succeeded_at = logins.clock.monotonic()
+        lifetime_ms = logins.lifetime_ms(success.expires_at_ms)
+        self.close()
+        if lifetime_ms is not None:
+            # Java clients log in again after 85 to 95 % of the lifetime.
+            self._expiry = logins.timers.call_later(lifetime_ms / SECOND_MS, connection.shut)
+        connection.let_in(identity)
+        logins.audit.login(identity, self._mechanism, connection.listener)
+        return Authenticated(
+            ErrorCode.NONE, auth_bytes=success.data, session_lifetime_ms=lifetime_ms or 0
+        )
+
+    def _fail(self, failure: Failure, answer: Callable[[Authenticated], None]) -> None:
+        connection, logins = self._connection, self._logins
+        claimed = Identity(Principal(USER, failure.user), connection.host)
+        logins.limits.failed(connection.host)
+        logins.audit.login(claimed, self._mechanism, connection.listener, failure.reason)
+
+        def say_so() -> None:
+            if not connection.closed:
+                answer(Authenticated(ErrorCode.SASL_AUTHENTICATION_FAILED, FAILED))
+                connection.end("login failed")
+
+        logins.timers.call_later(logins.failure_delay_s, say_so)

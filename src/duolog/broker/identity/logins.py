@@ -1,0 +1,85 @@
+"""The logins of all connections, and what they share: mechanisms, limits, threads.
+
+Passwords are checked on a thread of their own, one at a time, next to the event loop. If many wait,
+further logins fail at once: a flood of wrong passwords must not grow without bound.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from duolog.broker.event_loop.background import BesideTheLoop
+from duolog.broker.identity.login import Login
+from duolog.broker.identity.login_limits import LoginLimits
+from duolog.core.units import SECOND_MS
+from duolog.security.sasl.exchange import Failure, Result, Slow
+
+if TYPE_CHECKING:
+    from duolog.broker.event_loop.loop import Timers
+    from duolog.broker.identity.audit import Audit
+    from duolog.broker.identity.mechanisms import Mechanisms
+    from duolog.broker.identity.needs import Broker, Connection
+    from duolog.core.clock import Clock
+
+_WAITING_MAX: Final = 128
+
+
+class Logins:
+    """The logins of one broker."""
+
+    def __init__(self, broker: "Broker", mechanisms: "Mechanisms", audit: "Audit") -> None:
+        self.clock: Clock = broker.clock
+        self.mechanisms = mechanisms
+        self.audit = audit
+        self.limits = LoginLimits(broker.clock)
+        self._broker = broker
+        self._passwords = BesideTheLoop(broker.loop)
+        self._waiting = 0
+        self._logins: dict[Connection, Login] = {}
+
+    @property
+    def timers(self) -> "Timers":
+        return self._broker.timers
+
+    @property
+    def failure_delay_s(self) -> float:
+        """The seconds after which a failed login is answered."""
+        settings = self._broker.settings
+        return settings.integer("connection.failed.authentication.delay.ms") / SECOND_MS
+
+    def of(self, connection: "Connection") -> Login:
+        """Return the login of a connection, which lives as long as the connection."""
+        login = self._logins.get(connection)
+        if login is None:
+            login = self._logins[connection] = Login(self, connection)
+            connection.on_close.append(lambda: self._forget(connection))
+        return login
+
+    def lifetime_ms(self, expires_at_ms: int | None) -> int | None:
+        """Return how long a session may last; None if it does not expire."""
+        longest_ms = self._broker.settings.integer("connections.max.reauth.ms")
+        lifetimes_ms = [longest_ms] if longest_ms > 0 else []
+        if expires_at_ms is not None:
+            lifetimes_ms.append(max(0, expires_at_ms - self.clock.now_ms()))
+        return min(lifetimes_ms, default=None)
+
+    def compute(self, step: Slow, done: Callable[[Result], None]) -> None:
+        """Run a slow step on the thread of passwords, then `done` on the loop."""
+        if self._waiting >= _WAITING_MAX:
+            done(Failure("too many passwords are being checked"))
+            return
+        self._waiting += 1
+
+        def finished(result: Result | None, error: Exception | None) -> None:
+            self._waiting -= 1
+            if result is None:  # The text of an unexpected error could show the password.
+                result = Failure(f"check of the password failed: {type(error).__name__}")
+            done(result)
+
+        self._passwords.call(step.work, finished)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._passwords.close()
+
+    def _forget(self, connection: "Connection") -> None:
+        self._logins.pop(connection).close()

@@ -1,0 +1,107 @@
+"""The SASL mechanisms that are enabled, and the credentials that their exchanges verify."""
+
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from duolog.security.credentials.scram import BY_NAME, ScramCredential, ScramMechanism
+from duolog.security.credentials.tokens import PREFIX
+from duolog.security.sasl.bearer_exchange import BearerExchange, InvalidToken, Verify
+from duolog.security.sasl.decoys import decoy, usual_iterations
+from duolog.security.sasl.plain_exchange import PlainExchange, Stored
+from duolog.security.sasl.scram_exchange import ScramExchange
+
+if TYPE_CHECKING:
+    from duolog.security.identity.principal import Principal
+    from duolog.security.sasl.exchange import Exchange
+    from duolog.security.state.security_state import SecurityState
+
+PLAIN: Final = "PLAIN"
+OAUTHBEARER: Final = "OAUTHBEARER"
+_NONCE_BYTES: Final = 24
+_SECRET_BYTES: Final = 32
+
+
+class Mechanisms:
+    """Begins exchanges over the users of one broker."""
+
+    def __init__(
+        self,
+        state: "SecurityState",
+        enabled: tuple[str, ...],
+        now_ms: Callable[[], int],
+        verify_jwt: Verify | None = None,
+    ) -> None:
+        self.enabled = enabled
+        self._state = state
+        self._now_ms = now_ms
+        self._verify_jwt = verify_jwt
+        self._own_secret = secrets.token_bytes(_SECRET_BYTES)
+        """Used for decoys until there is a stored secret."""
+        self._usual = _Usual(-1, ScramMechanism.SCRAM_SHA_512, {})
+
+    def begin(self, mechanism: str) -> "Exchange | None":
+        """Begin an exchange; None if the mechanism is not enabled."""
+        if mechanism not in self.enabled:
+            return None
+        if mechanism == PLAIN:
+            return PlainExchange(self.stored)
+        if mechanism == OAUTHBEARER:
+            return BearerExchange(self.verify_token)
+        scram = BY_NAME[mechanism]
+        nonce = secrets.token_urlsafe(_NONCE_BYTES)
+        return ScramExchange(scram, partial(self._scram, scram), nonce)
+
+    def stored(self, user: str) -> Stored:
+        """Return the credential that verifies a password, or a decoy for an unknown user."""
+        found = self._state.users.get(user)
+        if found:
+            mechanism = max(found)
+            return Stored(mechanism, found[mechanism], known=True)
+        mechanism = self._usual_users().mechanism
+        return Stored(mechanism, self._scram(mechanism, user)[0], known=False)
+
+    def verify_token(self, text: str) -> "tuple[Principal, int | None]":
+        """Return the principal of a bearer token and when it expires, in ms.
+
+        Raises:
+            InvalidToken: the token is not valid.
+        """
+        if text.startswith(PREFIX):
+            token = self._state.token(text, self._now_ms())
+            if token is None:
+                raise InvalidToken("unknown, revoked or expired token")
+            return token.principal, token.expires_at_ms
+        if self._verify_jwt is None:
+            raise InvalidToken("token is not one of this server, and no issuer is configured")
+        return self._verify_jwt(text)
+
+    def _scram(self, mechanism: ScramMechanism, user: str) -> tuple[ScramCredential, bool]:
+        secret = self._state.decoy_secret or self._own_secret
+        iterations = self._usual_users().iterations[mechanism]
+        # Computed for known users, too: the time must not tell them apart.
+        unknown = decoy(secret, mechanism, user, iterations)
+        found = self._state.users.get(user, {}).get(mechanism)
+        return (unknown, False) if found is None else (found, True)
+
+    def _usual_users(self) -> "_Usual":
+        state = self._state
+        if self._usual.epoch != state.users_epoch:
+            counts = Counter(max(found) for found in state.users.values())
+            self._usual = _Usual(
+                state.users_epoch,
+                # Ties go to SHA-512, by which a user that has both is verified.
+                max(ScramMechanism, key=lambda each: (counts[each], each)),
+                {each: usual_iterations(state.users, each) for each in ScramMechanism},
+            )
+        return self._usual
+
+
+class _Usual(NamedTuple):
+    """The credentials that most users have: decoys look like them, and cost as much."""
+
+    epoch: int
+    mechanism: ScramMechanism
+    iterations: dict[ScramMechanism, int]

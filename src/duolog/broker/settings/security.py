@@ -1,0 +1,54 @@
+"""Settings of users, logins and rights, under Kafka's names."""
+
+from typing import Final
+
+from duolog.core.setting_types import Kind, Setting, at_least, one_of
+
+STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+SECURITY_ROWS: Final = (
+    Setting(
+        "sasl.enabled.mechanisms",
+        default="SCRAM-SHA-256,SCRAM-SHA-512",
+        kind=Kind.STRING,
+        doc="The SASL mechanisms that clients may log in with: PLAIN, SCRAM-SHA-256, "
+        "SCRAM-SHA-512, OAUTHBEARER. GSSAPI is not supported.",
+    ),
+    Setting(
+        "connections.max.reauth.ms",
+        default=0,
+        kind=Kind.LONG,
+        doc="The time after which clients must log in again; others are disconnected. 0 means "
+        "that only the expiry of a token ends a session.",
+        check=at_least(0),
+    ),
+    Setting(
+        "connection.failed.authentication.delay.ms",
+        default=100,
+        kind=Kind.INT,
+        doc="The delay before a failed login is answered and its connection is closed.",
+        check=at_least(0),
+    ),
+    Setting(
+        "authorizer.class.name",
+        default="",
+        kind=Kind.STRING,
+        doc="acl, or Kafka's name of its StandardAuthorizer, checks access control lists: what "
+        "none allows is denied. Empty means that every client may do everything.",
+        check=one_of("", "acl", STANDARD_AUTHORIZER),
+    ),
+    Setting(
+        "super.users",
+        default="",
+        kind=Kind.STRING,
+        doc="The principals that may do everything, as User:NAME separated by semicolons. Members "
+        "of Role:administrators may as well.",
+    ),
+    Setting(
+        "allow.everyone.if.no.acl.found",
+        default=False,
+        kind=Kind.BOOLEAN,
+        doc="Whether everybody may do everything with a resource that no access control list "
+        "covers.",
+    ),
+)
