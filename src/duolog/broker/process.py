@@ -25,6 +25,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.broker.broker import Broker
+from duolog.broker.identity.bootstrap import Administrator, administrator_of, bootstrap
 from duolog.broker.log_format import log_to_stderr
 from duolog.broker.network.endpoints import PLAINTEXT, OpenEndpoint, endpoints, open_endpoints
 from duolog.broker.network.file_descriptors import open_files_max
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FAILED: Final = 1
+_TURN_S: Final = 0.05
 _SIGNALLED: Final = 128
 """A shell adds it to the number of the signal that ended a process."""
 
@@ -167,6 +169,33 @@ def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> in
         return _run(broker, listeners, tls, metrics, edges.companion)
 
 
+def _create_administrator(broker: Broker) -> None:
+    """Create the first administrator if the environment names one, before the broker listens."""
+    administrator = administrator_of()
+    broker.security.load()
+    if administrator is not None:
+        create_administrator(broker, administrator)
+
+
+def create_administrator(broker: Broker, administrator: Administrator) -> bool:
+    """Create the first administrator of a broker that does not serve yet.
+
+    Returns whether it is created: it is not if there was one. When this returns, it is durable.
+
+    Raises:
+        Exception: it could not be stored.
+    """
+    errors: list[Exception | None] = []
+    if not bootstrap(broker.security, administrator, errors.append):
+        return False
+    while not errors:
+        broker.rounds.finish()
+        broker.loop.run_once(_TURN_S)
+    if errors[0] is not None:
+        raise errors[0]
+    return True
+
+
 def _open_metrics(settings: BrokerSettings, *, insecure: bool) -> "MetricsEndpoint | None":
     text = settings.text("metrics.listen")
     if not text:
@@ -191,6 +220,7 @@ def _run(
     stopping = _Stopping(broker, companion)
     _handle_signals(broker, request_log, stopping, tls)
     try:
+        _create_administrator(broker)
         broker.start(listeners, tls)
         if broker.settings.text("durability") == "os":
             logger.warning("durability=os: a power failure may lose acknowledged records")

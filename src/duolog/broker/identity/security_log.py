@@ -49,12 +49,12 @@ class SecurityLog:
         self._follows = False
 
     def load(self) -> None:
-        """Replay the topic if it exists.
+        """Replay the topic if it exists, once.
 
         Raises:
             LogError: a record cannot be read, or the partition is damaged.
         """
-        if SECURITY_TOPIC in self._broker.topics:
+        if SECURITY_TOPIC in self._broker.topics and not self._follows:
             self._follow()
             self._next_offset = self._broker.log(SECURITY_TOPIC, 0).log_start_offset
             self._catch_up()

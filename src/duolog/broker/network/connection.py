@@ -59,6 +59,8 @@ _HELD_BYTES_MAX: Final = 1 * MIB
 """Answers above this wait to be sent before further requests are handled."""
 _LAST_ANSWERS_S: Final = 5.0
 """A client that has closed its side may go without any progress for so long."""
+_LAST_WORD_S: Final = 0.2
+"""The time between the last response and the end of a connection that the broker ends."""
 _HEAD: Final = Struct(">iIih")
 """Size, api_key and api_version as one number, correlation_id, length of client_id."""
 _HEAD_BYTES: Final = _HEAD.size
@@ -219,7 +221,7 @@ class Connection(Generic[B_co]):
             if not in_flight:
                 self._held_bytes, self._in_flight_max = 0, _IN_FLIGHT_MAX
                 if self._end_reason:
-                    self.close(self._end_reason)
+                    self.broker.timers.call_later(_LAST_WORD_S, self._end_now)
                     return
             if self._received.end > self._received.start:
                 self._handle_frames()
@@ -238,10 +240,16 @@ class Connection(Generic[B_co]):
         self.router = self.broker.entrances.again
 
     def end(self, reason: str) -> None:
-        """Close the connection when all responses have been sent; handle nothing more."""
+        """Close the connection soon after all responses have been sent; handle nothing more.
+
+        kafka-python drops a response that it reads together with the end of the stream.
+        """
         self._end_reason = reason
         self._rests = True
         self.flush_soon()
+
+    def _end_now(self) -> None:
+        self.close(self._end_reason)
 
     def close(self, reason: str = "", *, level: int = logging.DEBUG) -> None:
         """Close the connection; what was not sent is dropped."""
