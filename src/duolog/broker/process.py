@@ -24,8 +24,9 @@ from threading import Thread
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Protocol
 
+from duolog.broker.bootstrapping import create_administrator
 from duolog.broker.broker import Broker
-from duolog.broker.identity.bootstrap import Administrator, administrator_of, bootstrap
+from duolog.broker.identity.bootstrap import administrator_of
 from duolog.broker.log_format import log_to_stderr
 from duolog.broker.network.endpoints import PLAINTEXT, OpenEndpoint, endpoints, open_endpoints
 from duolog.broker.network.file_descriptors import open_files_max
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FAILED: Final = 1
-_TURN_S: Final = 0.05
 _SIGNALLED: Final = 128
 """A shell adds it to the number of the signal that ended a process."""
 
@@ -175,25 +175,6 @@ def _create_administrator(broker: Broker) -> None:
     broker.security.load()
     if administrator is not None:
         create_administrator(broker, administrator)
-
-
-def create_administrator(broker: Broker, administrator: Administrator) -> bool:
-    """Create the first administrator of a broker that does not serve yet.
-
-    Returns whether it is created: it is not if there was one. When this returns, it is durable.
-
-    Raises:
-        Exception: it could not be stored.
-    """
-    errors: list[Exception | None] = []
-    if not bootstrap(broker.security, administrator, errors.append):
-        return False
-    while not errors:
-        broker.rounds.finish()
-        broker.loop.run_once(_TURN_S)
-    if errors[0] is not None:
-        raise errors[0]
-    return True
 
 
 def _open_metrics(settings: BrokerSettings, *, insecure: bool) -> "MetricsEndpoint | None":

@@ -15,6 +15,7 @@ from duolog.cli.text.utf8 import ensure_utf8
 from duolog.core.engine_packages import engine_missing
 
 COMMANDS: Final = {
+    "acls": ("duolog.cli.commands.acls:acls", "Manage access control lists."),
     "broker": ("duolog.cli.commands.broker:broker", "Run a Kafka-compatible broker."),
     "cert": (
         "duolog.cli.commands.cert:cert",
@@ -60,7 +61,9 @@ COMMANDS: Final = {
         "Inspect, restore and reset application state.",
     ),
     "top": ("duolog.cli.commands.top:top", "Monitor the applications running on this machine."),
+    "tokens": ("duolog.cli.commands.tokens:tokens", "Manage tokens that log programs in."),
     "topics": ("duolog.cli.commands.topics:topics", "List, create, describe and delete topics."),
+    "users": ("duolog.cli.commands.users:users", "Manage the users of a cluster."),
 }
 
 

@@ -207,8 +207,9 @@ def test_users_and_rules_survive_a_kill(broker: BrokerProcess) -> None:
         "alice": ["SCRAM_SHA_256", "SCRAM_SHA_512"],
         "bob": ["SCRAM_SHA_512"],
     }
+    anything: Any = None
     everything = AclBindingFilter(
-        ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY,
+        ResourceType.ANY, anything, ResourcePatternType.ANY, anything, anything, AclOperation.ANY,
         AclPermissionType.ANY,
     )  # fmt: skip
     rules = admin.describe_acls(everything).result(TIMEOUT_S)
@@ -237,7 +238,7 @@ def test_the_first_administrator_is_created_only_once(
 ) -> None:
     admin = AdminClient(properties(broker))
     add_user(admin, "other", "others-secret")
-    deletions = [
+    deletions: list[Any] = [
         UserScramCredentialDeletion(ADMIN, each)
         for each in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     ]

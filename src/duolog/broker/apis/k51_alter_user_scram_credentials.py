@@ -28,7 +28,9 @@ def handle(request: "Request", context: RequestContext) -> None:
     cluster = ResourceType.CLUSTER, CLUSTER_NAME
     if authorizer and not authorizer.allows(context.identity, Operation.ALTER, *cluster):
         refused = Problem(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "")
-        users = dict.fromkeys(row.name for row in (*request.deletions, *request.upsertions))
+        users = dict.fromkeys(
+            [row.name for row in request.deletions] + [row.name for row in request.upsertions]
+        )
         context.reply({"results": [_result(user, refused) for user in users]})
         return
     altered = alter_credentials(

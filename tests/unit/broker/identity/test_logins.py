@@ -296,7 +296,7 @@ def test_a_login_can_be_repeated_among_other_requests(
     plain(client)
     clock = StoppedClock(monkeypatch, harness.broker.clock)
     clock.now += 30
-    asked = [
+    asked: list[tuple[int, int, dict[str, Any]]] = [
         (METADATA, 12, {"topics": []}),
         (HANDSHAKE, 1, {"mechanism": "PLAIN"}),
         (METADATA, 12, {"topics": []}),

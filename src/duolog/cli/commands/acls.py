@@ -1,0 +1,235 @@
+"""`duolog acls`: rules that allow or deny operations, with options like those of kafka-acls."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
+
+import click
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+)
+from confluent_kafka.admin import ResourceType as ClientResourceType
+
+from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.security_topic import append, read_state
+from duolog.cli.terminal import output
+from duolog.cli.terminal.output import Column, Row
+from duolog.security.authorization.acls import EVERY_HOST, Acl, PatternType, Permission
+from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
+from duolog.security.identity.principal import Principal
+from duolog.security.records.records import AclChange
+
+COLUMNS: Final = (
+    Column("resource", "string", "type of the resources: topic, group, cluster, …"),
+    Column("name", "string", "name or prefix of the resources; *: all"),
+    Column("pattern", "string", "literal or prefixed"),
+    Column("permission", "string", "allow or deny"),
+    Column("operation", "string", "operation, such as READ"),
+    Column("principal", "string", "user or role that the rule is about"),
+    Column("host", "string", "IP address of the client; *: any"),
+)
+OPERATIONS: Final = tuple(
+    each.name
+    for each in Operation
+    if each not in (Operation.UNKNOWN, Operation.ANY, Operation.TWO_PHASE_COMMIT)
+)
+_TYPES: Final = {
+    ResourceType.TOPIC: ClientResourceType.TOPIC,
+    ResourceType.GROUP: ClientResourceType.GROUP,
+    ResourceType.CLUSTER: ClientResourceType.BROKER,
+    ResourceType.TRANSACTIONAL_ID: ClientResourceType.TRANSACTIONAL_ID,
+}
+_NAMES: Final = {theirs: ours for ours, theirs in _TYPES.items()}
+
+
+@click.group()
+def acls() -> None:
+    """Manage access control lists.
+
+    \b
+    Examples:
+      duolog acls list
+      duolog acls add --allow User:alice --operation READ --topic orders --group billing
+      duolog acls add --allow Role:writers --operation WRITE --topic orders- --prefix
+      duolog acls add --deny User:eve --operation ALL --topic '*' --host 10.0.0.7
+      duolog acls remove --allow User:alice --operation READ --topic orders
+    """
+
+
+@acls.command("list")
+@output.output_option
+@cluster_options
+def list_acls(*, form: str, cluster: Cluster) -> None:
+    """List all rules that the user may see."""
+    if form == "help":
+        return click.echo(output.help_text(COLUMNS), nl=False)
+    client = cluster.admin()
+    anything: Any = None
+    everything = AclBindingFilter(
+        ClientResourceType.ANY,
+        anything,
+        ResourcePatternType.ANY,
+        anything,
+        anything,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+    with cluster.errors("read the list of rules"):
+        found = cluster.first_result([client.describe_acls(everything)])
+    rows = sorted((_described(rule) for rule in found), key=lambda row: tuple(row.values()))
+    return output.write_rows(rows, COLUMNS, form)
+
+
+@acls.command("list-subjects")
+@output.output_option
+@cluster_options
+def list_subjects(*, form: str, cluster: Cluster) -> None:
+    """List the rules about subjects of the schema registry."""
+    if form == "help":
+        return click.echo(output.help_text(COLUMNS), nl=False)
+    rules = [acl for acl in read_state(cluster).acls if acl.resource_type is ResourceType.SUBJECT]
+    return output.write_rows([_row(rule) for rule in sorted(rules)], COLUMNS, form)
+
+
+def rule_options(command: Callable[..., object]) -> Callable[..., object]:
+    """Add the options of rules to a command, which gets the rules as `rules`."""
+
+    @click.option("--allow", multiple=True, metavar="PRINCIPAL", help="User:NAME or Role:NAME.")
+    @click.option("--deny", multiple=True, metavar="PRINCIPAL", help="Wins over every --allow.")
+    @click.option(
+        "--operation",
+        "operations",
+        multiple=True,
+        required=True,
+        type=click.Choice(OPERATIONS, case_sensitive=False),
+        help="Operation. Repeatable.",
+    )
+    @click.option("--topic", multiple=True, metavar="NAME", help="Topic; '*' for all.")
+    @click.option("--group", multiple=True, metavar="NAME", help="Consumer group.")
+    @click.option("--cluster", "on_cluster", is_flag=True, help="The cluster itself.")
+    @click.option("--transactional-id", multiple=True, metavar="ID", help="Transactional id.")
+    @click.option("--subject", multiple=True, metavar="NAME", help="Subject of the registry.")
+    @click.option("--prefix", is_flag=True, help="The names are prefixes of names.")
+    @click.option("--host", default=EVERY_HOST, show_default=True, help="IP address of the client.")
+    @wraps(command)
+    def with_rules(
+        *, allow: tuple[str, ...], deny: tuple[str, ...], operations: tuple[str, ...], host: str,
+        topic: tuple[str, ...], group: tuple[str, ...], on_cluster: bool,
+        transactional_id: tuple[str, ...], subject: tuple[str, ...], prefix: bool, **rest: Any,
+    ) -> object:  # fmt: skip
+        resources = [
+            *((ResourceType.TOPIC, name) for name in topic),
+            *((ResourceType.GROUP, name) for name in group),
+            *((ResourceType.TRANSACTIONAL_ID, name) for name in transactional_id),
+            *((ResourceType.SUBJECT, name) for name in subject),
+            *([(ResourceType.CLUSTER, CLUSTER_NAME)] if on_cluster else []),
+        ]
+        if not (allow or deny) or not resources:
+            raise click.UsageError("Give --allow or --deny, and at least one resource.")
+        pattern = PatternType.PREFIXED if prefix else PatternType.LITERAL
+        rules = [
+            Acl(kind, pattern, name, _principal(text), host, Operation[each.upper()], permission)
+            for permission, texts in ((Permission.ALLOW, allow), (Permission.DENY, deny))
+            for text in texts
+            for kind, name in resources
+            for each in operations
+        ]
+        return command(rules=rules, **rest)
+
+    return with_rules
+
+
+@acls.command()
+@rule_options
+@cluster_options
+def add(*, rules: list[Acl], cluster: Cluster) -> None:
+    """Add rules: one for each principal, operation and resource."""
+    client = cluster.admin()
+    bindings = [_binding(rule) for rule in rules if rule.resource_type in _TYPES]
+    with cluster.errors("add rules"):
+        for future in client.create_acls(bindings).values() if bindings else ():
+            cluster.first_result([future])
+    _change_subjects(cluster, rules, present=True)
+    click.echo(f"added {len(rules)} rules", err=True)
+
+
+@acls.command()
+@rule_options
+@cluster_options
+def remove(*, rules: list[Acl], cluster: Cluster) -> None:
+    """Remove exactly the rules that the options of `add` describe."""
+    client = cluster.admin()
+    filters = [_filter(rule) for rule in rules if rule.resource_type in _TYPES]
+    removed = 0
+    with cluster.errors("remove rules"):
+        for future in client.delete_acls(filters).values() if filters else ():
+            removed += len(cluster.first_result([future]))
+    removed += _change_subjects(cluster, rules, present=False)
+    click.echo(f"removed {removed} rules", err=True)
+
+
+def _change_subjects(cluster: Cluster, rules: list[Acl], *, present: bool) -> int:
+    changes = [
+        AclChange(rule, present=present)
+        for rule in rules
+        if rule.resource_type is ResourceType.SUBJECT
+    ]
+    if changes:
+        append(cluster, changes)
+    return len(changes)
+
+
+def _principal(text: str) -> Principal:
+    try:
+        return Principal.parse(text)
+    except ValueError as error:
+        raise click.UsageError(f"{error}; write User:NAME or Role:NAME") from error
+
+
+def _binding(rule: Acl) -> AclBinding:
+    return AclBinding(*_fields(rule))
+
+
+def _filter(rule: Acl) -> AclBindingFilter:
+    return AclBindingFilter(*_fields(rule))
+
+
+def _fields(rule: Acl) -> tuple[Any, ...]:
+    return (
+        _TYPES[rule.resource_type],
+        rule.resource_name,
+        ResourcePatternType[rule.pattern_type.name],
+        str(rule.principal),
+        rule.host,
+        AclOperation[rule.operation.name],
+        AclPermissionType[rule.permission.name],
+    )
+
+
+def _described(rule: Any) -> Row:  # The client's types allow numbers where it returns names.
+    kind = _NAMES.get(rule.restype)
+    return {
+        "resource": (rule.restype.name if kind is None else kind.name).lower(),
+        "name": rule.name,
+        "pattern": rule.resource_pattern_type.name.lower(),
+        "permission": rule.permission_type.name.lower(),
+        "operation": rule.operation.name,
+        "principal": rule.principal,
+        "host": rule.host,
+    }
+
+
+def _row(rule: Acl) -> Row:
+    return {
+        "resource": rule.resource_type.name.lower(),
+        "name": rule.resource_name,
+        "pattern": rule.pattern_type.name.lower(),
+        "permission": rule.permission.name.lower(),
+        "operation": rule.operation.name,
+        "principal": str(rule.principal),
+        "host": rule.host,
+    }

@@ -1,0 +1,165 @@
+"""`duolog users`: users of a cluster and their roles, and the first administrator."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialAlteration,
+    UserScramCredentialDeletion,
+    UserScramCredentialsDescription,
+    UserScramCredentialUpsertion,
+)
+
+from duolog.cli.commands.roles import roles
+from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.passwords import new_password, password_option
+from duolog.cli.terminal import output
+from duolog.cli.terminal.output import Column
+from duolog.core.errors import KafkaError
+
+ITERATIONS: Final = 8192
+LIST_COLUMNS: Final = (
+    Column("user", "string", "name of the user"),
+    Column("mechanism", "string", "SCRAM mechanism of a credential"),
+    Column("iterations", "int", "rounds by which the credential is computed"),
+)
+_MECHANISMS: Final = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
+_NOT_FOUND: Final = 91
+_DUPLICATE: Final = 92
+
+
+@click.group()
+def users() -> None:
+    """Manage the users of a cluster.
+
+    The password of a user serves SCRAM-SHA-256, SCRAM-SHA-512 and PLAIN.
+
+    \b
+    Examples:
+      duolog users bootstrap ./data
+      duolog users list
+      duolog users add alice
+      duolog users add alice --password-file alice.password
+      duolog users password alice
+      duolog users remove alice
+      duolog users roles add alice administrators
+    """
+
+
+users.add_command(roles)
+
+
+@users.command("list")
+@output.output_option
+@cluster_options
+def list_users(*, form: str, cluster: Cluster) -> None:
+    """List users with their credentials."""
+    if form == "help":
+        return click.echo(output.help_text(LIST_COLUMNS), nl=False)
+    rows = [
+        {
+            "user": name,
+            "mechanism": info.mechanism.name.replace("_", "-"),
+            "iterations": info.iterations,
+        }
+        for name, found in sorted(_described(cluster.admin(), cluster).items())
+        for info in found.scram_credential_infos
+    ]
+    return output.write_rows(rows, LIST_COLUMNS, form)
+
+
+@users.command()
+@click.argument("user")
+@password_option
+@cluster_options
+def add(*, user: str, password_file: str | None, cluster: Cluster) -> None:
+    """Add a user."""
+    client = cluster.admin()
+    if user in _described(client, cluster):
+        raise KafkaError(
+            f'user "{user}" exists',
+            code=_DUPLICATE,
+            hint=f"Change the password with `duolog users password {user}`.",
+        )
+    _set_password(client, cluster, user, new_password(password_file))
+    click.echo(f'added user "{user}"', err=True)
+
+
+@users.command()
+@click.argument("user")
+@password_option
+@cluster_options
+def password(*, user: str, password_file: str | None, cluster: Cluster) -> None:
+    """Change the password of a user."""
+    client = cluster.admin()
+    _ensure_known(user, _described(client, cluster))
+    _set_password(client, cluster, user, new_password(password_file))
+    click.echo(f'changed the password of user "{user}"', err=True)
+
+
+@users.command()
+@click.argument("user")
+@cluster_options
+def remove(*, user: str, cluster: Cluster) -> None:
+    """Remove a user; its rules, roles and tokens stay."""
+    client = cluster.admin()
+    described = _described(client, cluster)
+    _ensure_known(user, described)
+    deletions: list[UserScramCredentialAlteration] = [
+        UserScramCredentialDeletion(user, info.mechanism)
+        for info in described[user].scram_credential_infos
+    ]
+    with cluster.errors(f'remove user "{user}"'):
+        cluster.first_result(client.alter_user_scram_credentials(deletions).values())
+    click.echo(f'removed user "{user}"', err=True)
+
+
+@users.command()
+@click.argument("data_dir", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--user", default="admin", show_default=True, help="Name of the administrator.")
+@password_option
+def bootstrap(*, data_dir: Path, user: str, password_file: str | None) -> None:
+    """Create the first administrator in a data directory; the broker must not be running.
+
+    This works once per data directory. An alternative is to start the broker with the variable
+    DUOLOG_ADMIN_PASSWORD_FILE, and DUOLOG_ADMIN_USER for another name than admin.
+    """
+    # Imported late to keep the other commands fast.
+    from duolog.broker.bootstrapping import bootstrap_data_dir  # noqa: PLC0415
+
+    created = bootstrap_data_dir(data_dir.resolve(), user, new_password(password_file))
+    if not created:
+        raise KafkaError(
+            f'data directory "{data_dir}" had a first administrator already',
+            code=_DUPLICATE,
+            hint="Start the broker, and add users as an administrator.",
+        )
+    click.echo(f'created administrator "{user}"', err=True)
+
+
+def _described(client: AdminClient, cluster: Cluster) -> dict[str, UserScramCredentialsDescription]:
+    with cluster.errors("read the list of users"):
+        future: Any = client.describe_user_scram_credentials()
+        return dict(cluster.first_result([future]))
+
+
+def _ensure_known(user: str, described: dict[str, UserScramCredentialsDescription]) -> None:
+    if user not in described:
+        raise KafkaError(
+            f'user "{user}" does not exist',
+            code=_NOT_FOUND,
+            hint="List the users with `duolog users list`.",
+        )
+
+
+def _set_password(client: AdminClient, cluster: Cluster, user: str, text: str) -> None:
+    alterations: list[UserScramCredentialAlteration] = [
+        UserScramCredentialUpsertion(user, ScramCredentialInfo(each, ITERATIONS), text.encode())
+        for each in _MECHANISMS
+    ]
+    with cluster.errors(f'set the password of user "{user}"'):
+        cluster.first_result(client.alter_user_scram_credentials(alterations).values())

@@ -1,0 +1,56 @@
+"""Ask for a new password, or read it from a file: it never is an argument.
+
+The arguments of a program are visible to all users of the machine.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+
+from duolog.core.errors import ConfigError
+
+PASSWORD_CHARACTERS_MIN: Final = 8
+_STDIN: Final = "-"
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def password_option(command: Command) -> Command:
+    """Add `--password-file`, passed to the command as `password_file`."""
+    return click.option(
+        "--password-file",
+        metavar="FILE",
+        help="File with the password on its only line, - for standard input. Without it, the "
+        "command asks.",
+    )(command)
+
+
+def new_password(password_file: str | None) -> str:
+    """Return the password in a file, or ask twice for one.
+
+    Raises:
+        ConfigError: the file cannot be read, or the password is too short.
+    """
+    if password_file is None:
+        text: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    elif password_file == _STDIN:
+        text = sys.stdin.readline().rstrip("\r\n")
+    else:
+        try:
+            text = Path(password_file).read_text("utf-8").removesuffix("\n").removesuffix("\r")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                f'file "{password_file}" with the password cannot be read',
+                name="--password-file",
+                detail=type(error).__name__,
+            ) from None
+    if len(text) < PASSWORD_CHARACTERS_MIN or not text.isprintable():
+        raise ConfigError(
+            "the password is too short, or has characters that cannot be printed",
+            name="--password-file",
+            hint=f"Use one line of at least {PASSWORD_CHARACTERS_MIN} characters.",
+        )
+    return text
