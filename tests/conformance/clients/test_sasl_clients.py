@@ -198,7 +198,8 @@ def test_users_and_rules_survive_a_kill(broker: BrokerProcess) -> None:
     broker.start()
 
     admin = AdminClient(properties(broker))
-    described = admin.describe_user_scram_credentials().result(TIMEOUT_S)
+    future: Any = admin.describe_user_scram_credentials()
+    described = future.result(TIMEOUT_S)
     assert {
         user: sorted(info.mechanism.name for info in row.scram_credential_infos)
         for user, row in described.items()
