@@ -201,6 +201,7 @@ class Broker:
         self.advertised = endpoints[0].advertised
         self.entrances.gated |= {each.name for each in endpoints if each.protocol in WITH_SASL}
         self.security.load()
+        self.security.start()
         self.groups.start()
         self.transactions.start()
         self.retention.start()

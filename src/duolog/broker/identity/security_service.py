@@ -11,7 +11,7 @@ from duolog.broker.identity.audit import Audit
 from duolog.broker.identity.logins import Logins
 from duolog.broker.identity.mechanisms import Mechanisms
 from duolog.broker.identity.security_log import Done, SecurityLog, check_client_batch
-from duolog.broker.identity.security_settings import super_users
+from duolog.broker.identity.security_settings import ISSUER_SETTINGS, super_users
 from duolog.protocol.error_codes import ErrorCode
 from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC, AclAuthorizer
 from duolog.security.authorization.operations import Operation, ResourceType
@@ -19,6 +19,7 @@ from duolog.security.records.records import Change, DecoyChange
 from duolog.security.state.security_state import ADMINISTRATORS, SecurityState
 
 if TYPE_CHECKING:
+    from duolog.broker.identity.jwks import Issuer
     from duolog.broker.identity.needs import Broker
     from duolog.security.identity.principal import Identity
 
@@ -40,8 +41,16 @@ class SecurityService:
                 everyone_if_no_acl=settings.boolean("allow.everyone.if.no.acl.found"),
             )
         self._log = SecurityLog(broker, self.state)
+        self._issuer = _issuer(broker)
         self.logins = Logins(
-            broker, Mechanisms(self.state, mechanisms, broker.clock.now_ms), self.audit
+            broker,
+            Mechanisms(
+                self.state,
+                mechanisms,
+                broker.clock.now_ms,
+                None if self._issuer is None else self._issuer.verify,
+            ),
+            self.audit,
         )
 
     def load(self) -> None:
@@ -51,6 +60,15 @@ class SecurityService:
             LogError: it cannot be read.
         """
         self._log.load()
+
+    def start(self) -> None:
+        """Load the keys of the issuer of tokens, if there is one.
+
+        Raises:
+            ConfigError: they are in a file that cannot be used.
+        """
+        if self._issuer is not None:
+            self._issuer.start()
 
     def append(self, client: "Identity", changes: Sequence[Change], done: Done) -> None:
         """Append changes of a client; `done` is called when they are durable and count."""
@@ -86,3 +104,15 @@ class SecurityService:
     def close(self) -> None:
         """End the threads."""
         self.logins.close()
+
+
+def _issuer(broker: "Broker") -> "Issuer | None":
+    """Return what verifies the tokens of the configured issuer, if there is one."""
+    if not any(broker.settings.text(name) for name in ISSUER_SETTINGS):
+        return None
+    # Loaded here: other brokers need no JSON Web Tokens.
+    from duolog.broker.identity.jwks import Issuer, rules_of  # noqa: PLC0415
+
+    rules = rules_of(broker.settings)
+    assert rules is not None
+    return Issuer(broker.settings, rules, broker.clock, broker.loop)

@@ -7,6 +7,11 @@ from duolog.core.errors import ConfigError
 from duolog.security.credentials.scram import BY_NAME
 from duolog.security.identity.principal import ANONYMOUS, WILDCARD, Principal
 
+ISSUER_SETTINGS = (
+    "sasl.oauthbearer.jwks.endpoint.url",
+    "sasl.oauthbearer.expected.issuer",
+    "sasl.oauthbearer.expected.audience",
+)
 KNOWN = (*BY_NAME, PLAIN, OAUTHBEARER)
 
 

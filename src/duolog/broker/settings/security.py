@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from duolog.core.setting_types import Kind, Setting, at_least, one_of
+from duolog.core.setting_types import Kind, Setting, at_least, between, one_of
 
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
@@ -28,6 +28,46 @@ SECURITY_ROWS: Final = (
         kind=Kind.INT,
         doc="The delay before a failed login is answered and its connection is closed.",
         check=at_least(0),
+    ),
+    Setting(
+        "sasl.oauthbearer.jwks.endpoint.url",
+        default="",
+        kind=Kind.STRING,
+        doc="The keys of the issuer whose tokens OAUTHBEARER accepts: an https address, or the "
+        "absolute path of a file. Needs the expected issuer and audience, too. Empty means that "
+        "only tokens of `duolog tokens` are accepted.",
+    ),
+    Setting(
+        "sasl.oauthbearer.expected.issuer",
+        default="",
+        kind=Kind.STRING,
+        doc="The claim iss of accepted tokens.",
+    ),
+    Setting(
+        "sasl.oauthbearer.expected.audience",
+        default="",
+        kind=Kind.STRING,
+        doc="The audiences of accepted tokens, separated by commas: aud must have one of them.",
+    ),
+    Setting(
+        "sasl.oauthbearer.clock.skew.seconds",
+        default=30,
+        kind=Kind.INT,
+        doc="The seconds by which the clocks of broker and issuer may differ.",
+        check=between(0, 300),
+    ),
+    Setting(
+        "sasl.oauthbearer.sub.claim.name",
+        default="sub",
+        kind=Kind.STRING,
+        doc="The claim that has the name of the user.",
+    ),
+    Setting(
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        default=3_600_000,
+        kind=Kind.LONG,
+        doc="How often the keys of the issuer are loaded again.",
+        check=at_least(1000),
     ),
     Setting(
         "authorizer.class.name",

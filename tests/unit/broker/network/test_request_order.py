@@ -12,7 +12,7 @@ from duolog.broker.broker import Broker
 from duolog.broker.network.connection import Connection
 from duolog.broker.requests.api import Api, RequestContext
 from duolog.broker.requests.in_flight import InFlightRequest
-from duolog.broker.router import Router, find_apis
+from duolog.broker.router import Entrances, Router, find_apis
 from duolog.protocol.headers import is_flexible
 from unit.broker.conftest import Client, fetch_fields, produce_fields
 from unit.broker.transactional_producer import coordinate
@@ -49,6 +49,7 @@ def test_only_produce_starts_before_the_previous_answer_for_all_pairs_of_apis(
     apis = find_apis()
     router = Router(tuple(held(api) for api in apis))
     monkeypatch.setattr(harness.broker, "router", router)
+    monkeypatch.setattr(harness.broker, "entrances", Entrances(router))
     at_once = set()
     for first in apis:
         for second in apis:
