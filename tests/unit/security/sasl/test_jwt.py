@@ -243,7 +243,7 @@ def test_a_token_without_a_key_id_is_verified_by_every_fitting_key() -> None:
 def test_a_key_for_another_algorithm_or_use_does_not_verify() -> None:
     for fields in ({"alg": "RS512"}, {"use": "enc"}, {"key_ops": ["sign"]}):
         keys = Keys(
-            {"keys": [{**RSA.as_dict(private=False), **fields}, *document(EDWARDS)["keys"]]}
+            {"keys": [{**RSA.as_dict(private=False), **fields}, EDWARDS.as_dict(private=False)]}
         )
         with pytest.raises(InvalidToken):
             checked(signed(), keys)
