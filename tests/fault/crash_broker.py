@@ -64,6 +64,7 @@ class CrashBroker(Harness):
         self.broker = Broker(log_manager=self.manager, clock=clock, settings=values)
         self.broker.messages = _LoadedMessages()
         self._sockets = []
+        self.broker.security.load()
         self.broker.groups.start()
         self.broker.transactions.start()
         self.settle()

@@ -13,11 +13,13 @@ Source: RFC 7519, RFC 7515, RFC 8725; Kafka `BrokerJwtValidator`.
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from joserfc import jws
-from joserfc.errors import JoseError
+from joserfc.errors import JoseError, SecurityWarning
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
 from duolog.security.identity.principal import USER, WILDCARD, Principal
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 ALGORITHMS: Final = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "RSA"),
     **dict.fromkeys(("ES256", "ES384", "ES512"), "EC"),
-    "EdDSA": "OKP",
+    **dict.fromkeys(("EdDSA", "Ed25519"), "OKP"),
 }
 """The algorithms of signatures that are accepted, with the type of their keys."""
 
@@ -119,7 +121,8 @@ def _signed_claims(text: str, keys: Keys, algorithm: str, key_id: str | None) ->
     for key in keys.fitting(algorithm, key_id):
         known = True
         try:
-            payload = jws.deserialize_compact(text, key, algorithms=[algorithm]).payload
+            with _quiet():
+                payload = jws.deserialize_compact(text, key, algorithms=[algorithm]).payload
         except (JoseError, ValueError):
             continue
         return _claims(payload)
@@ -208,12 +211,21 @@ def _public_key(row: object) -> Key | None:
         return None
     public = {name: value for name, value in row.items() if name in _PUBLIC_FIELDS}
     try:
-        key = build(public)
+        with _quiet():
+            key = build(public)
         if isinstance(key, RSAKey) and key.public_key.key_size < _RSA_BITS_MIN:
             return None
     except (JoseError, ValueError, TypeError, KeyError):
         return None
     return key
+
+
+@contextmanager
+def _quiet() -> "Iterator[None]":
+    """Ignore what the library warns of: names that a newer RFC replaced, and keys refused here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SecurityWarning)
+        yield
 
 
 _PUBLIC_FIELDS: Final = frozenset({"kty", "kid", "alg", "use", "n", "e", "crv", "x", "y"})
