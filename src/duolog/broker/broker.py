@@ -83,7 +83,7 @@ class Broker:
     authorizer: "Authorizer | None"
     """Decides what clients may do; None if every client may do everything."""
 
-    def __init__(  # noqa: PLR0915  One attribute for each part of the broker.
+    def __init__(
         self,
         *,
         log_manager: "LogManager",

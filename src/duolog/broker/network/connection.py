@@ -34,7 +34,7 @@ from duolog.broker.network.send_queue import SendQueue, Transport
 from duolog.broker.requests.api import Api, RequestContext, answer_failed_frame, handle_cold
 from duolog.broker.requests.in_flight import ClientsAwaited, Data, InFlightRequest, held_bytes
 from duolog.core.operating_system.polling import HANG_UP, READ, WRITE
-from duolog.core.units import MIB
+from duolog.core.units import KIB, MIB
 from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, next_frame_end
 from duolog.protocol.headers import read_request_header
@@ -59,6 +59,8 @@ _HELD_BYTES_MAX: Final = 1 * MIB
 """Answers above this wait to be sent before further requests are handled."""
 _LAST_ANSWERS_S: Final = 5.0
 """A client that has closed its side may go without any progress for so long."""
+_LOGIN_BYTES_MAX: Final = 512 * KIB
+"""A larger request of a client that has not logged in closes its connection; as in Kafka."""
 _LAST_WORD_S: Final = 0.2
 """The time between the last response and the end of a connection that the broker ends."""
 _HEAD: Final = Struct(">iIih")
@@ -92,6 +94,9 @@ class Connection(Generic[B_co]):
         """The client, as an authorizer sees it."""
         self.router = broker.entrances.of(listener)
         """The APIs that the client may use now."""
+        self._frame_bytes_max = broker.frame_bytes_max
+        if self.router is not broker.router:
+            self._frame_bytes_max = min(broker.frame_bytes_max, _LOGIN_BYTES_MAX)
         self._end_reason = ""
         """If not empty, the connection is closed when all responses have been sent."""
         self.closed = False
@@ -234,6 +239,8 @@ class Connection(Generic[B_co]):
         """Serve a client that has logged in."""
         self.identity = identity
         self.router = self.broker.router
+        self._frame_bytes_max = self.broker.frame_bytes_max
+        self.broker.connections.unauthenticated.discard(self)
 
     def shut(self) -> None:
         """Serve nothing but another login, which is due."""
@@ -387,7 +394,7 @@ class Connection(Generic[B_co]):
         received, in_flight = self._received, self.in_flight
         buffer, end = received.data, received.end
         view = memoryview(buffer)
-        frame_bytes_max = self.broker.frame_bytes_max
+        frame_bytes_max = self._frame_bytes_max
         routes, counts = self.router.routes, self.broker.router.counts
         clock = self.broker.clock
         until = clock.monotonic() + SLICE_S

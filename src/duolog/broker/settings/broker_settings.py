@@ -13,8 +13,8 @@ from duolog.broker.settings.listener_prefix import ListenerSettings, prefixed
 from duolog.broker.settings.log_cleaner import CLEANER_SETTINGS
 from duolog.broker.settings.network import CONNECTION_ROWS, LISTENER_ROWS, WATCHING_ROWS
 from duolog.broker.settings.schema_registry import REGISTRY_ROWS
-from duolog.broker.settings.tls import STORE_ROWS, UNAUTHENTICATED_ROWS
 from duolog.broker.settings.security import SECURITY_ROWS
+from duolog.broker.settings.tls import STORE_ROWS, UNAUTHENTICATED_ROWS
 from duolog.core.setting_types import (
     Kind,
     Setting,

@@ -427,3 +427,20 @@ def test_logins_are_in_the_audit_log_and_secrets_in_no_log(
     assert "Hush" not in everything
     assert RIGHT not in everything
     assert "***" in everything
+
+
+def test_a_large_request_before_the_login_closes_the_connection(gated: Any) -> None:
+    client = gated.client()
+    client.socket.send((512 * 1024 + 1).to_bytes(4) + (36).to_bytes(2) + bytes(20))
+
+    assert closes(gated, client)
+
+
+def test_a_login_takes_the_connection_out_of_those_that_must_log_in(gated: Any) -> None:
+    client = gated.client()
+    waiting = gated.broker.connections.unauthenticated
+    waiting.add(client.connection)
+
+    plain(client)
+
+    assert client.connection not in waiting
