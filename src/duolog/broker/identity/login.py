@@ -101,10 +101,11 @@ class Login:
             answer(Authenticated(ErrorCode.ILLEGAL_SASL_STATE, "SaslHandshake comes first"))
             self._connection.end("SaslAuthenticate before SaslHandshake")
             return
-        if not self._logins.limits.allows(self._connection.host):
-            self._take(Failure("too many failed logins from this address"), answer)
-            return
         step = exchange.step(data)
+        user, limits = exchange.guessable, self._logins.limits
+        allowed = user is None or limits.allows(self._connection.host, user)
+        if user is not None and not allowed and not isinstance(step, Challenge):
+            step = Failure("too many failed logins of this user from this address", user)
         if isinstance(step, Slow):
             self._logins.compute(step, lambda result: self._take(result, answer))
         else:
@@ -154,7 +155,8 @@ class Login:
     def _fail(self, failure: Failure, answer: Callable[[Authenticated], None]) -> None:
         connection, logins = self._connection, self._logins
         claimed = Identity(Principal(USER, failure.user), connection.host)
-        logins.limits.failed(connection.host)
+        if self._exchange is not None and (user := self._exchange.guessable) is not None:
+            logins.limits.failed(connection.host, user)
         logins.audit.login(claimed, self._mechanism, connection.listener, failure.reason)
 
         def say_so() -> None:

@@ -1,7 +1,8 @@
-"""Limits of failed logins: per client address, and of passwords that are being checked.
+"""Limits of failed logins, per user and client address.
 
-An address may fail `BURST` times, and then once a second. While it has no failure left, its logins
-are refused without checking them; the answer is the same as for a wrong password.
+A user may fail `BURST` times from one address, and then once a second. While no failure is left,
+its logins from there are refused, also with the right password; the answer is that for a wrong one.
+Others who log in from the address, such as all clients on this machine, are not affected by it.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -11,36 +12,37 @@ if TYPE_CHECKING:
 
 BURST: Final = 20
 PER_S: Final = 1.0
-_HOSTS_MAX: Final = 10_000
+_KEYS_MAX: Final = 10_000
 
 
 class LoginLimits:
-    """Failed logins of the last seconds, by address."""
+    """Failed logins of the last seconds, by address and user."""
 
     def __init__(self, clock: "Clock") -> None:
         self._clock = clock
-        self._failures: dict[str, tuple[float, float]] = {}
+        self._failures: dict[tuple[str, str], tuple[float, float]] = {}
         """Failures that count, and when they were counted."""
 
-    def allows(self, host: str) -> bool:
-        """Return whether an address may log in now."""
-        return self._counted(host) <= BURST - 1
+    def allows(self, host: str, user: str) -> bool:
+        """Return whether a user may log in from an address now."""
+        return self._counted((host, user)) <= BURST - 1
 
-    def failed(self, host: str) -> None:
+    def failed(self, host: str, user: str) -> None:
         """Count a failed login."""
-        if len(self._failures) >= _HOSTS_MAX:
+        key = host, user
+        if len(self._failures) >= _KEYS_MAX:
             self._forget()
-        self._failures[host] = min(self._counted(host) + 1, BURST), self._clock.monotonic()
+        self._failures[key] = min(self._counted(key) + 1, BURST), self._clock.monotonic()
 
-    def _counted(self, host: str) -> float:
-        found = self._failures.get(host)
+    def _counted(self, key: tuple[str, str]) -> float:
+        found = self._failures.get(key)
         if found is None:
             return 0.0
         count, at = found
         return max(0.0, count - (self._clock.monotonic() - at) * PER_S)
 
     def _forget(self) -> None:
-        """Forget addresses without failures that count, and if that is not enough, the oldest."""
-        self._failures = {h: row for h, row in self._failures.items() if self._counted(h) > 0}
-        while len(self._failures) >= _HOSTS_MAX:
+        """Forget failures that do not count any more, and if that is not enough, the oldest."""
+        self._failures = {key: row for key, row in self._failures.items() if self._counted(key)}
+        while len(self._failures) >= _KEYS_MAX:
             del self._failures[next(iter(self._failures))]

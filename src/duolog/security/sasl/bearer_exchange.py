@@ -37,6 +37,8 @@ Verify = Callable[[str], tuple[Principal, int | None]]
 class BearerExchange:
     """One OAUTHBEARER authentication."""
 
+    guessable: str | None = None
+
     def __init__(self, verify: Verify) -> None:
         self._verify = verify
         self._refused: Failure | None = None

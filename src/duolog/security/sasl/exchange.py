@@ -46,5 +46,9 @@ class Slow(NamedTuple):
 class Exchange(Protocol):
     """The server side of a mechanism, for one authentication."""
 
+    @property
+    def guessable(self) -> str | None:
+        """The user whose password is being proved; None if there is none to guess, or not yet."""
+
     def step(self, message: bytes) -> Result | Slow:
         """Answer a message of the client; it is not called again after a success or failure."""

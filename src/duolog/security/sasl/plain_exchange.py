@@ -37,6 +37,8 @@ Find = Callable[[str], Stored]
 class PlainExchange:
     """One PLAIN authentication."""
 
+    guessable: str | None = None
+
     def __init__(self, find: Find) -> None:
         self._find = find
 
@@ -53,6 +55,7 @@ class PlainExchange:
         authorization_id, user, password = parts
         if authorization_id not in ("", user):
             return Failure("authorization id differs from the user", user)
+        self.guessable = user
         stored = self._find(user)
         return Slow(lambda: check_password(stored, user, password))
 

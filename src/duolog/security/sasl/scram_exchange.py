@@ -63,6 +63,11 @@ class ScramExchange:
         self._server_nonce = server_nonce
         self._first: _First | None = None
 
+    @property
+    def guessable(self) -> str | None:
+        """The user of the first message."""
+        return None if self._first is None else self._first.user
+
     def step(self, message: bytes) -> Result:
         """Answer a message of the client."""
         if len(message) > MESSAGE_BYTES_MAX:

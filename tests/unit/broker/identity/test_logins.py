@@ -41,8 +41,10 @@ def gated_broker(open_harness: Any, **settings: str) -> Any:
     )
     harness.broker.security.load()
     admin = harness.client()
-    answer = admin.ask(ALTER_SCRAM, 0, deletions=[], upsertions=[upsertion("alice")])
-    assert [row.error_code for row in answer.results] == [0]
+    answer = admin.ask(
+        ALTER_SCRAM, 0, deletions=[], upsertions=[upsertion("alice"), upsertion("carol")]
+    )
+    assert [row.error_code for row in answer.results] == [0, 0]
     harness.broker.entrances.gated.add("")
     return harness
 
@@ -344,7 +346,7 @@ def test_a_login_is_not_repeated_within_a_second(gated: Any) -> None:
     assert handshake(client).error_code == 34
 
 
-def test_an_address_that_failed_often_is_refused_for_a_while_even_with_the_right_password(
+def test_a_user_that_failed_often_is_refused_for_a_while_even_with_the_right_password(
     gated: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = StoppedClock(monkeypatch, gated.broker.clock)
@@ -352,6 +354,8 @@ def test_an_address_that_failed_often_is_refused_for_a_while_even_with_the_right
         assert plain(gated.client(), typed="wrong").error_code == 58
 
     assert plain(gated.client()).error_code == 58
+    assert scram(gated.client()).error_code == 58
+    assert plain(gated.client(), "carol").error_code == 0, "others are not affected"
     clock.now += 1.5
     assert plain(gated.client()).error_code == 0
 
