@@ -123,13 +123,12 @@ class Broker:
         )
         self.schemas = RegisteredSchemas(self.loop, clock, open_registry)
         topic_configs = TopicConfigs(settings, has_registry=self.schemas.available)
-        authorized = bool(settings.text("authorizer.class.name"))
         self.topics = Topics(
             log_manager,
             topic_configs,
             self._background.run,
-            # Nobody could say who may read the credentials.
-            closed=() if authorized else (SECURITY_TOPIC,),
+            # Without an authorizer, no rule would protect the credentials.
+            closed=() if settings.text("authorizer.class.name") else (SECURITY_TOPIC,),
         )
         self.configs.add_topics(self.topics)
         if settings.default or settings.own:

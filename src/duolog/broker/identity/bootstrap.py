@@ -1,4 +1,4 @@
-"""The first administrator: created once, because nobody could create it through an API.
+"""The first administrator: created once, and not through an API.
 
 Its name and the file with its password come from the environment or the command line, never from
 arguments that a list of processes shows. A note in `__security` records that it was created: a

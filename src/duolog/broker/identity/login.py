@@ -5,7 +5,7 @@
                               ▼                               ▼
                     answered later, closed        any other request closes the connection
 
-Requests of a connection begin in order, so a client may go on sending others while it logs in
+Requests of a connection begin in order, so a client may keep sending others while it logs in
 again (KIP-368). A second login must use the first one's mechanism and principal. A failure has one
 code and one text, whatever its reason, and is answered after a delay.
 
@@ -52,7 +52,7 @@ class Authenticated(NamedTuple):
 
 
 class Shared(Protocol):
-    """What all logins of a broker share; `logins` has it."""
+    """The parts that all logins of a broker share; `logins` has them."""
 
     clock: "Clock"
     mechanisms: "Mechanisms"

@@ -81,7 +81,7 @@ class Mechanisms:
     def _scram(self, mechanism: ScramMechanism, user: str) -> tuple[ScramCredential, bool]:
         secret = self._state.decoy_secret or self._own_secret
         iterations = self._usual_users().iterations[mechanism]
-        # Computed for known users, too: the time must not tell them apart.
+        # Computed for known users, too: the time must not distinguish them.
         unknown = decoy(secret, mechanism, user, iterations)
         found = self._state.users.get(user, {}).get(mechanism)
         return (unknown, False) if found is None else (found, True)

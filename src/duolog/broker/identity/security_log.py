@@ -40,7 +40,7 @@ Done = Callable[[Exception | None], None]
 
 
 class SecurityLog:
-    """The topic of one broker; it is a waiter of its partition, which tells of its growth."""
+    """The topic of one broker; it is a waiter of its partition, which reports its growth."""
 
     def __init__(self, broker: "Broker", state: "SecurityState") -> None:
         self._broker = broker

@@ -19,7 +19,7 @@ def super_users(text: str) -> Iterator[Principal]:
     """Yield the principals of `super.users`, which are separated by semicolons.
 
     Raises:
-        ConfigError: one is not a principal, or would open the broker to everybody.
+        ConfigError: one is not a principal, or would open the broker to all clients.
     """
     for part in filter(None, (part.strip() for part in text.split(";"))):
         try:
@@ -32,7 +32,7 @@ def super_users(text: str) -> Iterator[Principal]:
             ) from None
         if principal == ANONYMOUS or principal.name == WILDCARD:
             raise ConfigError(
-                f'"{part}" cannot be a super user: clients that nobody knows would be one',
+                f'"{part}" cannot be a super user: every client would be one',
                 name="super.users",
                 hint="Name single users.",
             )

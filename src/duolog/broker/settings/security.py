@@ -88,7 +88,7 @@ SECURITY_ROWS: Final = (
         "allow.everyone.if.no.acl.found",
         default=False,
         kind=Kind.BOOLEAN,
-        doc="Whether everybody may do everything with a resource that no access control list "
+        doc="Whether every client may do everything with a resource that no access control list "
         "covers.",
     ),
 )

@@ -84,7 +84,7 @@ def list_tokens(*, form: str, cluster: Cluster) -> None:
 @click.argument("token_ids", nargs=-1, required=True, metavar="ID…")
 @cluster_options
 def revoke(*, token_ids: tuple[str, ...], cluster: Cluster) -> None:
-    """Revoke tokens: they log nobody in any more."""
+    """Revoke tokens: clients can no longer log in with them."""
     known = read_state(cluster).tokens
     for token_id in token_ids:
         if token_id not in known:

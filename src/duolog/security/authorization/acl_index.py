@@ -18,7 +18,7 @@ from duolog.security.authorization.acls import EVERY_NAME, Acl, PatternType
 from duolog.security.authorization.operations import ResourceType
 from duolog.security.identity.principal import USER, WILDCARD, Principal
 
-EVERYBODY = Principal(USER, WILDCARD)
+EVERY_USER = Principal(USER, WILDCARD)
 
 Bucket = dict[Principal, set[Acl]]
 """The rules of one pattern by principal; never empty, and without empty sets."""
@@ -70,8 +70,8 @@ class AclIndex:
         self.epoch += 1
 
     def principals(self, principal: Principal) -> tuple[Principal, ...]:
-        """Return the principals whose rules apply to a client: itself, its roles, everybody."""
-        return (principal, EVERYBODY, *self._roles.get(principal, ()))
+        """Return the principals whose rules apply to a client: itself, its roles, `User:*`."""
+        return (principal, EVERY_USER, *self._roles.get(principal, ()))
 
     def roles(self) -> dict[Principal, frozenset[Principal]]:
         """Return the roles of all principals that have some."""

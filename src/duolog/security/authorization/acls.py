@@ -103,7 +103,7 @@ class Acl(NamedTuple):
     """LITERAL or PREFIXED."""
     resource_name: str
     principal: Principal
-    """A user, `User:*` for everybody, or a role."""
+    """A user, `User:*` for all users, or a role."""
     host: str
     """An IP address, or `*`."""
     operation: Operation

@@ -1,7 +1,7 @@
 """Tokens: random secrets that identify a user without a password.
 
 A token is 256 random bits in text, with a prefix by which scanners of leaked secrets find it. Only
-its SHA-256 is stored. A fast hash is enough here: nobody can guess 256 random bits.
+its SHA-256 is stored. A fast hash is enough here: an attacker cannot guess 256 random bits.
 """
 
 import base64

@@ -20,7 +20,8 @@ import json
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from duolog.core.errors import DuologError
+from duolog.core.errors import KafkaError
+from duolog.protocol.error_codes import ErrorCode
 from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC
 from duolog.security.authorization.acls import Acl, PatternType, Permission
 from duolog.security.authorization.operations import Operation, ResourceType
@@ -31,8 +32,11 @@ from duolog.security.identity.principal import ROLE, Principal
 _DIGEST_DIGITS: Final = 64
 
 
-class InvalidSecurityRecord(DuologError):
+class InvalidSecurityRecord(KafkaError):
     """A record that is not one of the topic `__security`."""
+
+    def __init__(self, message: str, *, detail: str = "") -> None:
+        super().__init__(message, code=ErrorCode.INVALID_RECORD, detail=detail)
 
 
 class SecurityRecord(NamedTuple):

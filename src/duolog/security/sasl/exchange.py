@@ -1,8 +1,8 @@
 """One authentication: messages of the client in, answers and at last a principal out.
 
 A step that has to derive keys of a password returns `Slow`: the server runs its work on a thread
-and goes on with the result. Every failure looks the same to the client; its reason is only for the
-audit log, and never contains what the client sent as a secret.
+and continues with the result. Every failure looks the same to the client; its reason is only for
+the audit log, and never contains what the client sent as a secret.
 """
 
 from collections.abc import Callable

@@ -5,8 +5,8 @@ key of the issuer whose id and type fit · signature · iss · aud · exp, which
 · the subject, a name. The keys are only those that the operator's JWKS has: a key in the header of
 a token, or an address of one, is never used.
 
-`none` is refused, because anybody can write such a token; so are HS256 and the like, with which a
-public key would be the secret (CVE-2026-33557 was a server that accepted any token).
+`none` is refused, because any client can write such a token; so are HS256 and the like, with which
+a public key would be the secret (CVE-2026-33557 was a server that accepted any token).
 
 Source: RFC 7519, RFC 7515, RFC 8725; Kafka `BrokerJwtValidator`.
 """
@@ -45,7 +45,7 @@ Key = RSAKey | ECKey | OKPKey
 
 
 class Rules(NamedTuple):
-    """What a token must say."""
+    """The claims that a token must have."""
 
     issuer: str
     audiences: frozenset[str]

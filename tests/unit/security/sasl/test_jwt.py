@@ -159,7 +159,7 @@ def test_a_token_without_an_accepted_algorithm_is_refused(algorithm: Any) -> Non
 
 @pytest.mark.parametrize("algorithm", ["HS256", "HS384", "HS512"])
 def test_the_public_key_is_not_a_secret_of_hmac(algorithm: str) -> None:
-    """Algorithm confusion: the attacker signs with the public key that everybody knows."""
+    """Algorithm confusion: the attacker signs with the public key, which is not secret."""
     header = {"alg": algorithm, "kid": "r"}
     unsigned = raw(header, CLAIMS).rstrip(".")
     for secret in (
