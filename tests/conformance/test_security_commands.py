@@ -56,9 +56,17 @@ def login(user: str = "admin", typed: str = SECRET) -> dict[str, Any]:
     }
 
 
+def properties_file(broker: BrokerProcess, user: str = "admin", secret: str = SECRET) -> str:
+    """Return the path of a file with a login: a password is never an argument."""
+    path = broker.data_dir.with_name(f"{user}.properties")
+    path.write_text("".join(f"{name}={value}\n" for name, value in login(user, secret).items()))
+    path.chmod(0o600)
+    return str(path)
+
+
 def as_admin(broker: BrokerProcess, *words: str, typed: str = "") -> str:
     """Run a command as the administrator; return its standard output."""
-    options = [f"-X{name}={value}" for name, value in login().items()]
+    options = ("--client-properties", properties_file(broker))
     result = duolog(*words, "-b", broker.bootstrap_servers, *options, typed=typed)
     assert result.returncode == 0, result.stderr
     return result.stdout
@@ -87,7 +95,7 @@ def test_users_are_added_changed_and_removed(broker: BrokerProcess, tmp_path: Pa
     path = tmp_path / "changed"
     path.write_text("changed-secret\n")
     as_admin(broker, "users", "password", "alice", "--password-file", str(path))
-    old = [f"-X{name}={value}" for name, value in login("alice", ALICES).items()]
+    old = ("--client-properties", properties_file(broker, "alice", ALICES))
     assert duolog("topics", "list", "-b", broker.bootstrap_servers, *old).returncode != 0
     AdminClient({**server, **login("alice", "changed-secret")}).list_topics(timeout=TIMEOUT_S)
 

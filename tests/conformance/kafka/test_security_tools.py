@@ -16,7 +16,7 @@ from duolog.runtime.broker_process import BrokerProcess
 TIMEOUT_S = 60
 SECRET, ALICES = "first-secret", "alices-secret"
 CONFIGS = "kafka.admin.ConfigCommand"
-ACLS = "kafka.admin.AclCommand"
+ACLS = "org.apache.kafka.tools.AclCommand"
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 PRODUCER = "org.apache.kafka.tools.VerifiableProducer"
 
@@ -97,7 +97,7 @@ def test_kafkas_tools_manage_users_and_rules(tool: Tool, tmp_path: Path) -> None
     assert "name=orders" in listed
 
     produced = tool(
-        PRODUCER, "--command-config", "--topic", "orders", "--max-messages", "10",
+        PRODUCER, "--producer.config", "--topic", "orders", "--max-messages", "10",
         user="alice", typed=ALICES, how="SCRAM-SHA-256",
     )  # fmt: skip
     assert '"acked":10' in output(produced)
@@ -111,7 +111,7 @@ def test_a_java_producer_logs_in_again_while_it_sends(broker: BrokerProcess, too
     output(tool(TOPICS, "--command-config", "--create", "--topic", "long"))
 
     produced = tool(
-        PRODUCER, "--command-config", "--topic", "long", "--max-messages", "80", "--throughput", "10"
+        PRODUCER, "--producer.config", "--topic", "long", "--max-messages", "80", "--throughput", "10"
     )  # fmt: skip
 
     assert '"acked":80' in output(produced)
