@@ -80,7 +80,7 @@ class TopicReader:
         self._consumer.close()
 
     def take(self, message: Message) -> None:
-        """Process a record."""
+        """Process a record. If this raises, the next call of `catch_up` takes the record again."""
         raise NotImplementedError
 
     def first_offsets(self, ends: Mapping[int, int]) -> dict[int, int]:
@@ -125,8 +125,13 @@ class TopicReader:
     def _poll(self, count: int, timeout_s: float) -> int:
         # The client waits until it has the requested number.
         messages = self._consumer.consume(min(count, _RECORDS_PER_POLL), timeout_s)
-        for message in messages:
-            self._reach(message)
+        try:
+            for message in messages:
+                self._reach(message)
+        except BaseException:
+            # The record that failed, and those after it, are read again by the next call.
+            self._assign()
+            raise
         return len(messages)
 
     def _open(self) -> None:
@@ -136,8 +141,11 @@ class TopicReader:
             found = self._consumer.list_topics(self.topic, _TIMEOUT_S).topics[self.topic]
             _ensure_well(found.error)
             self._reached = self.first_offsets(self._end_offsets(list(found.partitions)))
-            # Offsets before the first retained record start there (`auto.offset.reset`).
-            self._consumer.assign([TopicPartition(self.topic, *at) for at in self._reached.items()])
+            self._assign()
+
+    def _assign(self) -> None:
+        # Offsets before the first retained record start there (`auto.offset.reset`).
+        self._consumer.assign([TopicPartition(self.topic, *at) for at in self._reached.items()])
 
     def _end_offsets(self, numbers: Iterable[int]) -> dict[int, int]:
         asked = {TopicPartition(self.topic, n): OffsetSpec.latest() for n in numbers}  # type: ignore[no-untyped-call]
@@ -154,8 +162,8 @@ class TopicReader:
             self._reached[number] = max(self._reached[number], message.offset() or 0)
             return
         _ensure_well(error)
-        self._reached[number] = (message.offset() or 0) + 1
         self.take(message)
+        self._reached[number] = (message.offset() or 0) + 1
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:

@@ -40,6 +40,10 @@ class RegistryAwayError(RegistryError):
     """A registry does not answer, so that nothing is known about a schema."""
 
 
+class RegistryLoginError(RegistryError):
+    """A registry refuses the user of a request, so that nothing is known about a schema."""
+
+
 class UnknownSchemaError(RegistryError):
     """A registry has no schema of an id, or no version of a subject."""
 

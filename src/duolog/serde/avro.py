@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 import fastavro
-from fastavro import _read_py, read
+from fastavro import read
 
 from duolog.core.errors import SerdeError
 from duolog.core.types import Column, Struct
@@ -21,6 +21,7 @@ from duolog.schemas.avro.columns import without_null
 from duolog.schemas.avro.types import Json
 from duolog.schemas.source import SchemaSource
 from duolog.serde import avro_reading, avro_writing
+from duolog.serde.avro_bounds import bounded_reader
 from duolog.serde.row import Row
 from duolog.serde.wire_format import SchemaKey, framed, named, schema_of, unframed
 
@@ -130,12 +131,11 @@ def _converted(convert: Callable[[Any], Any], value: Any) -> Any:
 
 def _reader(schema: AvroSchema) -> Callable[[bytes], Any]:
     parsed = fastavro.parse_schema(cast("Any", _marked(schema.plain(logical=False))))
-    # The compiled reader has no limit of depth, which data of a recursive schema can exceed.
-    reads = _read_py.schemaless_reader if is_recursive(schema.root) else fastavro.schemaless_reader
+    reads = bounded_reader(schema.root, parsed)
 
     def read_value(data: bytes) -> Any:
         try:
-            return reads(io.BytesIO(data), parsed, None, return_named_type=True)
+            return reads(data)
         except Exception as error:  # damaged bytes raise errors of every kind in fastavro
             raise SerdeError(
                 "the bytes are not a value of their Avro schema",
@@ -194,23 +194,3 @@ def _mark(branch: Json) -> Json:
             return {**marked, "logicalType": _MARK}
         case _:
             return _marked(branch)
-
-
-def is_recursive(root: avro.Type) -> bool:
-    """Return True if a type contains itself."""
-    done: set[int] = set()
-    inside: set[int] = set()
-    # A node is entered, and left after its parts.
-    waiting: list[tuple[avro.Type, bool]] = [(root, False)]
-    while waiting:
-        node, leaves = waiting.pop()
-        if leaves:
-            inside.discard(id(node))
-            done.add(id(node))
-        elif id(node) in inside:
-            return True
-        elif id(node) not in done:
-            inside.add(id(node))
-            waiting.append((node, True))
-            waiting += [(part, False) for part in avro.parts(node)]
-    return False

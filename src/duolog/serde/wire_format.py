@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from duolog.core.errors import RegistryError, SerdeError
-from duolog.schemas.schema import Schema
-from duolog.schemas.source import RegistryAwayError, SchemaSource
+from duolog.schemas.schema import InvalidSchemaError, Schema
+from duolog.schemas.source import SchemaSource, UnknownSchemaError
 
 MAGIC_OF_ID: Final = 0
 MAGIC_OF_GUID: Final = 1
@@ -36,8 +36,11 @@ SchemaKey = int | str
 """The id of a schema, or its GUID."""
 
 
-class SchemaAwayError(SerdeError):
-    """The registry with the schema of a record does not answer: the record may be a good one."""
+class SchemaUnavailableError(RegistryError):
+    """The registry does not return the schema of a record, although it may have it.
+
+    The record may be a good one, so this is not a `SerdeError`, which stands for a bad record.
+    """
 
 
 class Framed(NamedTuple):
@@ -134,15 +137,18 @@ def schema_of(source: SchemaSource, key: SchemaKey) -> Schema:
     """Return the schema of a record, given its id or GUID.
 
     Raises:
-        SchemaAwayError: the registry does not answer.
-        SerdeError: the registry has no such schema.
+        SchemaUnavailableError: the registry does not answer, or refuses the user.
+        SerdeError: the registry has no such schema, or one that is invalid.
     """
     try:
         return source.by_id(key) if isinstance(key, int) else source.by_guid(key)
     except RegistryError as error:
-        kind = SchemaAwayError if isinstance(error, RegistryAwayError) else SerdeError
+        is_bad = isinstance(error, UnknownSchemaError | InvalidSchemaError)
+        kind = SerdeError if is_bad else SchemaUnavailableError
         raise kind(
-            f"cannot find the schema of {named(key)}", detail=error.message, hint=error.hint
+            f"cannot find the schema of {named(key)}",
+            detail=". ".join(part for part in (error.message, error.detail) if part),
+            hint=error.hint,
         ) from error
 
 

@@ -9,12 +9,18 @@ from confluent_kafka.schema_registry.serde import SchemaId
 from duolog.core.errors import RegistryError, SerdeError
 from duolog.registry.in_process import InProcessRegistry
 from duolog.schemas.protobuf import decode_indexes
-from duolog.schemas.schema import Language
-from duolog.schemas.source import SchemaText
+from duolog.schemas.schema import InvalidSchemaError, Language, Schema
+from duolog.schemas.source import (
+    RegistryAwayError,
+    RegistryLoginError,
+    SchemaText,
+    UnknownSchemaError,
+)
 from duolog.serde.wire_format import (
     KEY_HEADER,
     VALUE_HEADER,
     Headers,
+    SchemaUnavailableError,
     framed,
     schema_of,
     unframed,
@@ -107,3 +113,39 @@ def test_an_unknown_schema_is_named_in_the_error(key: int | str, name: str) -> N
         schema_of(InProcessRegistry(), key)
 
     assert isinstance(caught.value.__cause__, RegistryError)
+
+
+class Failing(InProcessRegistry):
+    """A registry that answers every question with an error."""
+
+    def __init__(self, error: RegistryError) -> None:
+        super().__init__()
+        self._error = error
+
+    def by_id(self, schema_id: int) -> Schema:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RegistryAwayError("the schema registry does not answer", detail="http://a: refused"),
+        RegistryLoginError("Unauthorized", hint="Name a user."),
+        RegistryError("the schema registry gives an answer of another form than expected"),
+    ],
+)
+def test_a_registry_that_does_not_return_a_schema_makes_no_bad_record(error: RegistryError) -> None:
+    with pytest.raises(SchemaUnavailableError) as caught:
+        schema_of(Failing(error), 7)
+
+    assert not isinstance(caught.value, SerdeError)
+    assert caught.value.message == "cannot find the schema of id 7"
+    assert error.message in caught.value.detail
+    assert error.detail in caught.value.detail
+    assert caught.value.hint == error.hint
+
+
+@pytest.mark.parametrize("error", [UnknownSchemaError("no such id"), InvalidSchemaError("bad")])
+def test_an_unknown_or_invalid_schema_makes_a_bad_record(error: RegistryError) -> None:
+    with pytest.raises(SerdeError, match="cannot find the schema of id 7"):
+        schema_of(Failing(error), 7)

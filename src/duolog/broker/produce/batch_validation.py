@@ -41,11 +41,14 @@ _FIRST_ZSTD: Final = 7
 _FIELDS: Final = Struct(">h4x8xqqhi")
 """attributes, max_timestamp, producer_id, producer_epoch, base_sequence, from byte 21."""
 
+RECORD_ERRORS_MAX: Final = 1000
+"""The largest number of records that a refusal names: the loop writes the answer in one step."""
+
 RecordErrors = tuple[tuple[int, str | None], ...]
 
 
 class BatchRefused(KafkaError):
-    """A batch that is not taken; `record_errors` names the records that are why, if some are."""
+    """A batch that is not taken; `record_errors` names the first records that are why, if any."""
 
     def __init__(self, message: str, *, code: int, record_errors: RecordErrors = ()) -> None:
         super().__init__(message, code=code)
@@ -188,5 +191,5 @@ def _check_records(
 
 
 def _refuse(indexes: list[int], message: str, code: ErrorCode) -> None:
-    record_errors = tuple((index, message) for index in indexes)
+    record_errors = tuple((index, message) for index in indexes[:RECORD_ERRORS_MAX])
     raise BatchRefused(message, code=code, record_errors=record_errors)

@@ -3,19 +3,27 @@
     frames of all batches ─► known? ─── all ──────────────────────────► verdicts
                                └─ no ─► ask the registry, off the loop ─► verdicts
 
-A batch with a record that does not pass is refused whole, with INVALID_RECORD and an error for
-each such record. If the registry does not answer, a batch whose schema ids are not all known is
+A batch with a record that does not pass is refused whole, with INVALID_RECORD and an error for each
+of the first such records. If the registry does not answer, a batch whose schema ids are not all known is
 refused with NOT_ENOUGH_REPLICAS, after which clients send it again.
 """
 
 from collections.abc import Generator, Iterable, Iterator
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import chain, islice, starmap
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from duolog.broker.produce.batch_validation import BatchRefused, OpenedRecords
+from duolog.broker.produce.batch_validation import RECORD_ERRORS_MAX, BatchRefused, OpenedRecords
 from duolog.broker.requests.many_items import Stepwise, Waiting
-from duolog.broker.schema_checks.frames import UNFRAMED, Found, message_indexes, schema_key
+from duolog.broker.schema_checks.frames import (
+    UNFRAMED,
+    Found,
+    Spans,
+    message_indexes,
+    schema_key,
+)
+from duolog.broker.schema_checks.registered import MISSES_MAX
 from duolog.core.errors import KafkaError, RegistryError
 from duolog.protocol.error_codes import ErrorCode
 from duolog.schemas.schema import InvalidSchemaError, Language, Schema
@@ -67,11 +75,21 @@ def judged(
             yield Waiting(partial(schemas.look_up, wanted))
         except RegistryError as error:
             failure = error
+    refusals = _Refusals(schemas, failure)
     for place, (some, row) in enumerate(zip(parts, rows, strict=True)):
         if some and row is not None:
-            refusal = yield from _refusal(schemas, some, failure)
+            refusal = yield from refusals.of(some)
             rows[place] = row._replace(frames=None, refusal=refusal)
+    large = [one for some in parts for one in some if len(one.found) > _FRAMES_A_STEP]
+    if large:
+        yield partial(_free, large)
     return rows
+
+
+def _free(parts: list[_Part]) -> None:
+    """Free many frames, which takes long: on any thread but that of the loop."""
+    for part in parts:
+        part.found.clear()
 
 
 def _topics(request: "ProduceRequest") -> Iterator[str]:
@@ -108,68 +126,98 @@ def _questions(
             wanted[key] = wanted.get(key, False) or part.strategy.names_records
 
 
-def _refusal(
-    schemas: "RegisteredSchemas", parts: list[_Part], failure: RegistryError | None
-) -> Generator[None, None, KafkaError | None]:
-    """Return why a batch is refused; None if it is accepted."""
-    errors: dict[int, str] = {}
-    first = ""
-    unanswered = False
-    for part in parts:
-        for number, (frame, spans) in enumerate(part.found.items()):
-            if number % _FRAMES_A_STEP == _FRAMES_A_STEP - 1:
-                yield
-            verdict = _verdict(schemas, part, frame)
-            if verdict is _Open.QUESTION:
-                unanswered = True
-            elif verdict is not None:
+class _Refusals:
+    """The refusals of the batches of one request.
+
+    Only the first frames at fault are reported, as many as are looked up at most. So an answer does
+    not depend on which of the ids at fault exist, however the producer combines them.
+    """
+
+    def __init__(self, schemas: "RegisteredSchemas", failure: RegistryError | None) -> None:
+        self._schemas = schemas
+        self._failure = failure
+        self._frames_left = MISSES_MAX
+        self._errors_left = RECORD_ERRORS_MAX
+
+    def of(self, parts: list[_Part]) -> Generator[None, None, KafkaError | None]:
+        """Return why a batch is refused; None if it is accepted."""
+        errors: dict[int, str] = {}
+        first = ""
+        unanswered = False
+        for part in parts:
+            for number, (frame, spans) in enumerate(part.found.items()):
+                if number % _FRAMES_A_STEP == _FRAMES_A_STEP - 1:
+                    yield
+                verdict = _verdict(self._schemas, part, frame)
+                if verdict is None:
+                    continue
+                if verdict is _Open.QUESTION or not self._is_reported(frame):
+                    unanswered = True
+                    continue
                 first = first or verdict
-                for start, end in spans:
-                    errors.update(dict.fromkeys(range(start, end), verdict))
-    if errors:
-        ordered = tuple(sorted(errors.items()))
-        return BatchRefused(first, code=ErrorCode.INVALID_RECORD, record_errors=ordered)
-    if unanswered:
+                errors.update(dict.fromkeys(_first_of(spans), verdict))
+                yield
+        if errors:
+            ordered = tuple(sorted(errors.items())[: max(self._errors_left, 1)])
+            self._errors_left -= len(ordered)
+            return BatchRefused(first, code=ErrorCode.INVALID_RECORD, record_errors=ordered)
+        return self._unanswered() if unanswered else None
+
+    def _is_reported(self, frame: bytes) -> bool:
+        """Return whether a frame at fault is one of the first."""
+        if frame == UNFRAMED:
+            return True
+        self._frames_left -= 1
+        return self._frames_left >= 0
+
+    def _unanswered(self) -> KafkaError:
+        failure = self._failure
         reason = failure.message if failure is not None else "too many schema ids are unknown"
         return KafkaError(
             f"schema ids of the records cannot be checked: {reason}",
             code=ErrorCode.NOT_ENOUGH_REPLICAS,
             retriable=True,
         )
-    return None
 
 
-def _verdict(schemas: "RegisteredSchemas", part: _Part, frame: bytes) -> str | _Open | None:
-    """Return why records of a frame are refused; None if they are accepted."""
+def _first_of(spans: Spans) -> Iterator[int]:
+    """Yield the first indexes of spans, as many as a request reports."""
+    return islice(chain.from_iterable(starmap(range, spans)), RECORD_ERRORS_MAX)
+
+
+def _verdict(
+    schemas: "RegisteredSchemas", part: _Part, frame: bytes
+) -> str | Literal[_Open.QUESTION] | None:
+    """Return why records of a frame are refused; None if they are accepted.
+
+    The reason is the same for a schema of another subject and for one that does not exist:
+    a producer that may not read the registry does not learn which ids it has.
+    """
     if frame == UNFRAMED:
         return f"the {part.noun} has no schema id"
     key = schema_key(frame)
     registered = schemas.known(key)
     if registered is None:
-        if not schemas.is_missing(key):
-            return _Open.QUESTION
-        return f"the schema registry does not know schema {key} of the {part.noun}"
-    return _verdict_of(schemas, part, frame, registered)
-
-
-def _verdict_of(
-    schemas: "RegisteredSchemas", part: _Part, frame: bytes, registered: "Registered"
-) -> str | _Open | None:
-    if part.strategy.names_records and registered.schema is None:
-        if registered.problem and schemas.is_recent(registered):
-            key = schema_key(frame)
-            return f"schema {key} of the {part.noun} cannot be read: {registered.problem}"
-        return _Open.QUESTION
-    name = _record_name(registered.schema, frame) if registered.schema is not None else None
-    subject = subject_of(part.strategy, part.topic, name, is_key=part.is_key)
-    if subject in registered.subjects:
+        is_open = not schemas.is_missing(key)
+    elif part.strategy.names_records and registered.schema is None:
+        is_open = not (registered.problem and schemas.is_recent(registered))
+    elif _subject(part, frame, registered) in registered.subjects:
         return None
-    if not schemas.is_recent(registered):
+    else:
+        is_open = not schemas.is_recent(registered)
+    if is_open:
         return _Open.QUESTION
-    wanted = "a named schema is expected" if subject is None else f'expected subject "{subject}"'
-    return (
-        f"schema {schema_key(frame)} of the {part.noun} is not registered for this topic: {wanted}"
+    subject = None if part.strategy.names_records else _subject(part, frame, None)
+    wanted = "a subject of its record name is expected" if subject is None else (
+        f'expected subject "{subject}"'
     )
+    return f"schema {key} of the {part.noun} is not registered for this topic: {wanted}"
+
+
+def _subject(part: _Part, frame: bytes, registered: "Registered | None") -> str | None:
+    schema = None if registered is None else registered.schema
+    name = None if schema is None else _record_name(schema, frame)
+    return subject_of(part.strategy, part.topic, name, is_key=part.is_key)
 
 
 def _record_name(schema: Schema, frame: bytes) -> str | None:

@@ -2,6 +2,7 @@
 
     known      subjects of a schema; kept for ever, as ids are never reused
     unknown    asked again after `UNKNOWN_S`: a schema may have been registered meanwhile
+    refused    an answer that says nothing about the schema, such as to a user; others are asked for
     away       no answer: for `AWAY_S` nothing is asked, so that a line of questions ends soon
 
 Threads: `known` and `look_up` belong to the loop. The thread writes single entries of the two
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from duolog.broker.event_loop.background import BesideTheLoop
 from duolog.core.errors import RegistryError
 from duolog.schemas.schema import InvalidSchemaError
-from duolog.schemas.source import UnknownSchemaError
+from duolog.schemas.source import RegistryAwayError, UnknownSchemaError
 from duolog.schemas.subjects import SchemaKey, SubjectsSource
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class RegisteredSchemas:
         """Ask for schemas off the loop, then call `done` on it.
 
         The value says whether the schema itself is needed. `done` gets a RegistryError if some of
-        them are not known because the registry does not answer.
+        them are not known because the registry does not answer, or refuses the user.
         """
         self._beside.call(partial(self._ask_all, dict(wanted)), done)
 
@@ -100,19 +101,25 @@ class RegisteredSchemas:
 
     def _ask_all(self, wanted: Mapping[SchemaKey, bool]) -> None:
         misses = 0
+        refused: RegistryError | None = None
         for key, with_schema in wanted.items():
             if misses == MISSES_MAX:
-                return
+                break
             self._ensure_there()
             try:
                 assert self._open is not None, "see _ensure_there"
                 misses += not self._ask(self._open(), key, with_schema=with_schema)
             except RegistryError as error:
-                self._away, self._away_until = error, self._clock.monotonic() + AWAY_S
                 logger.warning(
                     "cannot look up a schema id of a record", extra={"reason": error.one_line()}
                 )
-                raise
+                if isinstance(error, RegistryAwayError):
+                    self._away, self._away_until = error, self._clock.monotonic() + AWAY_S
+                    raise
+                misses += 1
+                refused = error
+        if refused is not None:
+            raise refused
 
     def _ensure_there(self) -> None:
         if self._open is None:
@@ -141,6 +148,9 @@ class RegisteredSchemas:
         except InvalidSchemaError as error:
             # The registry has answered: other producers do not wait as if it were away.
             problem = error.message
+            logger.warning(
+                "schema of a record cannot be read", extra={"schema": key, "reason": problem}
+            )
         now = self._clock.monotonic()
         if subjects:
             if known is not None:  # What was accepted once stays accepted.

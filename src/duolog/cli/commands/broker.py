@@ -156,9 +156,9 @@ def _open_registry(
     user = settings.get("confluent.basic.auth.user.info", "")
     if not url and own is None:
         return None
-    from duolog.core.errors import RegistryError  # noqa: PLC0415
     from duolog.registry.client.requests import addresses_of  # noqa: PLC0415
     from duolog.registry.client.subjects import HttpSubjects  # noqa: PLC0415
+    from duolog.schemas.source import RegistryAwayError  # noqa: PLC0415
 
     if url:
         addresses_of(url)  # An address that cannot be used stops the start.
@@ -170,7 +170,7 @@ def _open_registry(
     def open_registry() -> "SubjectsSource":
         address = url or (own.url if own is not None else None)
         if address is None:
-            raise RegistryError("the schema registry of this broker is starting")
+            raise RegistryAwayError("the schema registry of this broker is starting")
         return opened(address)
 
     return open_registry

@@ -1,6 +1,5 @@
 """Observe the values of records: JSON, or bytes with the id of a schema in a registry."""
 
-import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -8,7 +7,7 @@ from typing import Any, Final, cast
 
 import fastavro
 
-from duolog.core.errors import DuologError, RegistryError
+from duolog.core.errors import DuologError, RegistryError, SerdeError
 from duolog.schemas.avro import AvroSchema
 from duolog.schemas.columns import fields_of, type_of
 from duolog.schemas.inference import Observed
@@ -16,11 +15,13 @@ from duolog.schemas.nesting import is_deeper
 from duolog.schemas.protobuf import ProtobufSchema, decode_indexes
 from duolog.schemas.schema import Schema
 from duolog.schemas.source import SchemaSource
+from duolog.serde.avro_bounds import bounded_reader
 from duolog.serde.protobuf import decoder
 from duolog.serde.wire_format import (
     MAGIC_OF_GUID,
     MAGIC_OF_ID,
     SchemaKey,
+    SchemaUnavailableError,
     named,
     schema_of,
     unframed,
@@ -55,7 +56,11 @@ class ObservedRecords:
             self.add(value)
 
     def add(self, data: bytes | None) -> None:
-        """Count the value of one record."""
+        """Count the value of one record.
+
+        Raises:
+            SchemaUnavailableError: the registry does not answer, or refuses the user.
+        """
         if data is None:
             self.skipped[TOMBSTONE] += 1
             return
@@ -65,6 +70,8 @@ class ObservedRecords:
                 self.skipped[NOT_OBJECT] += 1
                 return
             self.values.add(value)
+        except SchemaUnavailableError:
+            raise
         except DuologError as error:
             self.skipped[error.message] += 1
         except (ValueError, RecursionError):
@@ -97,14 +104,14 @@ def _json(data: bytes) -> object:
 def _schema(source: SchemaSource, key: SchemaKey) -> Schema:
     try:
         return schema_of(source, key)
-    except DuologError as error:
+    except SerdeError as error:
         raise RegistryError(f"without a schema: {error.detail or error.message}") from error
 
 
 def _decoder(schema: Schema) -> _Decode:
     if isinstance(schema, AvroSchema):
         parsed = fastavro.parse_schema(cast("Any", schema.plain()))
-        return lambda payload: fastavro.schemaless_reader(io.BytesIO(payload), parsed, None)
+        return bounded_reader(schema.root, parsed, named=False)
     if isinstance(schema, ProtobufSchema):
         return lambda payload: _message(schema, payload)
     return _json

@@ -28,15 +28,18 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from duolog.core.errors import ConfigError, RegistryError
+from duolog.registry.client.answers import unexpected
 from duolog.registry.json_text import Json, dump, load
 from duolog.schemas import registry_users
-from duolog.schemas.source import RegistryAwayError
+from duolog.schemas.source import RegistryAwayError, RegistryLoginError
 
 TIMEOUT_S: Final = 10.0
 ROUNDS: Final = 3
 FIRST_PAUSE_S: Final = 0.2
 ANSWER_BYTES_MAX: Final = 64 * 2**20
 _CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+_LOGIN: Final = (401, 403)
+_NOT_FOUND: Final = 404
 _TOO_MANY: Final = 429
 _BROKEN: Final = 500
 _HINT: Final = "Check that it runs, and that ksql.schema.registry.url is its address."
@@ -82,6 +85,10 @@ class Refused(RegistryError):
             message, detail=f"The schema registry answers with error code {code}.", hint=hint
         )
         self.code = code
+
+
+class LoginRefused(Refused, RegistryLoginError):
+    """A registry that refuses the user of a request: HTTP status 401 or 403."""
 
 
 class Unanswered(RegistryAwayError):
@@ -309,7 +316,11 @@ def _accepted(answer: Answer) -> Json:
         return answer.body
     body = answer.body if isinstance(answer.body, dict) else {}
     code, message = body.get("error_code"), body.get("message")
-    raise Refused(
+    if answer.status == _NOT_FOUND and not isinstance(code, int):
+        # A proxy, or another server at this address: nothing is known about what was asked for.
+        raise unexpected(answer.body)
+    kind = LoginRefused if answer.status in _LOGIN else Refused
+    raise kind(
         message if isinstance(message, str) else f"the schema registry answers {answer.status}",
         code if isinstance(code, int) else answer.status,
         hint=_REFUSED_HINTS.get(answer.status, ""),

@@ -102,7 +102,8 @@ class HttpRegistry:
 
     def _referenced(self, reference: Reference) -> SchemaText:
         path = f"{path_of(reference.subject)}/versions/{reference.version}"
-        return text_of(fields_of(self._requests.get(path)))
+        what = f'reference "{reference.name}"'
+        return text_of(self._known(path, what))
 
 
 def _or_none(ask: Callable[[], T]) -> T | None:

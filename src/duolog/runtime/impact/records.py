@@ -10,14 +10,12 @@ A record without a schema id was not written for the subject, and is counted as 
 that cannot be read with its own schema is unreadable before and after: no new schema breaks it.
 """
 
-import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from duolog.core.errors import DuologError, SerdeError
-from duolog.registry.client.requests import Unanswered
 from duolog.runtime.impact.report import BrokenRecord
 from duolog.schemas.schema import Incompatibility, Language, Schema
 from duolog.schemas.source import SchemaSource
@@ -70,12 +68,13 @@ class RecordTrial:
         self._schema = schema
         self._source = source
         self._readers: dict[int | str, Read] = {}
+        self._writers: dict[int | str, Schema | SerdeError] = {}
 
     def read(self, topic: str, records: Iterable[StoredRecord], *, is_key: bool) -> Tried:
         """Try records of a topic.
 
         Raises:
-            RegistryError: the registry does not answer.
+            SchemaUnavailableError: the registry does not answer, or refuses the user.
         """
         count = unreadable = 0
         broken: list[BrokenRecord] = []
@@ -105,12 +104,16 @@ class RecordTrial:
         return found
 
     def _writer(self, key: int | str) -> Schema:
-        try:
-            return schema_of(self._source, key)
-        except SerdeError as error:
-            if isinstance(error.__cause__, Unanswered):
-                raise error.__cause__ from error
-            raise
+        known = self._writers.get(key)
+        if known is None:
+            try:
+                known = schema_of(self._source, key)
+            except SerdeError as error:  # kept as well: a request for each record takes long
+                known = error
+            self._writers[key] = known
+        if isinstance(known, SerdeError):
+            raise known
+        return known
 
     def _is_unreadable(self, key: int | str, payload: bytes) -> bool:
         """Return whether a record cannot be read with the schema that it was written with."""
@@ -148,14 +151,17 @@ def reader_of(schema: Schema, writer: Schema) -> Read:
 def _avro_reader(schema: "AvroSchema", writer: "AvroSchema") -> Read:
     import fastavro  # noqa: PLC0415 - not needed for the other languages
 
+    from duolog.serde.avro_bounds import bounded_reader  # noqa: PLC0415 - not needed for others
+
     # Any: fastavro's own type of schemas.
     written: Any = fastavro.parse_schema(cast("Any", writer.plain(logical=False)))
     wanted: Any = fastavro.parse_schema(cast("Any", schema.plain(logical=False)))
     refused = schema.incompatibilities(writer)
+    reads = bounded_reader(writer.root, written, wanted)
 
     def read(payload: bytes) -> None:
         try:
-            fastavro.schemaless_reader(io.BytesIO(payload), written, wanted)
+            reads(payload)
         except Exception as error:  # damaged bytes raise errors of every kind in fastavro
             raise SerdeError(_first(refused) or str(error) or type(error).__name__) from error
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import fastavro
-from fastavro import _read_py
 
 from duolog.core.errors import SerdeError
 from duolog.schemas.avro import AvroSchema, parse
@@ -17,7 +16,7 @@ from duolog.schemas.avro.columns import without_null
 from duolog.schemas.classes.avro_values import FromAvro, ToAvro
 from duolog.schemas.classes.shapes import RecordOf
 from duolog.schemas.schema import Schema
-from duolog.serde.avro import is_recursive
+from duolog.serde.avro_bounds import bounded_reader
 
 
 class AvroPayloads:
@@ -45,13 +44,10 @@ class AvroPayloads:
         if name != wanted["name"]:
             wanted = {**wanted, "aliases": [*wanted.get("aliases", []), name]}
         wanted = fastavro.parse_schema(wanted)
-        # The compiled reader has no limit of depth, which data of a recursive schema can exceed.
-        reads = (
-            _read_py.schemaless_reader if is_recursive(writer.root) else fastavro.schemaless_reader
-        )
+        reads = bounded_reader(writer.root, written, wanted)
 
         def decode(payload: bytes) -> object:
-            found = reads(io.BytesIO(payload), written, wanted, return_named_type=True)
+            found = reads(payload)
             return self._read(found)
 
         return decode

@@ -20,6 +20,7 @@ from duolog.serde.wire_format import (
     KEY_HEADER,
     VALUE_HEADER,
     SchemaKey,
+    SchemaUnavailableError,
     framed,
     schema_of,
     unframed,
@@ -45,6 +46,9 @@ class Context(Protocol):
     headers: "Iterable[tuple[str, bytes | None]] | None"
 
 
+DECODERS_MAX: Final = 1000
+"""The largest number of writers' schemas for which a serde keeps a decoder."""
+_ANY: Final = ""
 _PAYLOADS: Final[dict[Language, Callable[[RecordOf, str], Payloads]]] = {
     Language.AVRO: AvroPayloads,
     Language.JSON: JsonPayloads,
@@ -102,16 +106,14 @@ class ClassSerde(Generic[T]):
 
         Raises:
             SerdeError: they do not contain one.
+            SchemaUnavailableError: the registry does not return their schema; try again later.
         """
         if data is None:
             return None
         key, payload = unframed(data)
-        decode = self._decoders.get(key)
         try:
-            if decode is None:
-                decode = self._decoders[key] = self._decoder(key)
-            found = decode(payload)
-        except SerdeError:
+            found = self._decoder(key)(payload)
+        except (SerdeError, SchemaUnavailableError):
             raise
         except Exception as error:  # damaged bytes and users' constructors raise errors of any kind
             raise SerdeError(
@@ -136,7 +138,7 @@ class ClassSerde(Generic[T]):
         The headers of the context may name the schema.
 
         Raises:
-            SerdeError: as `deserialize`.
+            SerdeError, SchemaUnavailableError: as `deserialize`.
         """
         if context is None or not context.headers:
             return self.deserialize(data)
@@ -152,9 +154,17 @@ class ClassSerde(Generic[T]):
         return self._id_in(self._subject_of(topic, self._part))
 
     def _decoder(self, key: SchemaKey) -> Callable[[bytes], object]:
-        if self.schema.language == Language.JSON:  # read without the writer's schema
-            return self._payloads.decoder(None)
-        return self._payloads.decoder(schema_of(self._source, key))
+        if self.schema.language == Language.JSON:
+            # One for all ids: it does not need the writer's schema, and any id may be in a record.
+            key = _ANY
+        found = self._decoders.get(key)
+        if found is None:
+            writer = None if key == _ANY else schema_of(self._source, key)
+            found = self._payloads.decoder(writer)
+            if len(self._decoders) >= DECODERS_MAX:
+                del self._decoders[next(iter(self._decoders))]
+            self._decoders[key] = found
+        return found
 
     def _written(self, value: T | None, subject: str) -> bytes | None:
         if value is None:

@@ -24,7 +24,7 @@ from duolog.core.errors import QueryError, SerdeError
 from duolog.plan.cutting.levels import Ingress, SubTopology
 from duolog.plan.nodes import AggregateNode, Node, Plan, Process, ProcessorRows, Source, Suppress
 from duolog.runtime.store_rows import StoredRow
-from duolog.serde.wire_format import KEY_HEADER, VALUE_HEADER, SchemaAwayError, with_header
+from duolog.serde.wire_format import KEY_HEADER, VALUE_HEADER, SchemaUnavailableError, with_header
 from duolog.testing.reference.compiled import CompiledPlan
 from duolog.testing.reference.entries import Entry, Stores
 from duolog.testing.reference.evaluation import RecordPosition
@@ -145,7 +145,7 @@ class ReferenceEvaluator:
             key = keys.deserialize(data) or (None,) * len(source.schema.key)
             data = with_header(source.value_format.name, record.value, record.headers, VALUE_HEADER)
             value = values.deserialize(data)
-        except SchemaAwayError as error:
+        except SchemaUnavailableError as error:
             raise QueryError(error.message, detail=error.detail, hint=error.hint) from error
         except SerdeError:
             return None

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from duolog.broker.produce.batch_validation import RECORD_ERRORS_MAX
 from duolog.broker.schema_checks import registered
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record import Compression, Record, encode_batch
@@ -64,7 +65,10 @@ def test_records_with_registered_schema_ids_are_taken(harness: Harness, codec: C
     ("bad", "reason"),
     [
         (b"{}", "the value has no schema id"),
-        (framed(UNKNOWN), "the schema registry does not know schema 99 of the value"),
+        (
+            framed(UNKNOWN),
+            'schema 99 of the value is not registered for this topic: expected subject "orders-value"',
+        ),
         (
             framed(OTHER),
             'schema 8 of the value is not registered for this topic: expected subject "orders-value"',
@@ -129,7 +133,12 @@ def test_subjects_can_be_named_by_the_record(
     assert client.produce("orders", harness.batch(framed(1))).error_code == 0
     answer = client.produce("orders", harness.batch(framed(2)))
     assert answer.error_code == ErrorCode.INVALID_RECORD
-    assert subject in answer.error_message
+    assert answer.error_message == (
+        "schema 2 of the value is not registered for this topic: "
+        "a subject of its record name is expected"
+    )
+    unknown = client.produce("orders", harness.batch(framed(3))).error_message
+    assert unknown == answer.error_message.replace("schema 2", "schema 3"), "3 does not exist"
 
 
 def test_message_indexes_name_the_record_of_protobuf(
@@ -209,7 +218,10 @@ def test_producers_try_again_while_the_registry_does_not_answer(
 
 
 def test_a_schema_that_cannot_be_read_keeps_no_other_producer_waiting(
-    harness: Harness, subjects: FakeSubjects, clock: FakeClock
+    harness: Harness,
+    subjects: FakeSubjects,
+    clock: FakeClock,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     harness.topic(
         "hostile", confluent_value_subject_name_strategy="RecordNameStrategy", **CHECK_VALUE
@@ -222,11 +234,27 @@ def test_a_schema_that_cannot_be_read_keeps_no_other_producer_waiting(
     refused = client.produce("hostile", harness.batch(framed(1)))
 
     assert refused.error_code == ErrorCode.INVALID_RECORD
-    assert "schema 1 of the value cannot be read: " in refused.error_message
+    assert "schema 1 of the value is not registered for this topic" in refused.error_message
+    assert "schema of a record cannot be read" in caplog.messages
     assert client.produce("orders", harness.batch(framed(ORDER))).error_code == 0
     subjects.schemas[1] = (Language.AVRO, '{"type": "record", "name": "any", "fields": []}')
     clock.advance(registered.UNKNOWN_S + 1)
     assert client.produce("hostile", harness.batch(framed(1))).error_code == 0
+
+
+def test_a_schema_that_the_broker_may_not_read_keeps_no_other_producer_waiting(
+    harness: Harness, subjects: FakeSubjects
+) -> None:
+    harness.topic("orders", **CHECK_VALUE)
+    subjects.refused.add(OTHER)
+    client = harness.client()
+
+    answer = client.produce("orders", harness.batch(framed(OTHER)))
+
+    assert answer.error_code == RETRY
+    assert "user 'broker' may not read this" in answer.error_message
+    assert client.produce("orders", harness.batch(framed(ORDER))).error_code == 0
+    assert subjects.asked == [OTHER, ORDER]
 
 
 def test_a_refused_transactional_batch_leaves_its_partition_out_of_the_transaction(
@@ -312,6 +340,51 @@ def test_a_hostile_batch_with_many_unknown_ids_asks_for_a_few(
 
     assert answer.error_code == ErrorCode.INVALID_RECORD
     assert len(subjects.asked) == len(answer.record_errors) == registered.MISSES_MAX
+
+
+@pytest.mark.parametrize("probed", [OTHER, UNKNOWN])
+def test_the_number_of_errors_does_not_tell_which_ids_exist(harness: Harness, probed: int) -> None:
+    harness.topic("orders", **CHECK_VALUE)
+    others = [framed(1000 + number) for number in range(registered.MISSES_MAX - 1)]
+
+    answer = harness.client().produce(
+        "orders", harness.batch(*others, framed(probed), framed(5000))
+    )
+
+    assert [one.batch_index for one in answer.record_errors] == list(range(registered.MISSES_MAX))
+
+
+@pytest.mark.parametrize("probed", [OTHER, UNKNOWN])
+def test_the_code_of_a_later_batch_does_not_tell_which_ids_exist(
+    harness: Harness, probed: int
+) -> None:
+    harness.topic("orders", 2, **CHECK_VALUE)
+    others = [framed(1000 + number) for number in range(registered.MISSES_MAX - 1)]
+    client = harness.client()
+
+    client.send(PRODUCE, 9, **two_batches([*others, framed(probed)], [framed(5000)], harness))
+
+    codes = [row.error_code for row in client.receive().responses[0].partition_responses]
+    assert codes == [ErrorCode.INVALID_RECORD, RETRY]
+
+
+def two_batches(first: list[bytes], second: list[bytes], harness: Harness) -> Any:
+    fields = produce_fields("orders", harness.batch(*first))
+    (topic,) = fields["topic_data"]
+    more = {"index": 1, "records": harness.batch(*second)}
+    topic["partition_data"].append({**topic["partition_data"][0], **more})
+    return fields
+
+
+def test_the_errors_of_many_records_are_bounded(harness: Harness) -> None:
+    harness.topic("orders", **CHECK_VALUE)
+    values = [framed(ORDER) if number % 2 else b"{}" for number in range(20_000)]
+
+    answer = harness.client().produce("orders", harness.batch(*values))
+
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    indexes = [one.batch_index for one in answer.record_errors]
+    assert indexes == list(range(0, 2 * RECORD_ERRORS_MAX, 2))
 
 
 def test_a_topic_without_checks_asks_nothing_and_opens_no_records(

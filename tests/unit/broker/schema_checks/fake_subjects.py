@@ -2,10 +2,9 @@
 
 from threading import Event
 
-from duolog.core.errors import RegistryError
 from duolog.schemas.languages import parse
 from duolog.schemas.schema import Language, Schema
-from duolog.schemas.source import UnknownSchemaError
+from duolog.schemas.source import RegistryAwayError, RegistryLoginError, UnknownSchemaError
 from duolog.schemas.subjects import SchemaKey
 
 _ANSWER_S = 60.0
@@ -19,6 +18,7 @@ class FakeSubjects:
         self.schemas: dict[SchemaKey, tuple[Language, str]] = {}
         self.asked: list[SchemaKey] = []
         self.away = False
+        self.refused: set[SchemaKey] = set()
         self.asking = Event()
         """Set when a question has come."""
         self.answering = Event()
@@ -33,7 +33,9 @@ class FakeSubjects:
         self.asking.set()
         assert self.answering.wait(_ANSWER_S), "the test never allows an answer"
         if self.away:
-            raise RegistryError("the schema registry does not answer")
+            raise RegistryAwayError("the schema registry does not answer")
+        if key in self.refused:
+            raise RegistryLoginError("user 'broker' may not read this")
         return frozenset(self.subjects.get(key, ()))
 
     def schema_of(self, key: SchemaKey) -> Schema:

@@ -8,6 +8,9 @@ from duolog import TypedSerde
 from duolog.cli.registry.observed_records import ObservedRecords
 from duolog.registry.in_process import InProcessRegistry
 from duolog.schemas.inference import propose
+from duolog.schemas.schema import Schema
+from duolog.schemas.source import RegistryAwayError
+from duolog.serde.wire_format import SchemaUnavailableError
 
 
 class Visit(NamedTuple):
@@ -51,3 +54,19 @@ def test_records_with_an_id_need_a_registry_that_knows_it() -> None:
     assert seen.used == other.used == 0
     assert list(seen.skipped) == ["with the id of a schema, but without a registry"]
     assert list(other.skipped) == ["without a schema: the schema registry has no schema of id 1"]
+
+
+class Away(InProcessRegistry):
+    """A registry that does not answer."""
+
+    def by_id(self, schema_id: int) -> Schema:
+        raise RegistryAwayError("the schema registry does not answer")
+
+
+def test_a_registry_that_does_not_answer_is_an_error_and_no_skipped_record() -> None:
+    seen = ObservedRecords(Away())
+
+    with pytest.raises(SchemaUnavailableError, match="cannot find the schema of id 1"):
+        seen.add(b"\0\0\0\0\1x")
+
+    assert seen.skipped.total() == 0

@@ -20,7 +20,7 @@ from duolog.registry.json_text import Json, dump, load
 from duolog.registry.rules import RegisterRequest, to_json
 from duolog.schemas.registry_users import forget_users, keep_users
 from duolog.schemas.schema import Language, Reference
-from duolog.schemas.source import SchemaText, UnknownSchemaError
+from duolog.schemas.source import RegistryLoginError, SchemaText, UnknownSchemaError
 
 INT = SchemaText(Language.AVRO, '"int"')
 POINT = '{"type":"record","name":"Point","fields":[]}'
@@ -230,7 +230,30 @@ def test_a_registry_that_refuses_the_user_is_an_error_with_a_hint(status: int) -
     with pytest.raises(RegistryError, match=f"answers {status}") as caught:
         requests.get("/subjects")
 
+    assert isinstance(caught.value, RegistryLoginError)
     assert "ksql.schema.registry.basic.auth.user.info" in caught.value.hint
+
+
+def test_a_404_of_another_server_does_not_mean_that_a_schema_is_unknown() -> None:
+    client = HttpRegistry("", Requests(addresses_of("http://a"), lambda *_: Answer(404, None)))
+
+    with pytest.raises(RegistryError, match="another form than expected") as caught:
+        client.by_id(1)
+
+    assert not isinstance(caught.value, UnknownSchemaError)
+
+
+def test_a_reference_that_is_gone_makes_a_schema_unknown() -> None:
+    def send(_: Address, __: str, path: str, ___: str | None) -> Answer:
+        if path != "/schemas/ids/1":
+            return Answer(404, {"error_code": 40402, "message": "no such version"})
+        reference: Json = {"name": "Point", "subject": "point", "version": 1}
+        return Answer(200, {"schema": LINE, "references": [reference]})
+
+    client = HttpRegistry("", Requests(addresses_of("http://a"), send))
+
+    with pytest.raises(UnknownSchemaError, match='reference "Point"'):
+        client.by_id(1)
 
 
 @pytest.mark.parametrize("text", ["", "ftp://a", "http://", "a:8081", "http://a:port"])

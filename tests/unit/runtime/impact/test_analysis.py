@@ -18,7 +18,8 @@ from duolog.runtime.impact.report import Report, Verdict
 from duolog.runtime.impact.trial_registry import TrialRegistry
 from duolog.schemas.languages import parse
 from duolog.schemas.schema import Language
-from duolog.schemas.source import SchemaText, provide, withdraw
+from duolog.schemas.source import SchemaText, UnknownSchemaError, provide, withdraw
+from duolog.serde.wire_format import SchemaUnavailableError
 from unit.runtime.impact.fake_cluster import FakeCluster
 
 ADDRESS = "mock://test-impact"
@@ -260,8 +261,24 @@ def test_a_registry_that_stops_answering_is_an_error(
     trial = RecordTrial(parse(Language.AVRO, avro(ORDER), {}), place.registry)
     monkeypatch.setattr(place.registry, "by_id", away)
 
-    with pytest.raises(Unanswered):
+    with pytest.raises(SchemaUnavailableError, match="cannot find the schema of id"):
         trial.read("orders", place.cluster.records["orders"], is_key=False)
+
+
+def test_an_unknown_id_is_asked_for_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def unknown(schema_id: int) -> NoReturn:
+        asked.append(schema_id)
+        raise UnknownSchemaError("there is no such schema")
+
+    trial = RecordTrial(parse(Language.AVRO, avro(ORDER), {}), place.registry)
+    monkeypatch.setattr(place.registry, "by_id", unknown)
+
+    tried = trial.read("orders", [record(n, 99, b"\2\4\0") for n in range(5)], is_key=False)
+
+    assert tried.unreadable == 5
+    assert asked == [99]
 
 
 def test_a_record_is_readable_if_it_does_not_use_what_was_removed(place: Place) -> None:

@@ -18,9 +18,10 @@ from duolog import Meta, TypedSerde
 from duolog.core.errors import RegistryError, SerdeError
 from duolog.registry.in_process import InProcessRegistry
 from duolog.schemas.protobuf import parse as parse_protobuf
-from duolog.schemas.schema import Language
-from duolog.schemas.source import SchemaText
-from duolog.serde.wire_format import framed, unframed
+from duolog.schemas.schema import Language, Schema
+from duolog.schemas.source import RegistryAwayError, SchemaText
+from duolog.serde.typed import class_serde
+from duolog.serde.wire_format import SchemaUnavailableError, framed, unframed
 
 FORMS = ("avro", "json", "protobuf")
 
@@ -396,3 +397,59 @@ def test_a_registry_that_is_down_stops_no_reader_of_known_schemas(
     monkeypatch.delattr(InProcessRegistry, "by_id")
 
     assert visits.deserialize(data) == VisitTuple("bob", 1)
+
+
+class Changing(InProcessRegistry):
+    """A registry that does not answer at first."""
+
+    away = True
+
+    def by_id(self, schema_id: int) -> Schema:
+        if self.away:
+            raise RegistryAwayError("the schema registry does not answer")
+        return super().by_id(schema_id)
+
+
+def test_a_record_can_be_read_after_the_registry_was_away() -> None:
+    registry = Changing()
+    cards = serde_of(Card, "avro", registry)
+    data = cards.serialize(Card("7"))
+
+    with pytest.raises(SchemaUnavailableError, match="cannot find the schema of id 1"):
+        cards.deserialize(data)
+    registry.away = False
+
+    assert cards.deserialize(data) == Card("7")
+
+
+def kept(serde: TypedSerde[Any]) -> int:
+    return len(serde._decoders)
+
+
+def test_json_records_with_many_ids_do_not_make_a_serde_grow() -> None:
+    cards = serde_of(Card, "json")
+    _, payload = payload_of("json", Card("7"))
+
+    for number in range(50):
+        assert cards.deserialize(framed(number, payload)) == Card("7")
+
+    assert kept(cards) == 1
+
+
+def test_a_serde_keeps_decoders_of_a_limited_number_of_schemas(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(class_serde, "DECODERS_MAX", 3)
+    registry = InProcessRegistry()
+    registry.set_compatibility("NONE")
+    cards = serde_of(Card, "avro", registry)
+    data = cards.serialize(Card("7"))
+    assert data is not None
+    text = json.loads(cards.schema.text)
+    for number in range(6):
+        more = SchemaText(Language.AVRO, json.dumps({**text, "doc": f"version {number}"}))
+        schema_id = registry.register("orders-value", more)
+        assert cards.deserialize(framed(schema_id, unframed(data).payload)) == Card("7")
+
+    assert kept(cards) == 3
+    assert cards.deserialize(data) == Card("7"), "one that was evicted is made again"
