@@ -25,7 +25,12 @@ from duolog.engine.spark.session import Session, open_session, running_config
 if TYPE_CHECKING:
     from duolog.engine.java_objects import JavaObject
 
-_IN_WORDS: Final = {"RecordFailedException", "RegistryAwayException", "StoreFullException"}
+_IN_WORDS: Final = {
+    "RecordFailedException",
+    "RegistryAwayException",
+    "RegistryLoginException",
+    "StoreFullException",
+}
 """Exceptions of the kernel that say all there is to say."""
 
 _lock = threading.Lock()

@@ -10,9 +10,11 @@ type is a `WrongType` error, and never converted to another value.
 
 import base64
 import datetime as dt
+import enum
 import inspect
 import json
 import math
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
 from decimal import Decimal as PythonDecimal
@@ -198,6 +200,20 @@ def _kind(kind: type, of: Type) -> Change:
     return check
 
 
+def _string(value: object) -> str:
+    """Return a text; that of a UUID, and the name of a member of an Enum.
+
+    A member of a StrEnum is a text itself.
+    """
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, enum.Enum) and not isinstance(value, str):
+        return value.name
+    found = _TEXT(value)
+    assert isinstance(found, str)
+    return found
+
+
 def _timestamp(value: object) -> dt.datetime:
     if not isinstance(value, dt.datetime):
         raise WrongType(value, TIMESTAMP)
@@ -255,10 +271,11 @@ def _fields(value: object, checks: list[tuple[str, Change]], of: Type) -> dict[s
     return {name: check(getattr(value, name)) for name, check in checks}
 
 
+_TEXT: Final = _kind(str, STRING)
 _PLAIN: Final[dict[Type, Change]] = {
     BOOLEAN: _kind(bool, BOOLEAN),
     DOUBLE: _double,
-    STRING: _kind(str, STRING),
+    STRING: _string,
     BYTES: _bytes,
     DATE: _date,
     TIMESTAMP: _timestamp,

@@ -1,7 +1,8 @@
 """Read values from JSON text: parse it with limits, then convert it by the type of a column.
 
 Depth and length of numbers are limited, so that the cost of a record depends only on its size. The
-kernel's `JsonReader` follows the same rules.
+kernel's `JsonReader` follows the same rules. A number beyond the range of a DOUBLE, such as 1e400,
+is infinity, as Jackson reads it for Spark and for ksqlDB.
 
 Source: Spark `JacksonParser`; ksqlDB for timestamps in milliseconds.
 """

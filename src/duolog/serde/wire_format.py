@@ -18,7 +18,7 @@ from uuid import UUID
 
 from duolog.core.errors import RegistryError, SerdeError
 from duolog.schemas.schema import InvalidSchemaError, Schema
-from duolog.schemas.source import SchemaSource, UnknownSchemaError
+from duolog.schemas.source import RegistryLoginError, SchemaSource, UnknownSchemaError
 
 MAGIC_OF_ID: Final = 0
 MAGIC_OF_GUID: Final = 1
@@ -145,10 +145,11 @@ def schema_of(source: SchemaSource, key: SchemaKey) -> Schema:
     except RegistryError as error:
         is_bad = isinstance(error, UnknownSchemaError | InvalidSchemaError)
         kind = SerdeError if is_bad else SchemaUnavailableError
+        why = ". ".join(part for part in (error.message, error.detail) if part)
+        if isinstance(error, RegistryLoginError):
+            why = f"The schema registry refuses the user: {why}"
         raise kind(
-            f"cannot find the schema of {named(key)}",
-            detail=". ".join(part for part in (error.message, error.detail) if part),
-            hint=error.hint,
+            f"cannot find the schema of {named(key)}", detail=why, hint=error.hint
         ) from error
 
 

@@ -45,7 +45,7 @@ class Handler(BaseHTTPRequestHandler):
         if not self.server.is_one:
             self.answer(404, {"detail": "Not Found"})
         elif self.server.refuses:
-            self.answer(401, {})
+            self.answer(401, {"error_code": 401, "message": "Unauthorized"})
         elif self.server.failures:
             self.server.failures -= 1
             self.answer(503, {})
@@ -147,8 +147,12 @@ def test_the_query_fails_if_the_registry_stays_away(
 def test_a_registry_that_refuses_fails_the_query(spark: "SparkSession", registry: Registry) -> None:
     registry.refuses = True
 
-    with pytest.raises((Py4JJavaError, PySparkException), match="HTTP status 401"):
-        read(spark, registry.address, RECORD, tries=False)
+    refused = "refuses the user of the query: HTTP status 401, Unauthorized"
+    with pytest.raises((Py4JJavaError, PySparkException), match=refused):
+        read(spark, registry.address, RECORD)
+    assert len(registry.asked) == 1, "asking again does not help"
+    registry.refuses = False
+    assert read(spark, registry.address, RECORD) == [1], "it does not count as away"
 
 
 def test_an_address_that_is_no_registry_makes_no_record_a_bad_one(

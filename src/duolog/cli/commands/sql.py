@@ -19,6 +19,7 @@ from duolog.cli.options import (
     read_assignments,
     set_option,
 )
+from duolog.cli.registry.options import RegistryAddress, sql_properties, sql_registry_options
 from duolog.cli.terminal.logging_setup import emit, emits_json, engine_settings, log_format_option
 from duolog.core.text_files import decode_lines, read_text_file
 from duolog.runtime.data_dirs import default_data_dir
@@ -86,6 +87,7 @@ _FORMS: Final = ("table", "json", "csv", "vertical")
     help="Service id; each has its own streams, tables and queries.  [default: default_]",
 )
 @data_option("Directory for state and history.  [default: $XDG_DATA_HOME/duolog/sql]")
+@sql_registry_options
 @set_option("Set a property, like SET. Repeatable.")
 @click.option(
     "-d",
@@ -110,6 +112,7 @@ def sql(
     profile: str | None,
     service_id: str | None,
     data_dir: Path | None,
+    registry: RegistryAddress,
     assignments: tuple[str, ...],
     variables: tuple[str, ...],
     functions: tuple[str, ...],
@@ -146,7 +149,7 @@ def sql(
     brokers = application_brokers(bootstrap_servers, client_properties, profile)
     ensure_reachable(brokers)
     directory = data_dir or default_data_dir("sql")
-    properties = read_assignments(assignments)
+    properties = sql_properties(registry, read_assignments(assignments))
     modules = modules_named(functions, *([path] if path is not None else []))
     first = [_defined(name, value) for name, value in read_assignments(variables).items()]
     opened = partial(_open_engine, brokers, directory, service_id, properties, modules)

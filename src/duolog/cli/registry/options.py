@@ -5,7 +5,7 @@ user of the machine. A user in the URL takes precedence.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from pathlib import Path
@@ -28,6 +28,8 @@ from duolog.registry.client.requests import (
 
 DEFAULT_URL: Final = "http://127.0.0.1:8081"
 URL_VARIABLE: Final = "DUOLOG_REGISTRY"
+SQL_URL: Final = "ksql.schema.registry.url"
+SQL_USER: Final = "ksql.schema.registry.basic.auth.user.info"
 _ANSWER_S: Final = 5.0
 _ROUNDS: Final = 2
 """A command gives up after ten seconds."""
@@ -76,9 +78,7 @@ class RegistryAddress:
         return Requests(self._addresses(), _send, hint=_HINT, rounds=_ROUNDS)
 
     def _addresses(self) -> tuple[Address, ...]:
-        parts = (part.strip() for part in self.url.split(","))
-        url = ",".join(part if "://" in part else f"http://{part}" for part in parts if part)
-        found = addresses_of(url)
+        found = addresses_of(with_scheme(self.url))
         found = tuple(replace(one, authorities=self.authorities) for one in found)
         if self.token:
             return tuple(one if one.user else replace(one, token=self.token) for one in found)
@@ -114,6 +114,31 @@ def maybe_registry_options(command: Callable[..., object]) -> Callable[..., obje
         f"The schema registry that decodes and encodes records.  [default: {DEFAULT_URL}, if the "
         "broker is on this machine]",
     )(command)
+
+
+def sql_registry_options(command: Callable[..., object]) -> Callable[..., object]:
+    """Add the same options to a command that passes them to an SQL engine; see `sql_properties`."""
+    return _options(None, "The schema registry; sets ksql.schema.registry.url.")(command)
+
+
+def sql_properties(registry: RegistryAddress, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of an SQL engine with those of a registry; `given` ones win.
+
+    Example:
+        >>> sql_properties(RegistryAddress("a:8081", "ann", "secret"), {})
+        {'ksql.schema.registry.url': 'http://a:8081', \
+'ksql.schema.registry.basic.auth.user.info': 'ann:secret'}
+    """
+    if not registry.url or SQL_URL in given:
+        return dict(given)
+    user = {SQL_USER: f"{registry.user}:{registry.password}"} if registry.user else {}
+    return {SQL_URL: with_scheme(registry.url), **user, **given}
+
+
+def with_scheme(addresses: str) -> str:
+    """Return addresses, separated by commas, with http:// in front of those without a scheme."""
+    parts = (part.strip() for part in addresses.split(","))
+    return ",".join(part if "://" in part else f"http://{part}" for part in parts if part)
 
 
 def found_registry(named: RegistryAddress, bootstrap_servers: str) -> RegistryAddress | None:

@@ -8,7 +8,8 @@
 If the record has no such column, `timestamp` is its timestamp in milliseconds, `key` its key (the
 value of one column, or a dict of several), and `value` a dict of its value columns. A parameter
 annotated with a class (a dataclass, TypedDict, NamedTuple or pydantic model) receives an instance
-instead of a dict, and a function may return a dataclass.
+instead of a dict, and a function may return a dataclass. A result that is a UUID or a member of an
+Enum is a STRING: its text, or its name.
 
 A function with `pyarrow.Array` or `pandas.Series` parameters is called with many records at once,
 and returns as many results. Their type is given by the annotation, `Annotated[pyarrow.Array,
@@ -22,7 +23,7 @@ from typing import Any, Final, TypeGuard, TypeVar, cast
 
 from duolog.core.callables import AnyFunction
 from duolog.dsl.expressions.columns import Expr, alone
-from duolog.dsl.expressions.schemas import is_named, type_named
+from duolog.dsl.expressions.schemas import is_named, type_named, type_returned
 from duolog.dsl.handles.short_tracebacks import short_traceback
 from duolog.plan.errors import InvalidPlan, TypeMismatch, unknown_name
 from duolog.plan.expressions import (
@@ -139,10 +140,11 @@ def result_of(function: Function, returns: object = None) -> Type:
 def _type_returned(declared: object) -> Type:
     origin, args = typing.get_origin(declared), typing.get_args(declared)
     if origin is tuple and len(args) == 2:
-        return Struct((Column("key", type_named(args[0])), Column("value", type_named(args[1]))))
+        key, value = map(type_returned, args)
+        return Struct((Column("key", key), Column("value", value)))
     if origin is list and typing.get_origin(args[0]) is tuple:
         return Array(_type_returned(args[0]))
-    return type_named(declared)
+    return type_returned(declared)
 
 
 def _parameters(function: Function) -> list[str]:

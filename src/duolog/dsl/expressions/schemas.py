@@ -11,9 +11,11 @@ written as text: `{"fare": "DECIMAL(10,2)"}`.
 import datetime as dt
 import types
 import typing
+import uuid
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal as PythonDecimal
+from enum import Enum
 from typing import Any, Final
 
 from duolog.plan.errors import InvalidPlan, TypeMismatch
@@ -94,6 +96,20 @@ def type_named(declared: object) -> Type:
     return _type(declared, "", ())
 
 
+def type_returned(declared: object) -> Type:
+    """Return the type of a function's result: as `type_named`, and STRING for an Enum or a UUID.
+
+    Raises:
+        StatementError: there is none.
+
+    Example:
+        >>> import uuid
+        >>> print(type_returned(list[uuid.UUID]))
+        ARRAY<STRING>
+    """
+    return _type(declared, "", (), returned=True)
+
+
 def is_named(declared: object) -> bool:
     """Return True if `type_named` has a type for this."""
     try:
@@ -133,7 +149,9 @@ def _columns(declared: Declared, alone: str) -> tuple[Column, ...]:
     return (Column(alone, type_named(declared)),)
 
 
-def _fields(declared: object, inside: str, outer: tuple[object, ...]) -> tuple[Column, ...]:
+def _fields(
+    declared: object, inside: str, outer: tuple[object, ...], *, returned: bool = False
+) -> tuple[Column, ...]:
     """Return the fields of a dict or dataclass; `outer` are the types that contain it."""
     if any(declared is one for one in outer):
         raise InvalidPlan(
@@ -142,7 +160,10 @@ def _fields(declared: object, inside: str, outer: tuple[object, ...]) -> tuple[C
         )
     named = declared if isinstance(declared, Mapping) else _annotations(declared)
     return tuple(
-        Column(_field_name(name), _type(of, f"{inside}.{name}".strip("."), (*outer, declared)))
+        Column(
+            _field_name(name),
+            _type(of, f"{inside}.{name}".strip("."), (*outer, declared), returned=returned),
+        )
         for name, of in named.items()
     )
 
@@ -166,25 +187,30 @@ def _field_name(name: object) -> str:
 
 
 def _type(  # noqa: PLR0911 - a table of cases
-    declared: object, inside: str, outer: tuple[object, ...]
+    declared: object, inside: str, outer: tuple[object, ...], *, returned: bool = False
 ) -> Type:
+    def inner(of: object) -> Type:
+        return _type(of, inside, outer, returned=returned)
+
     if isinstance(declared, Type):
         return declared
     if isinstance(declared, str):
         return parse_type(declared)
     if isinstance(declared, Mapping) or is_dataclass(declared):
-        return Struct(_fields(declared, inside, outer))
+        return Struct(_fields(declared, inside, outer, returned=returned))
     origin, args = typing.get_origin(declared), typing.get_args(declared)
     if origin in {typing.Union, types.UnionType}:
         some = [arg for arg in args if arg is not type(None)]
         if len(some) == 1:
-            return _type(some[0], inside, outer)
+            return inner(some[0])
     if origin is list:
-        return Array(_type(args[0], inside, outer))
+        return Array(inner(args[0]))
     if origin is dict:
-        return Map(_type(args[0], inside, outer), _type(args[1], inside, outer))
+        return Map(inner(args[0]), inner(args[1]))
     if isinstance(declared, type) and declared in PYTHON_TYPES:
         return PYTHON_TYPES[declared]
+    if returned and isinstance(declared, type) and issubclass(declared, Enum | uuid.UUID):
+        return STRING
     raise _no_type(declared, inside)
 
 

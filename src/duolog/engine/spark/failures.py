@@ -88,6 +88,11 @@ _RIGHTS_HINT: Final = (
     "Give the user the missing right: `duolog run FILE --print-acls User:NAME` prints "
     "the commands. Then start the query again: no record is lost."
 )
+_REGISTRY_LOGIN_HINT: Final = (
+    "Name a user who may read the schemas: in SQL in ksql.schema.registry.basic.auth.user.info, in "
+    "an application in schema.registry.url, or for both in the environment variable "
+    "DUOLOG_SCHEMA_REGISTRY_USER_INFO. Then start the query again: no record is lost."
+)
 _JVM_ENDED_HINT: Final = "The JVM has ended. See its last lines in the engine's log."
 # Exceptions of the kernel whose message is complete.
 _IN_WORDS: Final = frozenset(
@@ -96,6 +101,7 @@ _IN_WORDS: Final = frozenset(
         "EpochBrokenException",
         "RecordFailedException",
         "RegistryAwayException",
+        "RegistryLoginException",
         "StoreFullException",
         "TakenOverException",
     }
@@ -110,6 +116,7 @@ _HINTS: Final = (
     ("RecordFailedException: cannot write", _GO_ON.format("production")),
     ("StoreFullException: cannot buffer", _FULL_HINT),
     ("RegistryAwayException", _REGISTRY_HINT),
+    ("RegistryLoginException", _REGISTRY_LOGIN_HINT),
     ("TakenOverException", _TAKEN_OVER_HINT),
     ("CommitsLostException", _COMMITS_LOST_HINT),
     ("transaction.timeout.ms", _TIMEOUT_HINT),

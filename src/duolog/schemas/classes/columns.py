@@ -175,13 +175,20 @@ class FromRow(Conversion):
             found = {}
             for field, read in fields:
                 name = field.name if field.name in row else field.attribute
+                has_default = field.default is not NO_DEFAULT or field.has_factory
+                if row.get(name) is None and has_default and not _may_be_none(field):
+                    continue  # A record of an earlier version, which did not have the field.
                 if name in row:
                     found[field.attribute] = read(row[name])
-                elif field.default is NO_DEFAULT and not field.has_factory:
+                elif not has_default:
                     raise TypeError(f'{shape.name} needs "{field.name}", which is not a column')
             return shape.make(found)
 
         return convert
+
+
+def _may_be_none(field: FieldOf) -> bool:
+    return isinstance(field.shape, UnionOf) and field.shape.nullable
 
 
 def _same(value: Any) -> Any:

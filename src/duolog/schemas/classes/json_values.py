@@ -220,6 +220,11 @@ def _finite(value: float, path: str) -> float:
     return value
 
 
+def _double(value: int | Decimal) -> float:
+    """Return a number as a float; one beyond its range is infinity, as for the columns of JSON."""
+    return float(Decimal(value))
+
+
 def _datetime_text(value: dt.datetime) -> str:
     return value.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
 
@@ -250,7 +255,7 @@ _TO_JSON: Final[dict[Scalar, Convert]] = {
     Scalar.DATETIME: _datetime_text,
 }
 _FROM_JSON: Final[dict[Scalar, Convert]] = {
-    Scalar.DOUBLE: float,
+    Scalar.DOUBLE: _double,
     Scalar.UUID: uuid.UUID,
     Scalar.BYTES: _base64,
     Scalar.DATE: dt.date.fromisoformat,

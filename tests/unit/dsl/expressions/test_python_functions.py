@@ -1,8 +1,10 @@
 """Python functions in place of expressions, called by tests of a topology."""
 
 import asyncio
+import enum
 import functools
 import sys
+import uuid
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -340,3 +342,64 @@ def test_the_pauses_of_a_look_up_begin_with_its_backoff() -> None:
     assert lookups.tries_ms == 3 * 10_000 + 2_000 + 4_000
     with pytest.raises(StatementError, match="backoff"):
         stream.map_async(shout, backoff="soon")
+
+
+class Status(enum.Enum):
+    NEW = "n"
+    PAID = "p"
+
+
+class Size(enum.StrEnum):
+    SMALL = "s"
+
+
+@dataclass
+class Judged:
+    status: Status
+    ids: list[uuid.UUID]
+    sizes: dict[str, Size | None]
+
+
+def judged(n: int) -> Judged:
+    return Judged(Status.PAID, [uuid.UUID(int=n)], {"a": Size.SMALL, "b": None})
+
+
+def status(n: int) -> Status | None:
+    return None if n == 0 else Status.NEW
+
+
+def identity(n: int) -> uuid.UUID:
+    return uuid.UUID(int=n)
+
+
+def test_enums_and_uuids_of_results_are_texts() -> None:
+    topology, stream = orders()
+    made = stream.map_values(judged).with_columns(same=col("status") == "PAID")
+    made.to("judged")
+    stream.map_values(status=status, by=identity).to("single")
+
+    assert str(made.schema) == (
+        "key (id STRING) value (status STRING, ids ARRAY<STRING>, sizes MAP<STRING, STRING>, "
+        "same BOOLEAN)"
+    )
+    with TopologyDriver(topology) as driver:
+        driver.input_topic("orders").pipe_input("eu", {"n": 1, "item": "a"})
+        driver.input_topic("orders").pipe_input("eu", {"n": 0, "item": "a"})
+        found = driver.output_topic("judged").read_values()
+        single = driver.output_topic("single").read_values()
+
+    one, none = str(uuid.UUID(int=1)), str(uuid.UUID(int=0))
+    assert found[0] == {"status": "PAID", "ids": [one], "sizes": {"a": "s", "b": None}, "same": True}
+    assert single == [{"status": "NEW", "by": one}, {"status": None, "by": none}]
+
+
+def of_status(status: Status) -> int:
+    return len(status.name)
+
+
+def test_an_enum_is_not_the_type_of_a_parameter() -> None:
+    topology = Topology("t")
+    stream = topology.stream("s", value="status STRING")
+
+    with pytest.raises(StatementError, match="Status"):
+        stream.map_values(n=of_status)

@@ -175,6 +175,21 @@ def test_a_registry_that_does_not_answer_may_return() -> None:
     assert "no record is lost" in failed.hint
 
 
+def test_a_registry_that_refuses_the_user_does_so_for_good() -> None:
+    failed = query_failed(
+        "q",
+        [
+            Cause("SparkException", "Job aborted", ""),
+            Cause("RegistryLoginException", "the schema registry refuses the user", ""),
+        ],
+    )
+
+    assert not failed.kind.may_pass
+    assert "the schema registry refuses the user" in failed.message
+    assert "ksql.schema.registry.basic.auth.user.info" in failed.hint
+    assert "DUOLOG_SCHEMA_REGISTRY_USER_INFO" in failed.hint
+
+
 def test_a_record_that_always_fails_does_not_count_as_a_lost_executor() -> None:
     causes = [
         Cause("SparkException", "ExecutorLostFailure", ""),

@@ -112,3 +112,24 @@ def test_a_class_that_no_schema_describes_gets_the_values_as_they_are() -> None:
 def test_a_missing_field_is_named() -> None:
     with pytest.raises(TypeError, match='Visit needs "day", which is not a column'):
         instance_maker(Visit)({"userName": "bob"})
+
+
+@dataclass
+class Line:
+    sku: str
+    count: int = 1
+    tags: list[str] = field(default_factory=list)
+    note: str | None = "none given"
+
+
+def test_a_null_of_an_earlier_version_becomes_the_default_of_the_class() -> None:
+    row = {"sku": "pear", "count": None, "tags": None, "note": None}
+
+    assert instance_maker(Line)(row) == Line("pear", 1, [], None)
+    assert instance_maker(Line)({**row, "count": 0}).count == 0
+
+
+def test_a_null_of_a_field_without_a_default_is_none() -> None:
+    found = instance_maker(Line)({"sku": None, "count": 2, "tags": [], "note": "a"})
+
+    assert found.sku is None

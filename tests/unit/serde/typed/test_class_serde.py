@@ -453,3 +453,12 @@ def test_a_serde_keeps_decoders_of_a_limited_number_of_schemas(
 
     assert kept(cards) == 3
     assert cards.deserialize(data) == Card("7"), "one that was evicted is made again"
+
+
+@pytest.mark.parametrize("text", [b"1e400", b"1" + b"0" * 400])
+def test_a_number_beyond_a_float_is_infinity_as_jackson_reads_it(text: bytes) -> None:
+    cash = serde_of(Cash, "json")
+
+    found = cash.deserialize(framed(1, b'{"amount":-' + text + b',"kind":"cash"}'))
+
+    assert found == Cash(float("-inf"))

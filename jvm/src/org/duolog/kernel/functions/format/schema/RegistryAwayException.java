@@ -5,7 +5,7 @@ package org.duolog.kernel.functions.format.schema;
  * fails, so that a record that could be read is never dropped; {@code Program} does not take it for
  * a bad record.
  */
-public final class RegistryAwayException extends RuntimeException {
+public class RegistryAwayException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
   RegistryAwayException(String message, Throwable cause) {

@@ -29,7 +29,7 @@ import javax.net.ssl.TrustManagerFactory;
 /**
  * GET requests to a registry at one of several addresses, as {@code duolog.registry.client} sends
  * them: an address that does not answer, or answers 429 or 5xx, is followed by the next one; after
- * the last one the client waits and starts again.
+ * the last one the client waits and starts again. One that refuses the user is not asked again.
  *
  * <p>Threads: one at a time.
  */
@@ -41,6 +41,8 @@ final class RegistryRequests {
   private static final long TIMEOUT_S = 10;
   private static final String AUTHORITIES = "DUOLOG_SCHEMA_REGISTRY_CA_FILE";
   private static final String ACCEPT = "application/vnd.schemaregistry.v1+json";
+  private static final int UNAUTHORIZED = 401;
+  private static final int FORBIDDEN = 403;
   private static final int NOT_FOUND = 404;
   private static final int TOO_MANY = 429;
   private static final int BROKEN = 500;
@@ -139,10 +141,17 @@ final class RegistryRequests {
     if (status == NOT_FOUND && body.has("error_code")) {
       return null;
     }
+    if (status == UNAUTHORIZED || status == FORBIDDEN) {
+      String why = body.path("message").asText();
+      throw new RegistryLoginException(
+          String.format(
+              "the schema registry at %s refuses the user of the query: HTTP status %d%s",
+              shown(address), status, why.isEmpty() ? "" : ", " + why));
+    }
     if (status / 100 != 2 || !body.isObject()) {
       throw new RegistryAwayException(
           String.format(
-              "%s answers like no schema registry, or refuses: HTTP status %d",
+              "%s answers like no schema registry: HTTP status %d",
               shown(address), status),
           null);
     }

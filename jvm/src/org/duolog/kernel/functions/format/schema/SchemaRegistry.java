@@ -18,6 +18,7 @@ import org.apache.kafka.common.errors.SerializationException;
  *   known      kept for ever: a registry never changes the schema of an id
  *   unknown    kept for a short time; the record is a bad one
  *   away       asked again for {@link RegistryRequests#patienceMs}, then RegistryAwayException
+ *   refused    RegistryLoginException at once
  * </pre>
  *
  * <p>Threads: any. One asks at a time; the others find its answer.
