@@ -103,7 +103,7 @@ def decoder(schema: AvroSchema, columns: tuple[Column, ...], *, bare: bool) -> _
         SerdeError: the schema does not fit the columns.
     """
     root = without_null(schema.root)
-    read_value = _reader(schema)
+    read_value = reader_of(schema)
     if bare:
         convert = avro_reading.converter(schema.root, columns[0].type, columns[0].name)
         return lambda data: (_converted(convert, read_value(data)),)
@@ -129,7 +129,11 @@ def _converted(convert: Callable[[Any], Any], value: Any) -> Any:
         raise SerdeError("an Avro value does not fit its column", detail=str(error)) from error
 
 
-def _reader(schema: AvroSchema) -> Callable[[bytes], Any]:
+def reader_of(schema: AvroSchema) -> Callable[[bytes], Any]:
+    """Return the function that reads values as `avro_reading` takes them.
+
+    It raises a SerdeError for damaged bytes.
+    """
     parsed = fastavro.parse_schema(cast("Any", _marked(schema.plain(logical=False))))
     reads = bounded_reader(schema.root, parsed)
 

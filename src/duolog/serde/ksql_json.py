@@ -117,6 +117,11 @@ def _escapes(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at]:02X}{units[at + 1]:02X}" for at in (0, 2))
 
 
+def writer_of(of: Type) -> Writer:
+    """Return the function that writes values of a type, including null; maps are objects."""
+    return _writer(of, entries=False)
+
+
 def _writer(of: Type, *, entries: bool) -> Writer:
     """Return the function that writes values of a type, including null."""
     write = _plain_writer(of, entries=entries)
@@ -140,12 +145,12 @@ def _plain_writer(of: Type, *, entries: bool) -> Writer:
             )
         case Map(value=inner):
             item = _writer(inner, entries=entries)
-            return lambda value: _object(
+            return lambda value: object_text(
                 (str(key), item(one)) for key, one in cast("dict[object, object]", value).items()
             )
         case Struct(fields=fields):
             writers = [(name, _writer(kind, entries=entries)) for name, kind in fields]
-            return lambda value: _object(
+            return lambda value: object_text(
                 (name, write(cast("dict[str, object]", value).get(name))) for name, write in writers
             )
         case Decimal(scale=scale):
@@ -154,7 +159,8 @@ def _plain_writer(of: Type, *, entries: bool) -> Writer:
             return _WRITERS[of]
 
 
-def _object(fields: Iterable[tuple[str, str]]) -> str:
+def object_text(fields: Iterable[tuple[str, str]]) -> str:
+    """Return the JSON object of names and the JSON of their values."""
     return "{" + ",".join(f"{text_of(name)}:{value}" for name, value in fields) + "}"
 
 

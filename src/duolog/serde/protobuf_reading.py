@@ -107,9 +107,9 @@ def _field(field: "FieldDescriptor", of: Type, path: str) -> Convert:
     if field.is_repeated:
         if not isinstance(of, Array):
             raise _mismatch(_told(field), of, path)
-        item = _value(field, of.element, f"{path}[]")
+        item = value_converter(field, of.element, f"{path}[]")
         return lambda message: [item(one) for one in getattr(message, name)]
-    read = _value(field, of, path)
+    read = value_converter(field, of, path)
     if field.has_presence:
         return lambda message: read(getattr(message, name)) if message.HasField(name) else None
     if of == BYTES:
@@ -122,9 +122,9 @@ def _map(field: "FieldDescriptor", of: Type, path: str) -> Convert:
         raise _mismatch(_told(field), of, path)
     name, parts = field.name, field.message_type.fields_by_name
     if field.message_type.GetOptions().map_entry:
-        read_key = _value(parts["key"], of.key, f"{path}{{key}}")
-        read_value = _value(parts["value"], of.value, f"{path}{{}}")
-        number, entries = field.number, _extended_entries(field.message_type)
+        read_key = value_converter(parts["key"], of.key, f"{path}{{key}}")
+        read_value = value_converter(parts["value"], of.value, f"{path}{{}}")
+        number, entries = field.number, extended_entries(field.message_type)
 
         def convert(message: Any) -> Any:
             # Indexing a map of messages adds missing keys; `items` does not.
@@ -139,7 +139,7 @@ def _map(field: "FieldDescriptor", of: Type, path: str) -> Convert:
     }
 
 
-def _extended_entries(of: "Descriptor") -> Callable[[Any, int], list[tuple[Any, Any]]]:
+def extended_entries(of: "Descriptor") -> Callable[[Any, int], list[tuple[Any, Any]]]:
     """Return the function that finds entries of a map with fields of a later schema.
 
     The library (upb) takes such an entry for an unknown field of the message around it, as it does
@@ -170,7 +170,12 @@ def _present(key: Any) -> Any:
     return key
 
 
-def _value(field: "FieldDescriptor", of: Type, path: str) -> Convert:
+def value_converter(field: "FieldDescriptor", of: Type, path: str) -> Convert:
+    """Return the function that converts a value of a field that is neither repeated nor a map.
+
+    Raises:
+        SerdeError: no value of the field is a value of the column.
+    """
     message = field.message_type
     if message is None:
         found = _scalar(field, of)

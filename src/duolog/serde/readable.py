@@ -19,6 +19,7 @@ from duolog.schemas.protobuf import ProtobufSchema, decode_indexes
 from duolog.schemas.schema import Language, Schema
 from duolog.serde import avro, protobuf
 from duolog.serde.ksql_json import KsqlJsonSerde
+from duolog.serde.recursive import recursive_reader
 from duolog.serde.wire_format import GUID_BYTES, MAGIC_OF_GUID, unframed
 
 if TYPE_CHECKING:
@@ -110,6 +111,9 @@ def _reader(schema: Schema, indexes: tuple[int, ...]) -> Callable[[bytes], Reada
     if isinstance(schema, JsonSchema):
         return _json
     name = schema.message_name(indexes) if isinstance(schema, ProtobufSchema) else None
+    recursive = recursive_reader(cast("AvroSchema | ProtobufSchema", schema), name)
+    if recursive is not None:
+        return lambda data: Readable(schema.language, recursive(data), is_string=False)
     of = type_of(schema, upper=False, name=name)
     columns, bare = row_columns(of)
     if isinstance(schema, ProtobufSchema):

@@ -4,8 +4,8 @@
                                └─ no ─► ask the registry, off the loop ─► verdicts
 
 A batch with a record that does not pass is refused whole, with INVALID_RECORD and an error for each
-of the first such records. If the registry does not answer, a batch whose schema ids are not all known is
-refused with NOT_ENOUGH_REPLICAS, after which clients send it again.
+of the first such records. If the registry does not answer, a batch whose schema ids are not all
+known is refused with NOT_ENOUGH_REPLICAS, after which clients send it again.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -208,8 +208,10 @@ def _verdict(
     if is_open:
         return _Open.QUESTION
     subject = None if part.strategy.names_records else _subject(part, frame, None)
-    wanted = "a subject of its record name is expected" if subject is None else (
-        f'expected subject "{subject}"'
+    wanted = (
+        "a subject of its record name is expected"
+        if subject is None
+        else (f'expected subject "{subject}"')
     )
     return f"schema {key} of the {part.noun} is not registered for this topic: {wanted}"
 

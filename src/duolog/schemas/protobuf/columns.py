@@ -154,6 +154,21 @@ def is_map(field: "FieldDescriptor") -> bool:
     return named and not any(one.is_repeated for one in message.fields)
 
 
+def is_struct(field: "FieldDescriptor") -> bool:
+    """Tell whether the type of a field is a message that is a STRUCT."""
+    message = field.message_type
+    return message is not None and message.full_name not in {*_MESSAGES, DECIMAL}
+
+
+def type_of_single(schema: "ProtobufSchema", field: "FieldDescriptor") -> sql.Type:
+    """Return the type of one value of a field.
+
+    Raises:
+        InvalidSchemaError: it has no counterpart, or contains itself.
+    """
+    return _Reader(schema, upper=False).single(field, field.name, ())
+
+
 class _Reader:
     def __init__(self, schema: "ProtobufSchema", *, upper: bool) -> None:
         self._schema = schema
@@ -190,12 +205,13 @@ class _Reader:
             raise _refused(path, "is nested too deep, or has too many fields")
         if is_map(field):
             parts = field.message_type.fields_by_name
-            key = self._single(parts["key"], path, around)
-            return sql.Map(key, self._single(parts["value"], f"{path}{{}}", around))
-        single = self._single(field, path, around)
+            key = self.single(parts["key"], path, around)
+            return sql.Map(key, self.single(parts["value"], f"{path}{{}}", around))
+        single = self.single(field, path, around)
         return sql.Array(single) if field.is_repeated else single
 
-    def _single(self, field: "FieldDescriptor", path: str, around: tuple[str, ...]) -> sql.Type:
+    def single(self, field: "FieldDescriptor", path: str, around: tuple[str, ...]) -> sql.Type:
+        """Return the type of one value of a field; `around` are the messages that it is in."""
         message = field.message_type
         if message is None:
             return _SCALARS[field.type]

@@ -385,11 +385,16 @@ def test_enums_and_uuids_of_results_are_texts() -> None:
     with TopologyDriver(topology) as driver:
         driver.input_topic("orders").pipe_input("eu", {"n": 1, "item": "a"})
         driver.input_topic("orders").pipe_input("eu", {"n": 0, "item": "a"})
-        found = driver.output_topic("judged").read_values()
-        single = driver.output_topic("single").read_values()
+        found = [value for _, value in driver.output_topic("judged").read_key_values()]
+        single = [value for _, value in driver.output_topic("single").read_key_values()]
 
     one, none = str(uuid.UUID(int=1)), str(uuid.UUID(int=0))
-    assert found[0] == {"status": "PAID", "ids": [one], "sizes": {"a": "s", "b": None}, "same": True}
+    assert found[0] == {
+        "status": "PAID",
+        "ids": [one],
+        "sizes": {"a": "s", "b": None},
+        "same": True,
+    }
     assert single == [{"status": "NEW", "by": one}, {"status": None, "by": none}]
 
 
