@@ -231,7 +231,7 @@ def test_json_lines_with_an_unknown_field_are_refused(duolog: Duolog) -> None:
     done = duolog("produce", "fields", "-i", "jsonl", stdin=lines)
 
     assert done.returncode == 1
-    assert 'produced 1 record(s) to topic "fields"' in done.stderr
+    assert 'produced 1 record to topic "fields"' in done.stderr
     assert "line 2 is not a record; it and the following lines are not written" in done.stderr
     assert 'unknown field "name"' in done.stderr
     assert [r.key for r in Client(duolog.bootstrap_servers).read("fields")] == [b"a"]
@@ -455,7 +455,7 @@ def test_lines_before_one_that_is_too_large_are_written(duolog: Duolog) -> None:
     written = duolog("consume", "wide", "--from-beginning", "-e", "-f", "%v\n").stdout
 
     assert done.returncode == 1
-    assert 'produced 1 record(s) to topic "wide"' in done.stderr
+    assert 'produced 1 record to topic "wide"' in done.stderr
     assert "record 2 is too large; it and the following lines are not written" in done.stderr
     assert "2000000 bytes" in done.stderr
     assert written == "before\n"

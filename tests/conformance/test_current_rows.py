@@ -72,7 +72,7 @@ def test_the_last_record_of_each_key_is_its_row(
     of_users = application(cluster, topology, tmp_path)
     assert of_users.table("people").to_dicts() == rows
     assert of_users.table("people-store").to_dicts() == rows
-    assert "1 records of topic people could not be read" in caplog.text
+    assert "1 record of topic people could not be read" in caplog.text
     assert "2 rows, 1 could not be read" in of_users.table("people").to_html()
 
 

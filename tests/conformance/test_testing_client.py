@@ -78,7 +78,7 @@ def test_records_of_an_open_transaction_do_not_count_before_it_is_committed(
     producer.commit_transaction(60)
 
     assert (before, broker.client.lag("open", "open")) == (0, 1)
-    with pytest.raises(BrokerUnavailable, match="has not consumed 1 records"):
+    with pytest.raises(BrokerUnavailable, match="has not consumed 1 record "):
         broker.wait_until_consumed("open", "open", timeout_s=0)
 
 

@@ -10,6 +10,7 @@ the mode, store and expiry of each operator, and how each Python function is cal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from duolog.core.counts import counted
 from duolog.engine.explain_operators import explain_operators
 from duolog.engine.modes import ChosenMode
 from duolog.engine.settings import CACHE_BYTES_MAX_DEFAULT
@@ -35,11 +36,11 @@ class KnownTopics:
             unknown = f"No broker answers at {self.no_broker_at}, so their partitions are unknown."
             return f"{', '.join(counts)}. {unknown}"
         found = ", ".join(
-            f"{topic} {'does not exist' if count is None else _counted(count, 'partition')}"
+            f"{topic} {'does not exist' if count is None else counted(count, 'partition')}"
             for topic, count in counts.items()
         )
         if any(count is not None and count > tasks for count in counts.values()):
-            routed = f"their records are routed by key to {_counted(tasks, 'task')}."
+            routed = f"their records are routed by key to {counted(tasks, 'task')}."
             found += f". All partitions are read; {routed}"
         return found
 
@@ -68,7 +69,7 @@ class Explanation:
         since = ", as at its first start" if self.tasks_pinned else ""
         return "\n".join(
             [
-                f'application "{self.application_id}", {_counted(tasks, "task")}{since}',
+                f'application "{self.application_id}", {counted(tasks, "task")}{since}',
                 f"mode: {chosen.live}{when}. {chosen.why}",
                 f"topics: {self.topics.render(tasks)}",
                 describe(self.levels),
@@ -85,7 +86,3 @@ def _functions(levels: Levels) -> Iterator[str]:
         yield "Functions in Python"
     for call in calls:
         yield f"  {call}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

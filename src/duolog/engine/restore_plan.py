@@ -8,6 +8,7 @@ the brokers' topics ┘   what is missing, or does not fit
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from duolog.core.counts import counted
 from duolog.engine.changelog.commit_topic import StoredCommits
 from duolog.engine.changelog.internal_topics import is_kept_by_age
 from duolog.engine.checkpoint.checkpoint_positions import positions_in, starts_in
@@ -79,7 +80,9 @@ def _of_changelogs(
         if topic not in there:
             yield f'Changelog "{topic}" is missing.'
         elif there[topic] != tasks:
-            yield f'Changelog "{topic}" has {there[topic]} partitions instead of {tasks}.'
+            yield (
+                f'Changelog "{topic}" has {counted(there[topic], "partition")} instead of {tasks}.'
+            )
         elif known.get(topic, "") not in ("", ids.get(topic, known.get(topic))):
             yield (
                 f'Changelog "{topic}" was deleted and created again: it lacks the earlier '

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from duolog.core.counts import counted
 from duolog.functions.values import ToText, text
 from duolog.plan.expressions.python_functions import PythonFunction
 from duolog.plan.types import (
@@ -97,7 +98,7 @@ def results(found: object, count: int) -> list[object]:
         raise TypeError(f"returned {type(found).__name__}, which is not an array")
     if not isinstance(listed, list) or len(listed) != count:
         length = len(listed) if isinstance(listed, list) else 1
-        raise TypeError(f"returned {length} values for {count} records")
+        raise TypeError(f"returned {counted(length, 'value')} for {counted(count, 'record')}")
     return [None if _is_missing(value) else value for value in listed]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from duolog.core.counts import counted
 from duolog.core.errors import DuologError
 from duolog.dsl.handles.html import table_html
 from duolog.plan.types import Column
@@ -76,7 +77,7 @@ class TopicView:
         return table_html([column.name for column in self.columns], rows[:_SHOWN_MAX], caption)
 
     def _count_text(self, count: int) -> str:
-        return f"last {count:,} records"
+        return f"last {counted(count, 'record')}"
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,16 @@ class TableRows(TopicView, Framed):
                 )
             if follower.skipped:
                 logger.warning(
-                    "%d records of topic %s could not be read", follower.skipped, self.topic
+                    "%s of topic %s could not be read",
+                    counted(follower.skipped, "record"),
+                    self.topic,
                 )
             return follower.rows
 
     def _count_text(self, count: int) -> str:
-        return f"{count:,} rows" + (f", the first {_SHOWN_MAX} shown" if count > _SHOWN_MAX else "")
+        return counted(count, "row") + (
+            f", the first {_SHOWN_MAX} shown" if count > _SHOWN_MAX else ""
+        )
 
 
 class LiveView:

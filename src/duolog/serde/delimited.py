@@ -15,6 +15,7 @@ import binascii
 from decimal import DecimalException
 from typing import TYPE_CHECKING, Final, cast
 
+from duolog.core.counts import counted
 from duolog.core.errors import SerdeError
 from duolog.core.types import (
     BIGINT,
@@ -101,7 +102,7 @@ class DelimitedSerde:
             ) from error
         if len(texts) != len(self._columns):
             raise SerdeError(
-                f"the line has {len(texts)} columns, expected {len(self._columns)}",
+                f"the line has {counted(len(texts), 'column')}, expected {len(self._columns)}",
                 detail=f"It starts with {data[:40]!r}.",
             )
         return tuple(map(_read, texts, self._columns))

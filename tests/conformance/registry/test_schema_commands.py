@@ -107,7 +107,7 @@ def test_a_bad_line_names_itself_and_later_lines_are_not_written(run: Run) -> No
     )
 
     assert done.returncode == 1
-    assert "produced 1 record(s)" in done.stderr
+    assert "produced 1 record" in done.stderr
     assert "line 2 is not a record" in done.stderr
     assert "OLD" in done.stderr
 

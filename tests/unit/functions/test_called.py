@@ -151,8 +151,8 @@ def test_a_wrong_number_of_results_is_an_error_of_all_records() -> None:
     (first, second) = lines_of(
         PythonFunction(lambda ns: ns[:0], (BIGINT,), BIGINT, "arrow"), [5], [6]
     )
-    assert "returned 0 values for 1 records" in first
-    assert "returned 0 values for 1 records" in second
+    assert "returned 0 values for 1 record" in first
+    assert "returned 0 values for 1 record" in second
 
 
 def test_lookups_are_concurrent_and_keep_the_order() -> None:

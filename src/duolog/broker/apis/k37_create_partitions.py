@@ -20,6 +20,7 @@ from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import change_each
 from duolog.broker.topics.topic_creation import check_assignments
 from duolog.broker.topics.topics import PARTITIONS_MAX
+from duolog.core.counts import counted
 from duolog.core.errors import KafkaError
 from duolog.core.names import metric_name
 from duolog.protocol.error_codes import ErrorCode
@@ -72,7 +73,8 @@ def _check(asked: "OldestTopic | NewestTopic", context: RequestContext) -> None:
     current = len(topic.partitions)
     if not current < asked.count <= PARTITIONS_MAX:
         raise KafkaError(
-            f'topic "{topic.name}" has {current} partitions and cannot get {asked.count}',
+            f'topic "{topic.name}" has {counted(current, "partition")} and cannot get '
+            f"{asked.count}",
             code=ErrorCode.INVALID_PARTITIONS,
         )
     if asked.assignments is not None:

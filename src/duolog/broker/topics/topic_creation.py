@@ -9,6 +9,7 @@ from typing import NamedTuple
 from duolog.broker.errors import InvalidTopic
 from duolog.broker.settings import BrokerSettings
 from duolog.broker.topics.topic_names import INTERNAL_TOPICS
+from duolog.core.counts import counted
 from duolog.core.errors import ConfigError, KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
@@ -85,7 +86,9 @@ def check_assignments(
         KafkaError: INVALID_REPLICA_ASSIGNMENT.
     """
     if len(assignments) != count:
-        raise _wrong_assignment(f"{len(assignments)} assignments for {count} new partitions")
+        raise _wrong_assignment(
+            f"{counted(len(assignments), 'assignment')} for {counted(count, 'new partition')}"
+        )
     for brokers in assignments:
         _check_brokers(brokers, settings)
 

@@ -14,6 +14,7 @@ from duolog.cli.errors import report
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.cli.terminal.logging_setup import emit, emits_json, set_application
 from duolog.cli.terminal.progress_lines import ProgressLines, counted_streams
+from duolog.core.counts import counted
 from duolog.core.errors import DuologError, KafkaError, QueryError, StatementError
 from duolog.engine.errors import TopologyChanged
 from duolog.runtime.broker_watch import BrokerWatch
@@ -160,7 +161,8 @@ class ProgressReporter:
         now = self._query.progress()
         lag = now.lag_records_total if broker_answers else None
         text = (
-            f"{now.mode}, {now.state}: {now.records_in:,} records in, {now.records_out:,} out, "
+            f"{now.mode}, {now.state}: {counted(now.records_in, 'record')} in, "
+            f"{now.records_out:,} out, "
             f"lag {'?' if lag is None else f'{lag:,}'}{_kept(now.state_rows)}"
             f"{_skipped(now.skipped)}{_late(now.late)}"
             + (f"; waiting to restart: {now.trouble}" if now.trouble else "")
@@ -340,7 +342,7 @@ def _late(late: Mapping[str, int]) -> str:
 
 
 def _kept(rows: int | None) -> str:
-    return "" if rows is None else f", {rows:,} rows stored"
+    return "" if rows is None else f", {counted(rows, 'row')} stored"
 
 
 def _skipped(skipped: Mapping[str, int]) -> str:

@@ -31,6 +31,7 @@ from duolog.cli.options import OFFSET
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column, Row
 from duolog.cli.text.times import read_duration, read_time
+from duolog.core.counts import counted
 from duolog.core.errors import KafkaError
 
 COLUMNS: Final = (
@@ -133,7 +134,7 @@ def reset(
     rows = [_row(place, old.get(place), new[place], last[place]) for place in sorted(new)]
     output.write_rows(rows, COLUMNS, form)
     verb = "would move" if dry_run else "moved"
-    click.echo(f'{verb} group "{group}" in {len(new)} partition(s)', err=True)
+    click.echo(f'{verb} group "{group}" in {counted(len(new), "partition")}', err=True)
     return None
 
 

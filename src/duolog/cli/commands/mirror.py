@@ -19,6 +19,7 @@ from duolog.cli.options import REPLICATION_FACTOR, data_option
 from duolog.cli.signals import end_by_event
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column, Row
+from duolog.core.counts import counted
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.security.clients.brokers import Brokers
 from duolog.security.clients.profiles import Given, client_profile
@@ -259,7 +260,7 @@ def _print_plan(mirror: "Mirror", form: str) -> None:
         _say(note)
     for (name, number), count in sorted(mirror.open_offsets(plan).items()):
         _say(
-            f'partition {number} of topic "{name}": {count} offset(s) are in or after an open '
+            f'partition {number} of topic "{name}": {counted(count, "offset")} in or after an open '
             "transaction"
         )
     names = {topic.topic for topic in plan.topics}
@@ -285,17 +286,18 @@ def _print_result(mirror: "Mirror", result: "Result", form: str) -> None:
     output.write_rows(list(mirror.rows(result)), COLUMNS, form)
     if result.raised_timestamps:
         _say(
-            f"{result.raised_timestamps} record(s) with timestamp 0 have timestamp 1 on the target"
+            f"{counted(result.raised_timestamps, 'record')} with timestamp 0 copied with "
+            f"timestamp 1"
         )
     for group, count in result.groups.moved.items():
-        _say(f'moved group "{group}" in {count} partition(s)')
+        _say(f'moved group "{group}" in {counted(count, "partition")}')
     for group in result.groups.started:
         _say(f'group "{group}" has started on the target; its offsets there are unchanged')
-    _say(f"copied {result.records} record(s)")
+    _say(f"copied {counted(result.records, 'record')}")
     _ensure_complete(mirror, result)
     if blocked := result.groups.with_members:
         raise MirrorConflict(
-            f"{len(blocked)} group(s) have members on the target, so their offsets were not set",
+            f"offsets not set of {counted(len(blocked), 'group')} with members on the target",
             detail=", ".join(blocked),
             hint="Stop the members and run the same command again.",
         )

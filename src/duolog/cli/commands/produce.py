@@ -27,6 +27,7 @@ from duolog.cli.registry.options import (
     maybe_registry_options,
 )
 from duolog.cli.text.times import read_time
+from duolog.core.counts import counted
 from duolog.core.errors import KafkaError, SerdeError
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def produce(
     finally:
         count = sender.acknowledged
         if not quiet or sys.exc_info()[0] is not None:
-            click.echo(f'produced {count} record(s) to topic "{topic}"', err=True)
+            click.echo(f'produced {counted(count, "record")} to topic "{topic}"', err=True)
 
 
 def _check_usage(form: str, separator: str | None, key: str | None, *, empty_is_null: bool) -> None:
@@ -249,7 +250,9 @@ class Sender:
             self.look()
             if not told and time.monotonic() - silent_since > _SILENCE_S:
                 told = True
-                click.echo(f"waiting for {waiting} record(s) to be acknowledged …", err=True)
+                click.echo(
+                    f"waiting for {counted(waiting, 'record')} to be acknowledged …", err=True
+                )
         self._check()
 
     def _flush(self) -> int:

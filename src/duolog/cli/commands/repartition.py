@@ -7,6 +7,7 @@ import click
 from duolog.cli.applications.topology_file import TopologyFile
 from duolog.cli.options import data_option
 from duolog.cli.signals import end_in_order_on_signals
+from duolog.core.counts import counted
 from duolog.runtime.data_dirs import default_data_dir
 
 
@@ -42,7 +43,8 @@ def repartition(*, path: Path, tasks: int, data_dir: Path | None) -> None:
     with Application(topology, bootstrap_servers="127.0.0.1:1", data_dir=directory) as application:
         done = application.repartition(tasks)
     click.echo(
-        f'application "{topology.name}" will have {done.tasks} tasks from its next start, instead '
+        f'application "{topology.name}" will have {counted(done.tasks, "task")} from its '
+        f"next start, instead "
         f"of {done.tasks_before}; "
         f"stores to move: {', '.join(done.stores) or 'none'}"
     )

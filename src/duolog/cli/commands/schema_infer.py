@@ -17,6 +17,7 @@ from duolog.cli.registry.options import (
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
+from duolog.core.counts import counted
 from duolog.core.errors import SerdeError
 from duolog.core.printable import for_stream
 from duolog.schemas.classes.schema_of import language_of, written
@@ -106,7 +107,9 @@ def infer(
     null = language != "protobuf"
     shape, facts = propose(seen.values, name or topic, logical=logical, nullable_lists=null)
     text = written(shape, language_of(language))
-    click.echo(f"read {seen.used} records" + (f"; skipped: {told}" if told else ""), err=True)
+    click.echo(
+        f"read {counted(seen.used, 'record')}" + (f"; skipped: {told}" if told else ""), err=True
+    )
     return _print(text, facts, form)
 
 

@@ -19,6 +19,7 @@ from duolog.cli.options import data_option, read_assignments, set_option
 from duolog.cli.sql.values import json_of
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column, Row
+from duolog.core.counts import counted
 from duolog.runtime.data_dirs import default_data_dir
 from duolog.security.clients.brokers import Brokers
 
@@ -288,7 +289,7 @@ def _what_a_restore_does(application: "Application", plan: "RestorePlan") -> Ite
             yield f"would move {spark_dir} to {aside.name}{replaces}"
     for store, topic in sorted(plan.changelogs.items()):
         entries = plan.entries.get(topic)
-        many = "" if entries is None else f": at most {entries:,} entries"
+        many = "" if entries is None else f": at most {counted(entries, 'entry', 'entries')}"
         yield f'would restore store "{store}" from topic "{topic}"{many}'
     for topic, offsets in sorted(plan.positions.items()):
         places = ", ".join(f"partition {of} at {at}" for of, at in sorted(offsets.items()))

@@ -21,6 +21,7 @@ from duolog.cli.kafka.topics import confirm, read_assignment, read_metadata, sho
 from duolog.cli.options import OFFSET, PARTITION, PARTITIONS
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
+from duolog.core.counts import counted
 
 CONFIG_COLUMNS: Final = (
     Column("config", "string", "name of the setting"),
@@ -74,7 +75,7 @@ def alter(
         click.echo(f'{verb} settings of topic "{topic}"', err=True)
     if partitions is not None:
         _add_partitions(client, topic, partitions, cluster, dry_run=dry_run)
-        click.echo(f'{verb} topic "{topic}" to {partitions} partition(s)', err=True)
+        click.echo(f'{verb} topic "{topic}" to {counted(partitions, "partition")}', err=True)
 
 
 def _alter_configs(
@@ -174,7 +175,7 @@ def delete_records(
     numbers = sorted(metadata.topics[topic].partitions) if partition is None else [partition]
     wanted = _ALL_RECORDS if offset is None else offset
     what = "all records" if everything else f"all records before offset {wanted}"
-    where = f'topic "{topic}", partition(s) {", ".join(map(str, numbers))}'
+    where = f'topic "{topic}", partition{"s" * (len(numbers) != 1)} {", ".join(map(str, numbers))}'
     if dry_run:
         click.echo(f"would delete {what} of {where}", err=True)
         return

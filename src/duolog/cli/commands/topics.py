@@ -28,6 +28,7 @@ from duolog.cli.kafka.topics import (
 from duolog.cli.options import PARTITIONS, REPLICATION_FACTOR
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
+from duolog.core.counts import counted
 from duolog.core.errors import KafkaError
 
 LIST_COLUMNS = (
@@ -146,7 +147,7 @@ def create(
         click.echo(f'topic "{topic}" already exists', err=True)
         return
     verb = "would create" if dry_run else "created"
-    click.echo(f'{verb} topic "{topic}" with {partitions} partition(s)', err=True)
+    click.echo(f'{verb} topic "{topic}" with {counted(partitions, "partition")}', err=True)
 
 
 @topics.command()

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from duolog.cli.demo.dataset import TABLES_AT_MS, Dataset, Flight, Interrupted
 from duolog.cli.demo.topics import FLIGHTS, TABLES, DemoTopics
 from duolog.cli.kafka import clients
+from duolog.core.counts import counted
 from duolog.core.errors import DuologError, KafkaError
 from duolog.plan.partitioner import partition_of
 
@@ -302,7 +303,8 @@ class _Sender:
         self._check()
         if self.waiting:
             raise KafkaError(
-                f"{self.waiting} records were not acknowledged in {_FLUSH_S:.0f} s", code=7
+                f"no acknowledgement of {counted(self.waiting, 'record')} in {_FLUSH_S:.0f} s",
+                code=7,
             )
 
     def abandon(self) -> None:

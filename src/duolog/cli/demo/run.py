@@ -25,6 +25,7 @@ from duolog.cli.demo.tables import LiveTables
 from duolog.cli.demo.topics import DemoTopics
 from duolog.cli.demo.topology import APPLICATION_ID, flights_topology
 from duolog.cli.signals import end_in_order_on_signals
+from duolog.core.counts import counted
 from duolog.core.errors import QueryError
 from duolog.registry.client import HttpRegistry
 from duolog.runtime.application import Application
@@ -74,7 +75,9 @@ class DemoResult(NamedTuple):
                 )
         else:
             count = len(self.differences)
-            click.secho(f"{count} rows differ from the DuckDB batch.", fg="red", err=True)
+            click.secho(
+                f"{counted(count, 'difference')} from the DuckDB batch.", fg="red", err=True
+            )
         return 0 if self.matches_batch else 1
 
     def as_json(self) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from duolog.cli.dump_log.row import Row, damaged
 from duolog.cli.dump_log.segment import Decode, segment_rows
+from duolog.core.counts import counted
 from duolog.core.errors import ConfigError
 from duolog.log.checkpoints.leader_epochs import LeaderEpochs
 from duolog.log.checkpoints.recovery_point import (
@@ -106,7 +107,7 @@ def _offset_index(path: Path) -> Iterator[Row]:
         if entry[0] <= last[0] or entry[1] <= last[1]:
             row["error"] = "entry is not greater than the previous one"
         elif size is not None and entry[1] >= size:
-            row["error"] = f"segment has only {size} bytes"
+            row["error"] = f"segment has only {counted(size, 'byte')}"
         last = (entry[0], entry[1])
         yield row
 
@@ -191,7 +192,9 @@ def _journal(path: Path) -> Iterator[Row]:
         yield {"segment": segment, "segment_position": position, "size_bytes": len(content)}
         end += _FRAME_HEAD_BYTES + len(segment.encode()) + len(content)
     if end < len(data):
-        yield damaged(end, f"frame is incomplete; ignoring the last {len(data) - end} bytes")
+        yield damaged(
+            end, f"frame is incomplete; ignoring the last {counted(len(data) - end, 'byte')}"
+        )
 
 
 _FRAME_HEAD_BYTES: Final = 4 + Struct(">HqI").size

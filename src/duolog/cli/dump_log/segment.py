@@ -12,6 +12,7 @@ from duolog.cli.dump_log.row import Row, damaged, plain
 from duolog.cli.text.json_bytes import to_json_text
 from duolog.coordinator import decoding
 from duolog.coordinator.transactions import records as transaction_records
+from duolog.core.counts import counted
 from duolog.core.errors import DuologError
 from duolog.record.batch import HEADER_BYTES, MAGIC, BatchHeader, crc_matches, read_header
 from duolog.record.compression import Compression
@@ -36,7 +37,9 @@ def segment_rows(path: Path, *, records: bool, decode: Decode | None = None) -> 
             head = file.read(HEADER_BYTES)
             problem = _unreadable(head, size - position)
             if problem:
-                yield damaged(position, f"{problem}; ignoring the last {size - position} bytes")
+                yield damaged(
+                    position, f"{problem}; ignoring the last {counted(size - position, 'byte')}"
+                )
                 return
             header = read_header(head)
             batch = head + file.read(header.size_bytes - HEADER_BYTES)

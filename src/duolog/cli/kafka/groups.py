@@ -7,6 +7,7 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, Consume
 
 from duolog.cli.kafka.cluster import Cluster
 from duolog.cli.kafka.topics import Offsets, Place, like, read_metadata
+from duolog.core.counts import counted
 from duolog.core.errors import KafkaError
 
 _NON_EMPTY_GROUP: Final = 68
@@ -57,7 +58,7 @@ def ensure_idle(client: AdminClient, cluster: Cluster, group: str) -> None:
     if members:
         names = sorted({f"{member.client_id} on {member.host.lstrip('/')}" for member in members})
         raise KafkaError(
-            f'group "{group}" has {len(members)} member(s)',
+            f'group "{group}" has {counted(len(members), "member")}',
             code=_NON_EMPTY_GROUP,
             detail=", ".join(names),
             hint="Stop them first. A member that was killed stays in the group until its "

@@ -20,6 +20,7 @@ from duolog.cli.errors import MirrorIncomplete
 from duolog.cli.kafka.cluster import Cluster
 from duolog.cli.kafka.topics import Offsets, Place
 from duolog.cli.mirror.committed_records import read_ends
+from duolog.core.counts import counted
 
 WAIT_S: Final = 90.0
 """Longer than the default `transaction.timeout.ms` and the broker's interval for the check."""
@@ -72,8 +73,8 @@ def ensure_stable(stable: Offsets, wanted: Offsets) -> None:
     if waiting := open_ranges(stable, wanted):
         count = sum(end - stable[place] for place, end in waiting.items())
         raise MirrorIncomplete(
-            f"{count} offset(s) in {len(waiting)} partition(s) of the source were not copied, "
-            "because they are in or after an open transaction",
+            f"{counted(count, 'offset')} in {counted(len(waiting), 'partition')} of the source not "
+            "copied, because of an open transaction",
             detail=f"{_listed(stable, waiting)}. Groups and settings were not moved.",
             hint="Stop the producer of the transaction, or wait until the broker has aborted it. "
             "Then run the same command again: it continues.",

@@ -20,6 +20,7 @@ from duolog.cli.mirror.topic_settings import (
     read_settings,
     unsupported_settings,
 )
+from duolog.core.counts import counted
 from duolog.core.errors import KafkaError
 
 Action = Literal["create", "copy", "none"]
@@ -319,7 +320,7 @@ def _while_copying(
 
 def other_partitions(topic: str, there: int, here: int) -> MirrorConflict:
     return MirrorConflict(
-        f'topic "{topic}" has {there} partition(s) on the target and {here} on the source',
+        f'topic "{topic}" has {counted(there, "partition")} on the target and {here} on the source',
         hint="Delete the topic on the target, or leave it out with --topics.",
     )
 

@@ -40,6 +40,7 @@ from duolog.cli.mirror.progress import Progress, checked_entry, progress_topic, 
 from duolog.cli.mirror.target_topics import TargetTopics, moved
 from duolog.cli.mirror.topic_ids import read_ids
 from duolog.cli.mirror.verification import verify
+from duolog.core.counts import counted
 from duolog.core.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ class Mirror:
                 result = self._copy(stopping, reads_settings=False)
                 self._lost_at = None
                 if result.records:
-                    self._say(f"copied {result.records} record(s)")
+                    self._say(f"copied {counted(result.records, 'record')}")
                 if is_due and not stopping.is_set():
                     self._move_groups(result, groups, {}, is_complete=False)
                     groups_at = time.monotonic() + GROUPS_S
@@ -293,7 +294,8 @@ class Mirror:
         now = read_high_watermarks(self._source_client, self._source, list(ends))
         if count := sum(now[place] - end for place, end in ends.items()):
             self._say(
-                f"the source has {count} new offset(s) since the run started; run the same command "
+                f"the source has {counted(count, 'new offset')} since the run started; "
+                f"run the same command "
                 "again to copy them"
             )
 
@@ -307,7 +309,9 @@ class Mirror:
         copied = result.plan.to_copy
         places = [place for topic in copied for place in topic.places]
         if places:
-            self._say(f"verifying {len(places)} partition(s) of {len(copied)} topic(s)")
+            self._say(
+                f"verifying {counted(len(places), 'partition')} of {counted(len(copied), 'topic')}"
+            )
         self._ensure_same_topics(result.plan)
         ends = verify(self._target_client, self._target, self.progress, places)
         self._ensure_same_topics(result.plan)

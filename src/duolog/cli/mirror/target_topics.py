@@ -28,6 +28,7 @@ from duolog.cli.mirror.progress import (
 )
 from duolog.cli.mirror.topic_ids import read_ids
 from duolog.cli.mirror.topic_settings import read_settings, set_settings
+from duolog.core.counts import counted
 from duolog.core.errors import KafkaError
 
 Store = Callable[[Iterable[Entry]], None]
@@ -61,7 +62,8 @@ class TargetTopics:
         if (found, count) != ("compact", 1):
             raise MirrorConflict(
                 f'topic "{topic}" of the target cannot store the progress of a mirror',
-                detail=f"It has {count} partition(s) and cleanup.policy={found or 'delete'}, "
+                detail=f"It has {counted(count, 'partition')} and "
+                f"cleanup.policy={found or 'delete'}, "
                 "instead of one and compact. It may have lost records.",
                 hint="Delete it and the topics that were copied, and run the same command again.",
             )
@@ -123,7 +125,7 @@ class TargetTopics:
                 return False
             if error.code == _POLICY_VIOLATION:
                 error.hint = (
-                    f"Create the topic on the target with {partitions} partition(s) "
+                    f"Create the topic on the target with {counted(partitions, 'partition')} "
                     f"{' '.join(f'{name}={value}' for name, value in settings.items())}, and run "
                     "the same command again."
                 )

@@ -13,6 +13,7 @@ from duolog.cli.mirror.checksum import add_record
 from duolog.cli.mirror.committed_records import read_committed, read_ends
 from duolog.cli.mirror.headers import read_headers
 from duolog.cli.mirror.progress import Progress
+from duolog.core.counts import counted
 from duolog.core.errors import KafkaError
 
 _MARKERS_S: Final = 60.0
@@ -53,8 +54,9 @@ def verify(
         if (counts[place], checksums[place]) != (at.records, at.checksum):
             raise MirrorMismatch(
                 f'partition {place[1]} of topic "{place[0]}" differs from its source',
-                detail=f"Copied: {at.records} records, checksum {at.checksum:08x}. Found on the "
-                f"target: {counts[place]} records, checksum {checksums[place]:08x}.",
+                detail=f"Copied: {counted(at.records, 'record')}, checksum "
+                f"{at.checksum:08x}. Found on the "
+                f"target: {counted(counts[place], 'record')}, checksum {checksums[place]:08x}.",
                 hint="Check that no other program writes to the topic or deletes its records. Then "
                 "delete the topic on the target and run the same command again.",
             )

@@ -9,6 +9,7 @@ from typing import Final
 
 from duolog.cli.records.field_forms import PLAIN, FieldForm, TextForm, UnreadForm, is_base64
 from duolog.cli.text.json_bytes import from_json_text, in_base64
+from duolog.core.counts import counted
 from duolog.core.errors import SerdeError
 from duolog.core.printable import printable
 from duolog.core.windowed_key import BOUND_BYTES
@@ -83,7 +84,7 @@ def problem_of(form: FieldForm, data: bytes, name: str) -> str:
         return f"the {name} is shown unchanged: {reason}" if reason else ""
     if name != "key" or _is_text(data):
         return ""
-    told = f"the key is not text but {len(data)} bytes"
+    told = f"the key is not text but {counted(len(data), 'byte')}"
     if (type_name := _TYPE_OF_SIZE.get(len(data))) is not None:
         return (
             f"{told}; if it is {'an' if type_name == 'INT' else 'a'} {type_name}, add --key "

@@ -21,6 +21,7 @@ from duolog.cli.sql.table import Table
 from duolog.cli.sql.values import csv_of, json_of, text_of
 from duolog.cli.terminal.display_width import cells
 from duolog.cli.terminal.output import separated
+from duolog.core.counts import counted
 from duolog.core.printable import for_stream, json_safe
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _table(answer: "Rows", rows: _Counted, *, folds: bool = True) -> Iterator[st
     for row in itertools.chain(sample, coming):
         yield from table.row(row)
     if not answer.unbounded:
-        yield f"({rows.count} {'row' if rows.count == 1 else 'rows'})"
+        yield f"({counted(rows.count, 'row')})"
 
 
 def _expected(columns: Sequence[tuple[str, str]], width: int | None) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ def _vertical(answer: "Rows", rows: _Counted) -> Iterator[str]:
         for name, value in zip(names, row, strict=True):
             yield f"{name}{' ' * (widest - cells(name))} | {text_of(value)}"
     if not answer.unbounded:
-        yield f"({rows.count} {'row' if rows.count == 1 else 'rows'})"
+        yield f"({counted(rows.count, 'row')})"
 
 
 def _json(answer: "Rows", rows: _Counted) -> Iterator[str]:

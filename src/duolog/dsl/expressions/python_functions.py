@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeGuard, TypeVar, cast
 
 from duolog.core.callables import AnyFunction
+from duolog.core.counts import counted
 from duolog.dsl.expressions.columns import Expr, alone
 from duolog.dsl.expressions.schemas import is_named, type_named, type_returned
 from duolog.dsl.handles.short_tracebacks import short_traceback
@@ -84,7 +85,8 @@ def call(function: Function, *args: Expr | PlainValue, returns: object = None) -
         args = tuple(Expr(ColumnRef(name)) for name in parameters)
     if len(args) != len(parameters):
         raise InvalidPlan(
-            f"{_called(function)} has {len(parameters)} parameters, but gets {len(args)} values"
+            f"{_called(function)} has {counted(len(parameters), 'parameter')}, but gets "
+            f"{counted(len(args), 'value')}"
         )
     given = tuple(alone(arg) for arg in args)
     takes, types, shape = _taken(function, [(name, None) for name in parameters])
@@ -107,7 +109,8 @@ def call_with_columns(
     names = _parameters(function)
     if len(names) < len(first):
         raise InvalidPlan(
-            f"{_called(function)} has {len(names)} parameters, but gets {len(first)} values"
+            f"{_called(function)} has {counted(len(names), 'parameter')}, but gets "
+            f"{counted(len(first), 'value')}"
         )
     parts: list[tuple[str, Part]] = [
         (name, ((given,), None)) for name, given in zip(names, first, strict=False)

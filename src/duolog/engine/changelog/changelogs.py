@@ -19,6 +19,7 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from duolog.core.counts import counted
 from duolog.core.units import MIB
 from duolog.engine.checkpoint.generations import InternalTopics
 from duolog.engine.client_options import client_options
@@ -93,7 +94,8 @@ def create_internal_topics(
     for name, partitions in wanted.items():
         if there.get(name, partitions) != partitions:
             raise ChangelogMismatch(
-                f'internal topic "{name}" has {there[name]} partitions instead of {partitions}',
+                f'internal topic "{name}" has {counted(there[name], "partition")} instead '
+                f"of {partitions}",
                 query_id=spec["application_id"],
                 detail="A changelog has one partition for each task.",
                 hint=f"`duolog state reset {spec['application_id']}` removes the topics of an "

@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
+from duolog.core.counts import counted
 from duolog.engine.errors import SlotsMissing
 
 # Slots that real-time queries leave free, so that micro-batches and small jobs can still run.
@@ -60,7 +61,8 @@ def release_slots(checkpoint: Path) -> None:
 
 
 def render_shortage(needed: int, free: int, slots_total: int) -> str:
-    return f"It needs {needed} slots, {free} of {slots_total} are free."
+    verb = "is" if free == 1 else "are"
+    return f"It needs {counted(needed, 'slot')}, {free} of {slots_total} {verb} free."
 
 
 def _free(slots_total: int, besides: Path | None = None) -> int:

@@ -23,6 +23,7 @@ from typing import Final
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from duolog.core.counts import counted
 from duolog.engine.changelog.changelogs import changelogs_of
 from duolog.engine.changelog.commit_topic import Committed
 from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
@@ -62,7 +63,7 @@ class Restored:
         return self.seconds * (self.offsets - self.offsets_done) / self.offsets_done
 
     def __str__(self) -> str:
-        rate = f"{self.records:,} entries, {self.records_per_second:,.0f}/s"
+        rate = f"{counted(self.records, 'entry', 'entries')}, {self.records_per_second:,.0f}/s"
         if self.done:
             return f"{rate}, {self.seconds:.1f} s"
         left = self.seconds_left

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from duolog.core.counts import counted
 from duolog.engine.checkpoint.checkpoint_files import last_commit
 from duolog.engine.errors import StoresNotKept
 from duolog.engine.json_object import Json
@@ -118,10 +119,7 @@ class UpgradePlan:
     def _missed(self, verb: str) -> str:
         if self.behind is None:
             return ""
-        missed = (
-            f"{n:,} {'record' if n == 1 else 'records'} of {topic}"
-            for topic, n in self.behind.items()
-        )
+        missed = (f"{counted(n, 'record')} of {topic}" for topic, n in self.behind.items())
         return f"{verb} {', '.join(missed)}"
 
 

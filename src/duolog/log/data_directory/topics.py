@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 from uuid import UUID, uuid4
 
+from duolog.core.counts import counted
 from duolog.core.ids import TopicId
 from duolog.log.errors import (
     CorruptLog,
@@ -212,7 +213,8 @@ class TopicCatalog:
         entry = self._whole(name)
         if total <= entry.partitions:
             raise InvalidPartitions(
-                f'topic "{name}" has {entry.partitions} partitions, which cannot become {total}'
+                f'topic "{name}" has {counted(entry.partitions, "partition")}, which '
+                f"cannot become {total}"
             )
         return self._changing(replace(entry, partitions=total))
 

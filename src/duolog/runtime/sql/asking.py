@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from duolog.core.counts import counted
 from duolog.core.errors import ConfigError
 from duolog.dsl.handles.html import table_html
 from duolog.ksql.syntax.script import type_written
@@ -96,7 +97,7 @@ class Result(Framed):
         more = f", the first {_SHOWN_MAX} shown" if len(rows) > _SHOWN_MAX else ""
         names = [column.name for column in self.columns]
         first = list(readable(iter(rows[:_SHOWN_MAX]), self._rows.columns))
-        return table_html(names, first, f"{len(rows):,} rows{more}")
+        return table_html(names, first, f"{counted(len(rows), 'row')}{more}")
 
     _repr_html_ = to_html
 

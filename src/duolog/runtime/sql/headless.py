@@ -21,6 +21,7 @@ from typing import Final, TypeVar
 
 from sqlglot import exp
 
+from duolog.core.counts import counted
 from duolog.core.errors import DuologError
 from duolog.core.text_files import read_text_file
 from duolog.ksql.errors import SqlError
@@ -278,7 +279,7 @@ class Reporter:
             parts.append(f"{rate:,.0f} events/s")
             lag = now.lag_records_total
             behind = f", about {lag / rate:,.0f} s" if lag and rate else ""
-            parts.append("lag ?" if lag is None else f"lag {lag:,} records{behind}")
+            parts.append("lag ?" if lag is None else f"lag {counted(lag, 'record')}{behind}")
             if now.records_skipped:
                 parts.append(f"{now.records_skipped:,} skipped")
         if query.error:

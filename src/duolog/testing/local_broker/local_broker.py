@@ -22,6 +22,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from duolog.core.counts import counted
 from duolog.core.units import SECOND_MS
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.testing.cluster import EmbeddedCluster
@@ -252,7 +253,7 @@ class LocalBroker:
                     return records
             _ensure_exists(reader, topic)
         raise BrokerUnavailable(
-            f'topic "{topic}" has {len(records)} records, not {at_least}',
+            f'topic "{topic}" has {counted(len(records), "record")}, not {at_least}',
             detail=f"Waited {timeout_s:g} s.",
         )
 
@@ -273,7 +274,7 @@ class LocalBroker:
             _ensure_exists(reader, topic)
             lag = reader.lag(topic)
         raise BrokerUnavailable(
-            f'group "{group}" has not consumed {lag} records of topic "{topic}"',
+            f'group "{group}" has not consumed {counted(lag, "record")} of topic "{topic}"',
             detail=f"Waited {timeout_s:g} s.",
         )
 

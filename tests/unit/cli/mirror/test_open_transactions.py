@@ -70,6 +70,6 @@ def test_records_of_open_transactions_are_reported_as_missing() -> None:
     with pytest.raises(MirrorIncomplete) as caught:
         ensure_stable(dict.fromkeys(wanted, 8), wanted)
 
-    assert caught.value.message.startswith("14 offset(s) in 7 partition(s) of the source")
+    assert caught.value.message.startswith("14 offsets in 7 partitions of the source")
     assert "orders-0 from offset 8 (2)" in caught.value.detail
     assert "and 2 more" in caught.value.detail

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from duolog.core.counts import counted
 from duolog.engine.json_object import Json
 from duolog.engine.lowering.spec.ticks import TICKS
 from duolog.engine.query.reports.metrics_merge import merge_snapshots
@@ -44,7 +45,7 @@ class Skipped:
             "production": "write",
             "retention": "read",
         }
-        records = "1 record" if self.count == 1 else f"{self.count:,} records"
+        records = counted(self.count, "record")
         whence = f' of topic "{self.topic}"' if self.topic else ""
         at = f" at {self.at}" if self.at else ""
         first = f"; the first: partition {self.partition}, offset {self.offset}" if whence else ""

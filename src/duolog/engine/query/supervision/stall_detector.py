@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from duolog.core.counts import counted
 from duolog.engine.settings import EngineConfig
 from duolog.engine.topics.offsets import EndOffsets
 
@@ -71,5 +72,5 @@ class StallDetector:
                 "epoch.ms or --mode micro-batch; otherwise stop it and start it again",
                 self.application_id,
                 waits_s,
-                "1 record" if records == 1 else f"{records:,} records",
+                counted(records, "record"),
             )

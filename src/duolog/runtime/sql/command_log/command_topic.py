@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import NewTopic
 
+from duolog.core.counts import counted
 from duolog.core.errors import KafkaError
 from duolog.runtime.sql.command_log.commands import FIRST, Command, decode, encode
 from duolog.runtime.sql.errors import CommandDamaged
@@ -149,7 +150,9 @@ class CommandTopic:
             reason = f"The records from {self._end} to {low - 1} are missing."
             raise CommandDamaged(self.name, self._end, reason)
         if end < self._end:
-            raise CommandDamaged(self.name, end, f"It had {self._end} records, and now has {end}.")
+            raise CommandDamaged(
+                self.name, end, f"It had {counted(self._end, 'record')}, and now has {end}."
+            )
         if end > self._end:
             reader.assign([TopicPartition(self.name, 0, self._end)])
         return end

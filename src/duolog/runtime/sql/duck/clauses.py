@@ -115,7 +115,7 @@ def column_at(place: int, node: exp.Expression, count: int) -> int:
     """Return the position, from 0, of a column number, which counts from 1."""
     if not 1 <= place <= count:
         raise SqlError(
-            f"There is no column {place}; there are {count} columns",
+            f"There is no column {place}; the number of columns is {count}",
             at=place_of(node)
             or next(filter(None, map(place_of, node.find_all(exp.Literal))), None),
             hint="Use the position of a column, from 1, as the number in GROUP BY and ORDER BY.",

@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from duolog.core.counts import counted
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.scope import SqlScope, Visible
@@ -109,7 +110,8 @@ class Translator:
         names = cte.args["alias"].args.get("columns") or ()
         if names and len(names) != len(query.columns):
             raise SqlError(
-                f"{cte.alias} has {len(query.columns)} columns, but {len(names)} names",
+                f"{cte.alias} has {counted(len(query.columns), 'column')}, but "
+                f"{counted(len(names), 'name')}",
                 at=place_of(cte.args["alias"].this),
             )
         if not names:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import Message
 
+from duolog.core.counts import counted
 from duolog.core.errors import SerdeError
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.runtime.errors import BrokerUnavailable
@@ -296,7 +297,9 @@ def _read_whole(reader: TopicReader) -> None:
 
 def _warn_of_skipped(reader: "MaterializedTable | _StreamRecords", source: SourceInfo) -> None:
     if reader.skipped:
-        logger.warning("%d records of topic %s could not be read", reader.skipped, source.topic)
+        logger.warning(
+            "%s of topic %s could not be read", counted(reader.skipped, "record"), source.topic
+        )
         reader.skipped = 0
 
 
