@@ -157,7 +157,6 @@ def _config(
         "client.id": "duolog",
         # Calls return their errors; librdkafka's log would repeat them.
         "log_level": 7 if os.environ.get("DUOLOG_DEBUG") or "debug" in properties else 0,
-        "broker.address.family": "v4" if bootstrap_servers.startswith("127.") else "any",
         **properties,
     }
 

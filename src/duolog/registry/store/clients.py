@@ -34,7 +34,6 @@ class KafkaOptions:
             "client.id": "duolog-registry",
             # Calls and callbacks return the errors; librdkafka's log would repeat them.
             "log_level": 0,
-            "broker.address.family": "v4" if self.bootstrap_servers.startswith("127.") else "any",
             # A broker that restarts is back in a moment; the default waits up to 10 s.
             "reconnect.backoff.max.ms": 1000,
             **(settings or {}),
