@@ -21,6 +21,7 @@ from conformance.spark.schema_values import (
     random_row,
 )
 from duolog.core.errors import SerdeError
+from duolog.core.types import Column
 from duolog.engine.kernel_classes import kernel_class
 from duolog.engine.lowering.formats.formats import decode, encode
 from duolog.engine.lowering.spark_sql.sql import spark_type
@@ -101,12 +102,20 @@ def written_by_serde(of: Format, columns: Columns, rows: list["Row"]) -> list[by
 
 
 def read_by_kernel(
-    spark: "SparkSession", of: Format, columns: Columns, data: list[bytes]
+    spark: "SparkSession",
+    of: Format,
+    columns: Columns,
+    data: list[bytes],
+    shown: Format | None = None,
 ) -> list[object]:
-    """Return each row as JSON, None for a missing one, or `UNREADABLE`."""
+    """Return each row in the format `shown`, by default as JSON; None for a missing row.
+
+    A row that cannot be read is `UNREADABLE`.
+    """
     decoded = decode(of, columns, "value", first=0)
     (read,) = decoded.parsed
-    again = encode(_shown(of, columns), columns, decoded.columns, "value").replace("p0.", "x.p0.")
+    shown = shown or _shown(of, columns)
+    again = encode(shown, columns, decoded.columns, "value").replace("p0.", "x.p0.")
     frame = spark.createDataFrame(
         spark.sparkContext.parallelize([(i, bytearray(item)) for i, item in enumerate(data)], 1),
         "i INT, value BINARY",
@@ -187,6 +196,28 @@ def test_rows_of_random_columns(
     assert len(whole) == len(rows)
     broken = [data for one in whole for data in damaged(chance, one)]
     assert_read_alike(spark, of, columns, whole + broken, damaged_from=len(whole))
+
+
+@pytest.mark.parametrize("seed", range(SCHEMAS))
+@pytest.mark.parametrize("name", FORMATS)
+def test_maps_with_several_entries_are_written_alike(
+    spark: "SparkSession", registry: Registry, name: str, seed: int
+) -> None:
+    """The rows reach Spark as bytes: PySpark changes the order of entries of Python's dicts."""
+    chance = random.Random(seed)  # noqa: S311 - a test
+    columns = (*columns_of("M MAP<STRING, INT>, N MAP<BIGINT, MAP<STRING, ARRAY<INT>>>"),)
+    columns += tuple(
+        Column(f"R{number}", one.type) for number, one in enumerate(random_columns(chance))
+    )
+    of = registry.format_of(name, columns)
+    rows = [random_row(chance, columns) for _ in range(ROWS)]
+    several = {f"k{number}": number for number in range(20)}
+    nested = {7 - number: {"b": [1], "a": None} for number in range(5)}
+    rows.append((several, nested, *random_row(chance, columns[2:])))
+    written = [data for data in written_by_serde(of, columns, rows) if data is not None]
+
+    assert len(written) == len(rows)
+    assert read_by_kernel(spark, of, columns, written, shown=of) == written
 
 
 @pytest.mark.parametrize("name", FORMATS)
