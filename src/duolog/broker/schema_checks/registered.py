@@ -2,7 +2,8 @@
 
     known      subjects of a schema; kept for ever, as ids are never reused
     unknown    asked again after `UNKNOWN_S`: a schema may have been registered meanwhile
-    refused    an answer that says nothing about the schema, such as to a user; others are asked for
+    refused    an answer that says nothing about the schema, such as to a user; this one is asked
+               again after `AWAY_S`, others are asked for
     away       no answer: for `AWAY_S` nothing is asked, so that a line of questions ends soon
 
 Threads: `known` and `look_up` belong to the loop. The thread writes single entries of the two
@@ -64,6 +65,8 @@ class RegisteredSchemas:
         self._beside = BesideTheLoop(loop)
         self._known: dict[SchemaKey, Registered] = {}
         self._unknown: dict[SchemaKey, float] = {}
+        self._refused: dict[SchemaKey, tuple[float, RegistryError]] = {}
+        """Used by the thread only."""
         self._away_until = float("-inf")
         self._away: RegistryError | None = None
         self._closed = False
@@ -106,6 +109,10 @@ class RegisteredSchemas:
             if misses == MISSES_MAX:
                 break
             self._ensure_there()
+            if (recent := self._refusal_of(key)) is not None:
+                misses += 1
+                refused = recent
+                continue
             try:
                 assert self._open is not None, "see _ensure_there"
                 misses += not self._ask(self._open(), key, with_schema=with_schema)
@@ -118,8 +125,16 @@ class RegisteredSchemas:
                     raise
                 misses += 1
                 refused = error
+                if len(self._refused) >= _UNKNOWN_MAX:
+                    self._refused.clear()
+                self._refused[key] = self._clock.monotonic(), error
         if refused is not None:
             raise refused
+
+    def _refusal_of(self, key: SchemaKey) -> RegistryError | None:
+        """Return the error for a schema about which the registry has just refused to answer."""
+        refused_at, error = self._refused.get(key, (float("-inf"), None))
+        return error if self._clock.monotonic() - refused_at < AWAY_S else None
 
     def _ensure_there(self) -> None:
         if self._open is None:

@@ -243,7 +243,7 @@ def test_a_schema_that_cannot_be_read_keeps_no_other_producer_waiting(
 
 
 def test_a_schema_that_the_broker_may_not_read_keeps_no_other_producer_waiting(
-    harness: Harness, subjects: FakeSubjects
+    harness: Harness, subjects: FakeSubjects, clock: FakeClock
 ) -> None:
     harness.topic("orders", **CHECK_VALUE)
     subjects.refused.add(OTHER)
@@ -254,7 +254,11 @@ def test_a_schema_that_the_broker_may_not_read_keeps_no_other_producer_waiting(
     assert answer.error_code == RETRY
     assert "user 'broker' may not read this" in answer.error_message
     assert client.produce("orders", harness.batch(framed(ORDER))).error_code == 0
-    assert subjects.asked == [OTHER, ORDER]
+    assert client.produce("orders", harness.batch(framed(OTHER))).error_code == RETRY
+    assert subjects.asked == [OTHER, ORDER], "the refusal is kept for a moment"
+    subjects.refused.clear()
+    clock.advance(registered.AWAY_S + 0.1)
+    assert client.produce("orders", harness.batch(framed(OTHER))).error_code == 87
 
 
 def test_a_refused_transactional_batch_leaves_its_partition_out_of_the_transaction(
