@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from duolog.core.errors import RegistryError
+from duolog.core.errors import QueryError
 from duolog.core.types import Column, parse_columns
 from duolog.ksql.session import SqlSession
 from duolog.plan.nodes import Plan
 from duolog.registry.in_process import InProcessRegistry
 from duolog.schemas.columns import text_of
 from duolog.schemas.schema import Language, Schema
-from duolog.schemas.source import SchemaText, provide, withdraw
+from duolog.schemas.source import RegistryAwayError, SchemaText, provide, withdraw
 from duolog.serde.row import Row
 from duolog.serde.serde import value_serde
 from duolog.serde.wire_format import KEY_HEADER, VALUE_HEADER, Headers, framed, header_of, unframed
@@ -101,7 +101,7 @@ def test_records_that_cannot_be_read_are_dropped_and_harm_no_other(
 
 
 @pytest.mark.parametrize("name", ["AVRO", "PROTOBUF"])
-def test_a_registry_that_is_away_costs_only_records_of_schemas_not_seen_before(
+def test_a_registry_that_is_away_stops_only_records_of_schemas_not_seen_before(
     registry: InProcessRegistry, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (written(registry, name, VERSIONS[at], ROWS[at]) for at in (0, 1))
@@ -109,16 +109,17 @@ def test_a_registry_that_is_away_costs_only_records_of_schemas_not_seen_before(
     assert len(evaluator.run([SourceRecord("t", 0, 0, 0, b"k", first)])) == 1
 
     def away(_: int) -> Schema:
-        raise RegistryError("the schema registry does not answer")
+        raise RegistryAwayError("the schema registry does not answer")
 
     with monkeypatch.context() as patched:
         patched.setattr(registry, "by_id", away)
         known = evaluator.run([SourceRecord("t", 0, 1, 0, b"k", first)])
-        unknown = evaluator.run([SourceRecord("t", 0, 2, 0, b"k", second)])
-    back = evaluator.run([SourceRecord("t", 0, 3, 0, b"k", second)])
+        with pytest.raises(QueryError, match="cannot find the schema of id 2"):
+            evaluator.run([SourceRecord("t", 0, 2, 0, b"k", second)])
+    back = evaluator.run([SourceRecord("t", 0, 2, 0, b"k", second)])
 
-    assert (len(known), len(unknown), len(back)) == (1, 0, 1)
-    assert evaluator.dropped == 1
+    assert (len(known), len(back)) == (1, 1)
+    assert evaluator.dropped == 0
 
 
 @FORMATS

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from sqlglot import exp
 
+from duolog.core.counts import counted
 from duolog.ksql.errors import SqlError
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.types import sql_name
@@ -115,7 +116,7 @@ def column_at(place: int, node: exp.Expression, count: int) -> int:
     """Return the position, from 0, of a column number, which counts from 1."""
     if not 1 <= place <= count:
         raise SqlError(
-            f"There is no column {place}; the number of columns is {count}",
+            f"There is no column {place}; the query has {counted(count, 'column')}",
             at=place_of(node)
             or next(filter(None, map(place_of, node.find_all(exp.Literal))), None),
             hint="Use the position of a column, from 1, as the number in GROUP BY and ORDER BY.",
