@@ -99,7 +99,7 @@ def test_deep_data_of_a_recursive_schema_ends_no_process() -> None:
 
 
 def test_the_walk_finds_the_array_after_values_of_every_type() -> None:
-    kinds = ["null", "boolean", "int", "long", "float", "double", "bytes", "string"]
+    kinds: list[Any] = ["null", "boolean", "int", "long", "float", "double", "bytes", "string"]
     kinds += [
         {"type": "fixed", "name": "F", "size": 3},
         {"type": "enum", "name": "E", "symbols": ["A", "B"]},

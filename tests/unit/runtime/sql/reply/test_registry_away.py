@@ -10,8 +10,7 @@ from duolog.registry.in_process import InProcessRegistry
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.schemas.schema import Schema
-from duolog.schemas.source import RegistryAwayError, provide, withdraw
-from duolog.serde import serde
+from duolog.schemas.source import RegistryAwayError, provide, source_at, withdraw
 from duolog.serde.wire_format import SchemaUnavailableError
 from duolog.testing.cluster import EmbeddedCluster
 
@@ -41,7 +40,7 @@ def registry() -> Iterator[Changing]:
 def engine(
     cluster: EmbeddedCluster, service: str, registry: Changing, tmp_path: Path
 ) -> Iterator[SqlEngine]:
-    assert registry is serde.source_at(ADDRESS)
+    assert registry is source_at(ADDRESS)
     settings = {"ksql.schema.registry.url": ADDRESS, "auto.offset.reset": "earliest"}
     with SqlEngine(
         cluster.bootstrap_servers, data=tmp_path, service_id=service, properties=settings
