@@ -19,7 +19,12 @@ from duolog.cli.options import (
     read_assignments,
     set_option,
 )
-from duolog.cli.registry.options import RegistryAddress, sql_properties, sql_registry_options
+from duolog.cli.registry.options import (
+    RegistryAddress,
+    pass_on,
+    sql_properties,
+    sql_registry_options,
+)
 from duolog.cli.terminal.logging_setup import emit, emits_json, engine_settings, log_format_option
 from duolog.core.text_files import decode_lines, read_text_file
 from duolog.runtime.data_dirs import default_data_dir
@@ -150,6 +155,7 @@ def sql(
     ensure_reachable(brokers)
     directory = data_dir or default_data_dir("sql")
     properties = sql_properties(registry, read_assignments(assignments))
+    pass_on(registry)
     modules = modules_named(functions, *([path] if path is not None else []))
     first = [_defined(name, value) for name, value in read_assignments(variables).items()]
     opened = partial(_open_engine, brokers, directory, service_id, properties, modules)

@@ -19,6 +19,8 @@ from duolog.core.errors import ConfigError
 from duolog.registry.client import HttpRegistry
 from duolog.registry.client.admin import EXTENDED, RegistryAdmin
 from duolog.registry.client.requests import (
+    AUTHORITIES_VARIABLE,
+    TOKEN_VARIABLE,
     Address,
     Answer,
     Requests,
@@ -133,6 +135,14 @@ def sql_properties(registry: RegistryAddress, given: Mapping[str, str]) -> dict[
         return dict(given)
     user = {SQL_USER: f"{registry.user}:{registry.password}"} if registry.user else {}
     return {SQL_URL: with_scheme(registry.url), **user, **given}
+
+
+def pass_on(registry: RegistryAddress) -> None:
+    """Set the variables in which this process and its JVM look for a token and authorities."""
+    if registry.token:
+        os.environ[TOKEN_VARIABLE] = registry.token
+    if registry.authorities is not None:
+        os.environ[AUTHORITIES_VARIABLE] = str(registry.authorities.resolve())
 
 
 def with_scheme(addresses: str) -> str:

@@ -1,5 +1,6 @@
 """The registry of `duolog sql`: options and variables that other commands have, too."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 
 from duolog.cli.commands import sql
 from duolog.cli.kafka import connection
+from duolog.registry.client.requests import AUTHORITIES_VARIABLE, TOKEN_VARIABLE
 
 URL = "ksql.schema.registry.url"
 USER = "ksql.schema.registry.basic.auth.user.info"
@@ -65,6 +67,23 @@ def test_a_property_wins(
     run(tmp_path, "--set", f"{URL}={named}")
 
     assert opened == [{URL: named}]
+
+
+def test_a_token_and_authorities_reach_the_process_and_its_jvm(
+    opened: list[Mapping[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (TOKEN_VARIABLE, AUTHORITIES_VARIABLE):
+        monkeypatch.setenv(name, "before")
+    token, authorities = tmp_path / "token", tmp_path / "ca.pem"
+    token.write_text("abc\n")
+    authorities.write_text("")
+    words = ["--registry-token-file", str(token), "--registry-ca-file", str(authorities)]
+
+    run(tmp_path, "--registry", "https://a", *words)
+
+    assert opened == [{URL: "https://a"}]
+    assert os.environ[TOKEN_VARIABLE] == "abc"
+    assert os.environ[AUTHORITIES_VARIABLE] == str(authorities)
 
 
 def test_without_a_registry_there_is_no_property(
