@@ -22,6 +22,7 @@ from duolog.protocol.headers import RequestHeader
 from duolog.protocol.messages import Messages, entity_type
 from duolog.record.batch import BatchHeader, patch_batch, read_header
 from duolog.record.control import encode_marker
+from duolog.security.identity.principal import ANONYMOUS, Identity
 from duolog.testing.clock import FakeClock
 
 COMMIT, FETCH, FIND, JOIN, HEARTBEAT, LEAVE, SYNC, DESCRIBE, LIST = range(8, 17)
@@ -84,6 +85,7 @@ class FakeBroker:
         lives: Mapping[str, int] | None = None,
         slow_reads_s: float = 0.0,
     ) -> None:
+        self.authorizer: Any = None
         self.settings = BrokerSettings(settings)
         self.clock = FakeClock()
         self.timers = self
@@ -267,6 +269,8 @@ class FakeBroker:
 
         context: Any = SimpleNamespace(
             broker=self,
+            authorizer=self.authorizer,
+            identity=Identity(ANONYMOUS, "127.0.0.1"),
             version=version,
             client_id="client",
             client_host="/127.0.0.1",

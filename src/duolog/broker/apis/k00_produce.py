@@ -20,6 +20,7 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
+from duolog.broker.authorization.table import WRITE_RECORDS
 from duolog.broker.errors import kafka_code
 from duolog.broker.event_loop.time_slices import freeing
 from duolog.broker.produce.batch_validation import (
@@ -178,7 +179,9 @@ def _steps(
     many = len(request.topics) > PARTITIONS_A_STEP or (
         sum(len(data) for _, data in request.topics) > PARTITIONS_A_STEP
     )
-    refused = yield from _refusal(broker, request)
+    refused = yield from _refusal(connection, request)
+    denied = yield from _denied(connection, request)
+    request = _without(denied, request)
     opened = (yield from _opened(broker, request)) if refused == ErrorCode.NONE else repeat(None)
     results: ProduceResults = []
     for name, data in request.topics:
@@ -187,7 +190,7 @@ def _steps(
         for item in zip(data, opened, strict=False):
             # Each time: it may be deleted in between, and nothing is written to what is going.
             topic = broker.topics.by_name_bytes.get(name)
-            code = refused or _refusal_of_topic(topic, connection)
+            code = _code(connection, name, topic, refused, denied)
             if code or topic is None:
                 rows.append(ProduceResult(item[0].partition, code))
             else:
@@ -215,13 +218,55 @@ def _steps(
         pending.durable()
 
 
-def _refusal(broker: "Broker", request: ProduceRequest) -> Generator[None, None, ErrorCode]:
-    refused = yield from refusal(request)
+def _refusal(connection: "Connection", request: ProduceRequest) -> Generator[None, None, ErrorCode]:
+    refused = yield from refusal(connection, request)
     if refused != ErrorCode.NONE:
         return refused
     if request.acks not in _ACKS:
         return ErrorCode.INVALID_REQUIRED_ACKS
-    return ErrorCode.NONE if broker.rounds.failure is None else ErrorCode.KAFKA_STORAGE_ERROR
+    failure = connection.broker.rounds.failure
+    return ErrorCode.NONE if failure is None else ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def _denied(
+    connection: "Connection", request: ProduceRequest
+) -> Generator[None, None, frozenset[bytes]]:
+    """Return, in steps, the topics that the client may not write to."""
+    denied: set[bytes] = set()
+    authorizer = connection.authorizer
+    if authorizer is None:
+        return frozenset()
+    for count, (name, _) in enumerate(request.topics, start=1):
+        topic = name.decode("utf-8", "replace")
+        if not connection.may_write.allows(authorizer, connection.identity, topic):
+            denied.add(name)
+        if count % PARTITIONS_A_STEP == 0:
+            yield
+    return frozenset(denied)
+
+
+def _without(denied: frozenset[bytes], request: ProduceRequest) -> ProduceRequest:
+    """Return the request without the batches for these topics: none of them is opened."""
+    if not denied:
+        return request
+    topics = [
+        (name, [ProduceData(item.partition, None) for item in data] if name in denied else data)
+        for name, data in request.topics
+    ]
+    return request._replace(topics=topics)
+
+
+def _code(
+    connection: "Connection",
+    name: bytes,
+    topic: Topic | None,
+    refused: ErrorCode,
+    denied: frozenset[bytes],
+) -> ErrorCode:
+    """Return the error of all partitions of a topic: a missing one looks like a forbidden one."""
+    if name in denied and refused != ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        return WRITE_RECORDS.code
+    return refused or _refusal_of_topic(topic, connection)
 
 
 def _refusal_of_topic(topic: Topic | None, connection: "Connection") -> ErrorCode:

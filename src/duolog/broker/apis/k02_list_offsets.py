@@ -16,6 +16,7 @@ Source: Kafka `UnifiedLog.fetchOffsetByTimestamp`, `ListOffsetsRequest`.
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import Steps, Stepwise, run_steps
@@ -47,6 +48,7 @@ _FIRST_VERSION: Final = {
     LATEST_TIERED: 9,
 }
 
+(_TOPIC,) = checks_of(2)
 _Search = Stepwise[dict[str, object]]
 _NOT_FOUND: Final[dict[str, object]] = {"offset": -1, "timestamp": -1}
 
@@ -59,8 +61,12 @@ def _steps(request: "Oldest | Newest", context: RequestContext) -> Steps:
     committed = getattr(request, "isolation_level", 0) == READ_COMMITTED
     topics = []
     for topic in request.topics:
-        rows = []
+        rows: list[dict[str, object]] = []
+        denied = not _TOPIC.allows(context, topic.name)
         for asked in topic.partitions:
+            if denied:
+                rows.append({"partition_index": asked.partition_index, "error_code": _TOPIC.code})
+                continue
             row = yield from _answer(context, topic.name, asked, committed=committed)
             rows.append({"partition_index": asked.partition_index, **row})
             yield None

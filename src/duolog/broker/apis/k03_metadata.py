@@ -14,11 +14,13 @@ v10 topic ids; v12 asks by id
 Source: Kafka `KafkaApis.handleTopicMetadataRequest`.
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from duolog.broker.authorization.checks import NotAuthorized, authorized_operations
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import LARGE_BYTES, Api, answer_failure, decode_beside
@@ -41,17 +43,15 @@ from duolog.protocol.metadata import (
     read_metadata_request,
     write_topic,
 )
-from duolog.protocol.operations import (
-    CLUSTER_OPERATIONS,
-    OPERATIONS_NOT_ASKED,
-    TOPIC_OPERATIONS,
-)
+from duolog.protocol.operations import OPERATIONS_NOT_ASKED
+from duolog.security.authorization.operations import ResourceType
 
 if TYPE_CHECKING:
     from duolog.broker.apis.context import Connection
     from duolog.broker.broker import Broker
 
 _KEY = 3
+_TOPIC, _EVERY_TOPIC, _NEW_TOPIC, _CLUSTER = checks_of(_KEY)
 _NO_ID = UUID(int=0)
 _TOPICS_A_PIECE = 500
 
@@ -60,7 +60,8 @@ class _Form(NamedTuple):
     """The inputs, other than the topic itself, that determine the encoded bytes of a topic."""
 
     version: int
-    operations: bool
+    operations: int
+    """As bits: the bytes are the same for all clients that may do the same."""
 
 
 def handle_frame(
@@ -92,7 +93,7 @@ class _Metadata:
         self._came_at = self._broker.clock.monotonic()
         self._waiting = InFlightRequest()
         self._failed: dict[str, Exception] = {}
-        """The errors of topics that could not be created."""
+        """The errors of topics that could not be created, or not by this client."""
         connection.begin(self._waiting)
 
     def serve(self, request: MetadataRequest) -> None:
@@ -111,7 +112,7 @@ class _Metadata:
 
     def _create_missing(self, request: MetadataRequest) -> Iterator[None]:
         broker = self._broker
-        names = yield from _to_create(broker, request)
+        names = yield from self._to_create(request)
         if not names:
             yield from self._answer(request)
             return
@@ -138,15 +139,20 @@ class _Metadata:
         run: list[bytes] = []
         count = 0
         for part in self._parts(request):
-            count += 1
-            run.append(part)
+            if part:
+                count += 1
+                run.append(part)
             if len(run) >= _TOPICS_A_PIECE:
                 pieces.append(b"".join(run))
                 run.clear()
             yield
         row = BrokerRow(broker.node_id, *self._connection.advertised, broker.rack)
         start = metadata_response_start(self._version, row, broker.cluster_id, count)
-        operations = CLUSTER_OPERATIONS if request.cluster_operations else OPERATIONS_NOT_ASKED
+        operations = OPERATIONS_NOT_ASKED
+        if request.cluster_operations:
+            client = self._connection
+            known = _CLUSTER.allows(client)
+            operations = authorized_operations(client, ResourceType.CLUSTER) if known else 0
         end = metadata_response_end(self._version, operations=operations)
         pieces.append(b"".join((*run, end)))
         size_bytes = len(self._header) + len(start) + sum(map(len, pieces))
@@ -155,50 +161,70 @@ class _Metadata:
         broker.counters.cold["Metadata"].observe(broker.clock.monotonic() - self._came_at)
 
     def _parts(self, request: MetadataRequest) -> Iterator[bytes]:
-        form = _Form(self._version, request.topic_operations)
         if request.topics is None:
             for topic in list(self._broker.topics):
-                yield _known(self._broker, topic, form)
+                if _EVERY_TOPIC.allows(self._connection, topic.name):
+                    yield self._known(topic, request)
+                else:
+                    yield b""
             return
         asked: set[TopicQuestion] = set()
         for question in request.topics:
             # A topic that is requested twice is returned once, as by Kafka.
             if question not in asked:
                 asked.add(question)
-                yield _answer(self._broker, question, form, self._failed)
+                yield self._part(question, request)
 
+    def _to_create(self, request: MetadataRequest) -> Generator[None, None, list[str]]:
+        """Return, in steps, the topics to make: asked for by a name, and not there."""
+        broker, client = self._broker, self._connection
+        if not (request.auto_create and broker.settings.boolean("auto.create.topics.enable")):
+            return []
+        most = PARTITIONS_AT_ONCE_MAX // broker.settings.integer("num.partitions")
+        missing: dict[str, None] = {}
+        for name, topic_id in request.topics or ():
+            # Internal topics are made by who uses them, with configs that a client does not know.
+            if (
+                name is not None
+                and not (topic_id or name in broker.topics or name in INTERNAL_TOPICS)
+                and _TOPIC.allows(client, name)
+            ):
+                if _NEW_TOPIC.allows(client, name):
+                    missing[name] = None
+                else:
+                    self._failed[name] = _NEW_TOPIC.refusal(client, name)
+                if len(missing) > most:
+                    return []
+            yield
+        return list(missing)
 
-def _to_create(broker: "Broker", request: MetadataRequest) -> Generator[None, None, list[str]]:
-    """Return, in steps, the topics to make: asked for by a name, and not there."""
-    if not (request.auto_create and broker.settings.boolean("auto.create.topics.enable")):
-        return []
-    most = PARTITIONS_AT_ONCE_MAX // broker.settings.integer("num.partitions")
-    missing: dict[str, None] = {}
-    for name, topic_id in request.topics or ():
-        # Internal topics are made by who uses them, with configs that a client does not know.
-        if name is not None and not (topic_id or name in broker.topics or name in INTERNAL_TOPICS):
-            missing[name] = None
-            if len(missing) > most:
-                return []
-        yield
-    return list(missing)
-
-
-def _answer(
-    broker: "Broker", question: TopicQuestion, form: _Form, failed: Mapping[str, Exception]
-) -> bytes:
-    name, topic_id = question
-    if name is None or topic_id:  # An id is stronger than a name.
-        topic = broker.topics.by_id.get(topic_id or _NO_ID)
+    def _part(self, question: TopicQuestion, request: MetadataRequest) -> bytes:
+        """Return a topic that is asked for; one that is forbidden looks like a missing one."""
+        broker = self._broker
+        name, topic_id = question
+        if name is None or topic_id:  # An id is stronger than a name.
+            topic = broker.topics.by_id.get(topic_id or _NO_ID)
+            row = TopicRow(None, topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+            if topic is not None and not _TOPIC.allows(self._connection, topic.name):
+                # An id is no secret, as in Kafka: it cannot be guessed. The name is.
+                row, topic = row._replace(error_code=_TOPIC.code), None
+        elif not _TOPIC.allows(self._connection, name):
+            row, topic = TopicRow(name, None, error_code=_TOPIC.code), None
+        else:
+            topic = broker.topics.get(name)
+            error = self._failed.get(name)
+            code = error.code if isinstance(error, NotAuthorized) else _missing(name, error)
+            row = TopicRow(name, None, error_code=code)
         if topic is not None:
-            return _known(broker, topic, form)
-        row = TopicRow(None, topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
-        return write_topic(form.version, row, broker.node_id)
-    topic = broker.topics.get(name)
-    if topic is not None:
-        return _known(broker, topic, form)
-    row = TopicRow(name, None, error_code=_missing(name, failed.get(name)))
-    return write_topic(form.version, row, broker.node_id)
+            return self._known(topic, request)
+        return write_topic(self._version, row, broker.node_id)
+
+    def _known(self, topic: Topic, request: MetadataRequest) -> bytes:
+        """Return a topic that is there, from what is kept."""
+        operations = OPERATIONS_NOT_ASKED
+        if request.topic_operations:
+            operations = authorized_operations(self._connection, ResourceType.TOPIC, topic.name)
+        return _known(self._broker, topic, _Form(self._version, operations))
 
 
 def _missing(name: str, error: Exception | None) -> int:
@@ -214,14 +240,13 @@ def _known(broker: "Broker", topic: Topic, form: _Form) -> bytes:
     kept = topic.metadata_bytes.get(form)
     if kept is None:
         epochs = [broker.leader_epoch] * len(topic.partitions)
-        operations = TOPIC_OPERATIONS if form.operations else OPERATIONS_NOT_ASKED
         offline = {row.index for row in topic.partitions if row.refused is not None}
         row = TopicRow(
             topic.name,
             topic.id,
             epochs,
             internal=topic.internal,
-            operations=operations,
+            operations=form.operations,
             offline=offline,
         )
         kept = topic.metadata_bytes[form] = write_topic(form.version, row, broker.node_id)

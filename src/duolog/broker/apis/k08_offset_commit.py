@@ -18,6 +18,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.groups.offset_fields import Answer, commit_in_slices
 from duolog.broker.requests.api import Api
 from duolog.coordinator.messages import CommitRequest, CommittedOffset
@@ -28,11 +29,16 @@ if TYPE_CHECKING:
     from kio.schema.offset_commit.v9.request import OffsetCommitRequest as Newest
 
 
+_GROUP, _TOPIC = checks_of(8)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    _GROUP.ensure(context, request.group_id)
+
     def commit(offsets: dict[TopicPartition, CommittedOffset], answer: Answer) -> None:
         context.broker.groups.commit(_commit_request(request, context, offsets), answer)
 
-    commit_in_slices(context, request, commit, lambda error: error.code)
+    commit_in_slices(context, request, _TOPIC, commit, lambda error: error.code)
 
 
 def _commit_request(

@@ -23,6 +23,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.checks import NotAuthorized
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.groups.offset_fields import PARTITIONS_A_STEP
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import do_nothing, work_in_slices
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from kio.schema.offset_fetch.v1.request import OffsetFetchRequest as Oldest
     from kio.schema.offset_fetch.v9.request import OffsetFetchRequest as Newest
     from kio.schema.offset_fetch.v9.request import OffsetFetchRequestGroup as Group
+
+_GROUP, _TOPIC, _EVERY_TOPIC = checks_of(9)
 
 Offsets = Mapping[TopicPartition, OffsetRecord]
 Topics = Sequence[tuple[str, Sequence[int]]]
@@ -58,6 +62,7 @@ class _Answer:
 
     def __init__(self, context: RequestContext, *, stable: bool) -> None:
         self.pieces: list[bytes] = []
+        self._context = context
         self._groups = context.broker.groups
         self._version = context.version
         self._stable = stable
@@ -84,10 +89,11 @@ class _Answer:
         topics: Topics = ()
         unstable: frozenset[TopicPartition] = frozenset()
         try:
+            _GROUP.ensure(self._context, group_id)
             offsets = self._groups.offsets(
                 group_id, getattr(asked, "member_id", None), getattr(asked, "member_epoch", -1)
             )
-        except GroupError as error:
+        except (GroupError, NotAuthorized) as error:
             code = error.code
         else:
             unstable = self._groups.unstable_offsets(group_id) if self._stable else unstable
@@ -96,13 +102,19 @@ class _Answer:
         # Version 1 has no place for the group's error but the partitions.
         if asked.topics is not None and (not code or self._version < _GROUP_ERROR_VERSION):
             topics = [(topic.name, topic.partition_indexes) for topic in asked.topics]
+        denied: frozenset[str] = frozenset()
+        if asked.topics is not None and not code:
+            denied = _TOPIC.denied(self._context, (name for name, _ in topics))
         self.pieces.append(self._length(len(topics)))
         for name, indexes in topics:
             name_bytes = write_string(name, flexible=self._flexible)
             self.pieces.append(name_bytes + self._length(len(indexes)))
             for start in range(0, len(indexes), PARTITIONS_A_STEP):
                 some = indexes[start : start + PARTITIONS_A_STEP]
-                self.pieces.append(self._rows(name, some, offsets, unstable, code))
+                if name in denied:
+                    self.pieces.append(self._denied_rows(some))
+                else:
+                    self.pieces.append(self._rows(name, some, offsets, unstable, code))
                 yield
             self.pieces.append(self._end)
         if self._version >= _GROUP_ERROR_VERSION:
@@ -119,7 +131,15 @@ class _Answer:
                 if value is not None and value.topic_id in self._groups.topic_ids(key.topic):
                     found[key.topic].append(key.partition)
             yield
-        return [(name, sorted(indexes)) for name, indexes in sorted(found.items())]
+        denied = _EVERY_TOPIC.denied(self._context, found)
+        return [
+            (name, sorted(indexes)) for name, indexes in sorted(found.items()) if name not in denied
+        ]
+
+    def _denied_rows(self, indexes: Iterable[int]) -> bytes:
+        """Return some partitions of a topic that the client may not see."""
+        row = self._row(_NO_OFFSET, _TOPIC.code)
+        return b"".join(INT32.pack(index) + row for index in indexes)
 
     def _rows(
         self,

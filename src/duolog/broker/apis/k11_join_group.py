@@ -18,6 +18,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.groups.coordinator_service import new_member_suffix
 from duolog.broker.requests.api import Api
 from duolog.coordinator.errors import GroupError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from kio.schema.join_group.v0.request import JoinGroupRequest as Oldest
     from kio.schema.join_group.v9.request import JoinGroupRequest as Newest
 
+(_GROUP,) = checks_of(11)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
@@ -34,6 +36,9 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def answer(reply: JoinReply) -> None:
         context.reply(_fields(reply, context.version))
 
+    if not _GROUP.allows(context, request.group_id):
+        answer(JoinReply(error_code=_GROUP.code))
+        return
     try:
         context.broker.groups.join(_join_request(request, context), answer)
     except GroupError as error:

@@ -14,6 +14,8 @@ Source: Kafka HeartbeatRequest.json; GroupMetadataManager.classicGroupHeartbeat.
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.checks import NotAuthorized
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.coordinator.errors import NONE, CoordinatorLoadInProgress, GroupError
 from duolog.coordinator.messages import HeartbeatRequest
@@ -21,6 +23,9 @@ from duolog.coordinator.messages import HeartbeatRequest
 if TYPE_CHECKING:
     from kio.schema.heartbeat.v0.request import HeartbeatRequest as Oldest
     from kio.schema.heartbeat.v4.request import HeartbeatRequest as Newest
+
+
+(_GROUP,) = checks_of(12)
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
@@ -32,10 +37,11 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     )
     error_code = NONE
     try:
+        _GROUP.ensure(context, request.group_id)
         context.broker.groups.heartbeat(heartbeat)
     except CoordinatorLoadInProgress:
         pass
-    except GroupError as error:
+    except (GroupError, NotAuthorized) as error:
         error_code = error.code
     context.reply({"throttle_time": 0, "error_code": error_code})
 

@@ -13,6 +13,8 @@ Source: Kafka LeaveGroupRequest.json; GroupMetadataManager.classicGroupLeave.
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.checks import NotAuthorized
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.coordinator.errors import NONE, GroupError, UnknownMemberId
 from duolog.coordinator.messages import LeavingMember, LeftMember
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from kio.schema.leave_group.v0.request import LeaveGroupRequest as Oldest
     from kio.schema.leave_group.v5.request import LeaveGroupRequest as Newest
 
+(_GROUP,) = checks_of(13)
 _FIRST_BATCHED: Final = 3
 
 
@@ -32,11 +35,12 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         else [LeavingMember(request.member_id)]
     )
     try:
+        _GROUP.ensure(context, request.group_id)
         left = context.broker.groups.leave(request.group_id, leaving)
     except UnknownMemberId as error:
         # The group is unknown, so it has no members: each one gets this error.
         left = tuple(LeftMember(*member, error.code) for member in leaving)
-    except GroupError as error:
+    except (GroupError, NotAuthorized) as error:
         context.reply({"throttle_time": 0, "error_code": error.code, "members": []})
         return
     members = [

@@ -12,6 +12,8 @@ Source: Kafka SyncGroupRequest.json; GroupMetadataManager.classicGroupSync.
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.checks import NotAuthorized
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.coordinator.errors import GroupError
 from duolog.coordinator.messages import SyncReply, SyncRequest
@@ -19,6 +21,9 @@ from duolog.coordinator.messages import SyncReply, SyncRequest
 if TYPE_CHECKING:
     from kio.schema.sync_group.v0.request import SyncGroupRequest as Oldest
     from kio.schema.sync_group.v5.request import SyncGroupRequest as Newest
+
+
+(_GROUP,) = checks_of(14)
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
@@ -43,8 +48,9 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         assignments={part.member_id: bytes(part.assignment) for part in request.assignments},
     )
     try:
+        _GROUP.ensure(context, request.group_id)
         context.broker.groups.sync(sync, answer)
-    except GroupError as error:
+    except (GroupError, NotAuthorized) as error:
         answer(SyncReply(error_code=error.code))
 
 

@@ -16,27 +16,33 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.checks import NotAuthorized, authorized_operations
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import GROUP_ID_NOT_FOUND, NONE, GroupError
 from duolog.coordinator.messages import DescribedGroup
-from duolog.protocol.operations import GROUP_OPERATIONS, OPERATIONS_NOT_ASKED
+from duolog.protocol.operations import OPERATIONS_NOT_ASKED
+from duolog.security.authorization.operations import ResourceType
 
 if TYPE_CHECKING:
     from kio.schema.describe_groups.v0.request import DescribeGroupsRequest as Oldest
     from kio.schema.describe_groups.v6.request import DescribeGroupsRequest as Newest
+
+(_GROUP,) = checks_of(15)
 
 Fields = Mapping[str, object]
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     asked = getattr(request, "include_authorized_operations", False)
-    operations = GROUP_OPERATIONS if asked else OPERATIONS_NOT_ASKED
     rows: list[bytes] = []
 
     def add(group_id: str) -> None:
         found = _describe(group_id, context)
-        known = operations if found["error_code"] == NONE else OPERATIONS_NOT_ASKED
+        known = OPERATIONS_NOT_ASKED
+        if asked and found["error_code"] == NONE:
+            known = authorized_operations(context, ResourceType.GROUP, group_id)
         row = {**found, "authorized_operations": known}
         rows.append(context.encode_item("groups", row))
 
@@ -48,8 +54,9 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
 
 def _describe(group_id: str, context: RequestContext) -> Fields:
     try:
+        _GROUP.ensure(context, group_id)
         group = context.broker.groups.describe(group_id)
-    except GroupError as error:
+    except (GroupError, NotAuthorized) as error:
         return _missing(group_id, "", error.code, error.message)
     if group is not None:
         return _fields(group)

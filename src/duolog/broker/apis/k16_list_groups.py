@@ -13,6 +13,7 @@ Source: Kafka ListGroupsRequest.json; GroupMetadataManager.listGroups.
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import NONE, GroupError
@@ -23,14 +24,19 @@ if TYPE_CHECKING:
     from kio.schema.list_groups.v5.request import ListGroupsRequest as Newest
 
 
+(_GROUP,) = checks_of(16)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     states = {state.strip().lower() for state in getattr(request, "states_filter", ())}
     types = {name.lower() for name in getattr(request, "types_filter", ())}
     rows: list[bytes] = []
 
     def add(group: ListedGroup) -> None:
-        if (not states or group.state.lower() in states) and (
-            not types or group.group_type in types
+        if (
+            (not states or group.state.lower() in states)
+            and (not types or group.group_type in types)
+            and _GROUP.allows(context, group.group_id)
         ):
             row = {
                 "group_id": group.group_id,

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from kio.schema.create_topics.v7.request import CreatableTopic as NewestTopic
     from kio.schema.create_topics.v7.request import CreateTopicsRequest as Newest
 
+_TOPIC, _CONFIGS = checks_of(19)
 _FIRST_CONFIGS: Final = 5
 
 
@@ -51,6 +53,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def prepare(topic: "OldestTopic | NewestTopic") -> Change | None:
         if times[topic.name] > 1:
             raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
+        _TOPIC.ensure(context, topic.name)
         new = decided[topic.name] = _decide(topic, context)
         broker.topics.configs.check_asked(new.configs)
         if request.validate_only:
@@ -100,6 +103,16 @@ def _decide(asked: "OldestTopic | NewestTopic", context: RequestContext) -> NewT
 def _created(topic: NewTopic, topic_id: UUID, context: RequestContext) -> dict[str, object]:
     configs = []
     if context.version >= _FIRST_CONFIGS:
+        if not _CONFIGS.allows(context, topic.name):
+            return {
+                "name": topic.name,
+                "topic_id": topic_id,
+                "topic_config_error_code": _CONFIGS.code,
+                "num_partitions": -1,
+                "replication_factor": -1,
+                "configs": [],
+                "error_message": None,
+            }
         configs = context.broker.configs.topic_rows.rows(topic.configs)
     return {
         "name": topic.name,

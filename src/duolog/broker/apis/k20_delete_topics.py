@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.checks import NotAuthorized
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.controller import Change
 from duolog.broker.errors import UnknownTopic, kafka_code
 from duolog.broker.requests.api import Api
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from kio.schema.delete_topics.v1.request import DeleteTopicsRequest as Oldest
     from kio.schema.delete_topics.v6.request import DeleteTopicsRequest as Newest
 
+_DESCRIBE, _DELETE = checks_of(20)
 _NO_ID = UUID(int=0)
 
 
@@ -52,6 +55,8 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
 
     def done(topic: _Asked, error: Exception | None) -> bytes:
         result: dict[str, object] = {"name": topic.name, "topic_id": topic.topic_id}
+        if isinstance(error, NotAuthorized) and topic.name is None:
+            result["name"], error = _name_of_denied(topic.topic_id, context), _hidden(error)
         if error is None:
             result = {"name": found[topic].name, "topic_id": found[topic].id}
         else:
@@ -83,6 +88,8 @@ def _find(name: str | None, topic_id: UUID, context: RequestContext) -> Topic:
             "a topic is named by its name or by its id", code=ErrorCode.INVALID_REQUEST
         )
     if name is not None:
+        # Without DESCRIBE, a missing topic is answered like any other.
+        _DESCRIBE.ensure(context, name)
         topic = broker.topics.find(name)
     else:
         found = broker.topics.by_id.get(topic_id)
@@ -91,12 +98,26 @@ def _find(name: str | None, topic_id: UUID, context: RequestContext) -> Topic:
                 f"topic with id {topic_id} does not exist", code=ErrorCode.UNKNOWN_TOPIC_ID
             )
         topic = found
+    _DELETE.ensure(context, topic.name)
     if topic.internal:
         raise KafkaError(
             f'topic "{topic.name}" is internal and cannot be deleted',
             code=ErrorCode.INVALID_REQUEST,
         )
     return topic
+
+
+def _name_of_denied(topic_id: UUID | None, context: RequestContext) -> str | None:
+    """Return the name of a topic that the client may not delete, if it may know that."""
+    topic = context.broker.topics.by_id.get(topic_id or _NO_ID)
+    return topic.name if topic is not None and _DESCRIBE.allows(context, topic.name) else None
+
+
+def _hidden(error: Exception) -> KafkaError:
+    """Return the error of a topic that was asked for by its id: the name stays unknown."""
+    return KafkaError(
+        f"no right to {_DELETE.operation.name} on the topic with this id", code=_DELETE.code
+    ).with_traceback(error.__traceback__)
 
 
 API = Api(key=20, name="DeleteTopics", versions=range(1, 7), handle=handle)

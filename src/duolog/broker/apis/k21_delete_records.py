@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.cleaning.retention_task import cutting
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from kio.schema.delete_records.v0.request import DeleteRecordsRequest as Oldest
     from kio.schema.delete_records.v2.request import DeleteRecordsRequest as Newest
 
+(_TOPIC,) = checks_of(21)
 _HIGH_WATERMARK: Final = -1
 _NO_OFFSET: Final = -1
 
@@ -76,9 +78,11 @@ def _deleting(asked: _Asked, context: RequestContext) -> Change | None:
     """Return the change that advances the log start offset; None if it is there already.
 
     Raises:
+        NotAuthorized: the client may not delete from the topic.
         KafkaError: the partition does not exist, the offset is out of range, or the topic's
             cleanup.policy is only compact.
     """
+    _TOPIC.ensure(context, asked.topic_partition.topic)
     partition = context.broker.topics.partition(*asked.topic_partition)
     log = partition.log
     if not log.config.deleted_when_old:

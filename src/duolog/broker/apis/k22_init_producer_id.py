@@ -18,6 +18,7 @@ Source: Kafka `TransactionCoordinator.handleInitProducerId`, `RPCProducerIdManag
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.transactions.fencing import producer_fields
 from duolog.coordinator.transactions.coordinator import NO_ONE, Answer
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from kio.schema.init_producer_id.v0.request import InitProducerIdRequest as Oldest
     from kio.schema.init_producer_id.v5.request import InitProducerIdRequest as Newest
 
+_TRANSACTIONAL_ID, _IDEMPOTENT = checks_of(22)
 _FIRST_FENCED: Final = 4
 
 
@@ -36,6 +38,10 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def answer(found: Answer) -> None:
         context.reply(producer_fields(found, context, _FIRST_FENCED))
 
+    if request.transactional_id is None:
+        _IDEMPOTENT.ensure(context)
+    else:
+        _TRANSACTIONAL_ID.ensure(context, request.transactional_id)
     producer = Producer(getattr(request, "producer_id", -1), getattr(request, "producer_epoch", -1))
     if (producer.producer_id == -1) != (producer.epoch == -1):
         answer(Answer(ErrorCode.INVALID_REQUEST, NO_ONE))

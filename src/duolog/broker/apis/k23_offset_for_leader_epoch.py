@@ -12,6 +12,7 @@ Source: Kafka `ReplicaManager.lastOffsetForLeaderEpoch`, KIP-320.
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import Steps, run_steps
 from duolog.broker.topics.leader_epoch import check_leader_epoch
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from kio.schema.offset_for_leader_epoch.v4.request import (
         OffsetForLeaderPartition as NewestPartition,
     )
+
+
+(_TOPIC,) = checks_of(23)
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
@@ -53,6 +57,7 @@ def _answer(
     context: RequestContext, topic: str, asked: "OldestPartition | NewestPartition"
 ) -> dict[str, object]:
     try:
+        _TOPIC.ensure(context, topic)
         log = context.broker.log(topic, asked.partition)
     except KafkaError as error:
         return {"partition": asked.partition, "error_code": error.code}

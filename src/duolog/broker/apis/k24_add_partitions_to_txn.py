@@ -11,11 +11,13 @@ Source: Kafka `KafkaApis.handleAddPartitionsToTxnRequest`.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
+from duolog.broker.topics.topic_names import INTERNAL_TOPICS
 from duolog.broker.transactions.fencing import fenced_by_version
 from duolog.coordinator.transactions.transitions import Producer
 from duolog.core.ids import TopicPartition
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from kio.schema.add_partitions_to_txn.v0.request import AddPartitionsToTxnRequest as Oldest
     from kio.schema.add_partitions_to_txn.v3.request import AddPartitionsToTxnRequest as Newest
 
+_TRANSACTIONAL_ID, _TOPIC = checks_of(24)
 _FIRST_FENCED: Final = 2
 
 
@@ -34,10 +37,14 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         for topic in request.v3_and_below_topics
         for partition in topic.partitions
     ]
+    if not _TRANSACTIONAL_ID.allows(context, request.v3_and_below_transactional_id):
+        _reply(context, dict.fromkeys(asked, int(_TRANSACTIONAL_ID.code)))
+        return
+    denied = _denied((topic.name for topic in request.v3_and_below_topics), context)
     refused = {
         topic_partition: code
         for topic_partition in asked
-        if (code := _refusal(topic_partition, context))
+        if (code := _refusal(topic_partition, denied, context))
     }
     if refused:
         not_attempted = dict.fromkeys(asked, int(ErrorCode.OPERATION_NOT_ATTEMPTED))
@@ -54,7 +61,19 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     )
 
 
-def _refusal(topic_partition: TopicPartition, context: RequestContext) -> int:
+def _denied(topics: Iterable[str], context: RequestContext) -> frozenset[str]:
+    """Return the topics that the client may not write to; nobody writes to internal ones."""
+    if context.authorizer is None:
+        return frozenset()
+    names = frozenset(topics)
+    return _TOPIC.denied(context, names - INTERNAL_TOPICS) | (names & INTERNAL_TOPICS)
+
+
+def _refusal(
+    topic_partition: TopicPartition, denied: frozenset[str], context: RequestContext
+) -> int:
+    if topic_partition.topic in denied:
+        return _TOPIC.code
     topic = context.broker.topics.get(topic_partition.topic)
     partition = topic.partition(topic_partition.partition) if topic else None
     if partition is None:

@@ -12,6 +12,7 @@ Source: Kafka `KafkaApis.handleAddOffsetsToTxnRequest`.
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.topics.topic_names import OFFSETS_TOPIC
 from duolog.broker.transactions.fencing import fenced_by_version
@@ -22,10 +23,13 @@ if TYPE_CHECKING:
     from kio.schema.add_offsets_to_txn.v0.request import AddOffsetsToTxnRequest as Oldest
     from kio.schema.add_offsets_to_txn.v4.request import AddOffsetsToTxnRequest as Newest
 
+_TRANSACTIONAL_ID, _GROUP = checks_of(25)
 _FIRST_FENCED: Final = 2
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    _TRANSACTIONAL_ID.ensure(context, request.transactional_id)
+    _GROUP.ensure(context, request.group_id)
     partition = context.broker.groups.partition_of(request.group_id)
     context.broker.transactions.add(
         request.transactional_id,

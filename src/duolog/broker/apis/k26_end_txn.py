@@ -14,6 +14,7 @@ Source: Kafka `TransactionCoordinator.endTransaction`.
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.transactions.fencing import producer_fields
 from duolog.coordinator.transactions.coordinator import Answer
@@ -23,11 +24,14 @@ if TYPE_CHECKING:
     from kio.schema.end_txn.v0.request import EndTxnRequest as Oldest
     from kio.schema.end_txn.v5.request import EndTxnRequest as Newest
 
+(_TRANSACTIONAL_ID,) = checks_of(26)
 _FIRST_FENCED: Final = 2
 _FIRST_BUMPING: Final = 5
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    _TRANSACTIONAL_ID.ensure(context, request.transactional_id)
+
     def answer(found: Answer) -> None:
         context.reply(producer_fields(found, context, _FIRST_FENCED))
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import do_nothing, work_in_slices
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from kio.schema.write_txn_markers.v2.request import WritableTxnMarker as NewestMarker
     from kio.schema.write_txn_markers.v2.request import WriteTxnMarkersRequest as Newest
 
+(_CLUSTER,) = checks_of(27)
 _BUMPS_EPOCH: Final = 2
 """The first transaction version whose markers have a new epoch."""
 
@@ -111,6 +113,7 @@ class _Markers:
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    _CLUSTER.ensure(context)
     markers = _Markers(context)
     asked = (
         (marker, topic.name, partition)

@@ -15,6 +15,7 @@ Source: Kafka TxnOffsetCommitRequest.json; OffsetMetadataManager.commitTransacti
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.groups.offset_fields import Answer, commit_in_slices
 from duolog.broker.requests.api import Api
 from duolog.coordinator.errors import CoordinatorLoadInProgress, InvalidGroupId
@@ -27,12 +28,16 @@ if TYPE_CHECKING:
     from kio.schema.txn_offset_commit.v0.request import TxnOffsetCommitRequest as Oldest
     from kio.schema.txn_offset_commit.v5.request import TxnOffsetCommitRequest as Newest
 
+_TRANSACTIONAL_ID, _GROUP, _TOPIC = checks_of(28)
 _LOADING_KNOWN_VERSION: Final = 2
 _ABORTABLE_VERSION: Final = 4
 _IMPLICIT_VERSION: Final = 5
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    _TRANSACTIONAL_ID.ensure(context, request.transactional_id)
+    _GROUP.ensure(context, request.group_id)
+
     def commit(offsets: dict[TopicPartition, CommittedOffset], answer: Answer) -> None:
         _commit(request, context, offsets, answer)
 
@@ -42,7 +47,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         return error.code
 
-    commit_in_slices(context, request, commit, code_of)
+    commit_in_slices(context, request, _TOPIC, commit, code_of)
 
 
 def _commit(

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from duolog.broker.apis.acl_fields import describe_filter, described
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.no_authorizer import SECURITY_DISABLED
-from duolog.protocol.error_codes import ErrorCode
-from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
 from duolog.security.changes.acls import filter_problem, matching
 
 if TYPE_CHECKING:
@@ -23,15 +22,14 @@ if TYPE_CHECKING:
     from kio.schema.describe_acls.v3.request import DescribeAclsRequest as Newest
 
 
+(_CLUSTER,) = checks_of(29)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
-    authorizer = context.authorizer
-    if authorizer is None:
+    if context.authorizer is None:
         context.reply(SECURITY_DISABLED)
         return
-    cluster = ResourceType.CLUSTER, CLUSTER_NAME
-    if not authorizer.allows(context.identity, Operation.DESCRIBE, *cluster):
-        context.reply_error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        return
+    _CLUSTER.ensure(context)
     wanted = describe_filter(request)
     if problem := filter_problem(wanted):
         context.reply_error(problem.code, problem.message)

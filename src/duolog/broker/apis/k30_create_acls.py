@@ -11,11 +11,11 @@ Source: Kafka `AclApis.handleCreateAcls`, `AclControlManager`.
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.no_authorizer import SECURITY_DISABLED
 from duolog.protocol.error_codes import ErrorCode
-from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
 from duolog.security.changes.acls import WantedAcl, acl_of
 from duolog.security.changes.problem import Problem
 from duolog.security.records.records import AclChange
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from kio.schema.create_acls.v3.request import CreateAclsRequest as Newest
 
 
+(_CLUSTER,) = checks_of(30)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
-    authorizer, security = context.authorizer, context.broker.security
-    if authorizer is None:
+    security = context.broker.security
+    if context.authorizer is None:
         context.reply({"results": [SECURITY_DISABLED] * len(request.creations)})
         return
-    cluster = ResourceType.CLUSTER, CLUSTER_NAME
-    if not authorizer.allows(context.identity, Operation.ALTER, *cluster):
-        context.reply_error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        return
+    _CLUSTER.ensure(context)
     wanted = [
         acl_of(
             WantedAcl(

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from duolog.broker.apis.acl_fields import delete_filter, deleted
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.no_authorizer import SECURITY_DISABLED
 from duolog.protocol.error_codes import ErrorCode
 from duolog.security.authorization.acls import Acl
-from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
 from duolog.security.changes.acls import filter_problem, matching
 from duolog.security.changes.problem import Problem
 from duolog.security.records.records import AclChange
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from kio.schema.delete_acls.v3.request import DeleteAclsRequest as Newest
 
 
+(_CLUSTER,) = checks_of(31)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
-    authorizer, security = context.authorizer, context.broker.security
-    if authorizer is None:
+    security = context.broker.security
+    if context.authorizer is None:
         result = {**SECURITY_DISABLED, "matching_acls": []}
         context.reply({"filter_results": [result] * len(request.filters)})
         return
-    cluster = ResourceType.CLUSTER, CLUSTER_NAME
-    if not authorizer.allows(context.identity, Operation.ALTER, *cluster):
-        context.reply_error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        return
+    _CLUSTER.ensure(context)
     found: list[list[Acl] | Problem] = []
     for row in request.filters:
         wanted = delete_filter(row)

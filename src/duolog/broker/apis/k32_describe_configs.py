@@ -13,6 +13,8 @@ Source: Kafka `ConfigHelper.describeConfigs`; KIP-226, KIP-569.
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
+from duolog.broker.configs.rights import check_of
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from kio.schema.describe_configs.v1.request import DescribeConfigsResource as OldestResource
     from kio.schema.describe_configs.v4.request import DescribeConfigsRequest as Newest
     from kio.schema.describe_configs.v4.request import DescribeConfigsResource as NewestResource
+
+
+_CHECKS = checks_of(32)
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
@@ -52,6 +57,8 @@ def _describe(
         "error_message": None,
     }
     try:
+        check, name = check_of(_CHECKS, resource.resource_type, resource.resource_name)
+        check.ensure(context, name)
         rows = context.broker.configs.rows(resource.resource_type, resource.resource_name)
     except DuologError as error:
         code, message = kafka_code(error)

@@ -12,6 +12,7 @@ Source: Kafka `ConfigAdminManager.preprocess`, `ConfigurationControlManager.lega
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.configs.alter_requests import AlteredResource, AlterRequest, alter_resources
 from duolog.broker.configs.editing import Assignment, replaced
 from duolog.broker.controller import Change
@@ -20,6 +21,9 @@ from duolog.broker.requests.api import Api
 if TYPE_CHECKING:
     from kio.schema.alter_configs.v0.request import AlterConfigsRequest as Oldest
     from kio.schema.alter_configs.v2.request import AlterConfigsRequest as Newest
+
+
+_CHECKS = checks_of(33)
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
@@ -33,7 +37,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         kind.configs(name)
         return kind.changing(name, asked)
 
-    alter_resources(asked_for, context, prepare)
+    alter_resources(asked_for, context, _CHECKS, prepare)
 
 
 API = Api(key=33, name="AlterConfigs", versions=range(3), handle=handle, secret=True)

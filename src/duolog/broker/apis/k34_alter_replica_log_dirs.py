@@ -12,6 +12,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from kio.schema.alter_replica_log_dirs.v2.request import AlterReplicaLogDirsRequest as Newest
 
 
+(_CLUSTER,) = checks_of(34)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    _CLUSTER.ensure(context)
     results: dict[str, list[dict[str, int]]] = defaultdict(list)
     for directory in request.dirs:
         for topic in directory.topics:

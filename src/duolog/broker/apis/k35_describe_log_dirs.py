@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.broker.topics.topics import Partition, Topic
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
     from kio.schema.describe_log_dirs.v4.request import DescribeLogDirsRequest as Newest
 
 
+(_CLUSTER,) = checks_of(35)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    if not _CLUSTER.allows(context):
+        context.reply({"error_code": _CLUSTER.code, "results": []})
+        return
     broker = context.broker
     asked: Iterable[tuple[Topic | None, Iterable[int] | None]]
     if request.topics is None:

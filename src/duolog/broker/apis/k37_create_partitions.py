@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
@@ -32,12 +33,16 @@ if TYPE_CHECKING:
     from kio.schema.create_partitions.v3.request import CreatePartitionsTopic as NewestTopic
 
 
+(_TOPIC,) = checks_of(37)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     times = Counter(topic.name for topic in request.topics)
 
     def prepare(topic: "OldestTopic | NewestTopic") -> Change | None:
         if times[topic.name] > 1:
             raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
+        _TOPIC.ensure(context, topic.name)
         _check(topic, context)
         if request.validate_only:
             return None

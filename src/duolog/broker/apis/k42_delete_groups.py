@@ -12,6 +12,8 @@ Source: Kafka DeleteGroupsRequest.json; GroupCoordinatorShard.deleteGroups.
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.checks import NotAuthorized
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.errors import GroupError
@@ -20,6 +22,9 @@ from duolog.coordinator.messages import DeletedReply
 if TYPE_CHECKING:
     from kio.schema.delete_groups.v0.request import DeleteGroupsRequest as Oldest
     from kio.schema.delete_groups.v2.request import DeleteGroupsRequest as Newest
+
+
+(_GROUP,) = checks_of(42)
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
@@ -32,8 +37,9 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
             maybe_reply()
 
         try:
+            _GROUP.ensure(context, group_id)
             context.broker.groups.delete(group_id, answer)
-        except GroupError as error:
+        except (GroupError, NotAuthorized) as error:
             answer(DeletedReply(error.code))
 
     def maybe_reply() -> None:

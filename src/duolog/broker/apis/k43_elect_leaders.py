@@ -12,6 +12,7 @@ Source: Kafka `ReplicationControlManager.electLeaders`, KIP-460.
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import Steps, run_steps
@@ -27,7 +28,11 @@ _NO_PREFERRED: Final = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
 _NONE_ELIGIBLE: Final = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
 
+(_CLUSTER,) = checks_of(43)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    _CLUSTER.ensure(context)
     run_steps(context, _steps(request, context))
 
 

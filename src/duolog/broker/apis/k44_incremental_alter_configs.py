@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.configs.alter_requests import AlteredResource, AlterRequest, alter_resources
 from duolog.broker.configs.editing import Operation, edited
 from duolog.broker.configs.resources import BROKER_LOGGER
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from kio.schema.incremental_alter_configs.v1.request import (
         IncrementalAlterConfigsRequest as Newest,
     )
+
+
+_CHECKS = checks_of(44)
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
@@ -44,7 +48,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         asked = edited(kind.configs(name), resource.configs, partial(kind.base_of_list, name))
         return kind.changing(name, asked)
 
-    alter_resources(asked_for, context, prepare)
+    alter_resources(asked_for, context, _CHECKS, prepare)
 
 
 API = Api(key=44, name="IncrementalAlterConfigs", versions=range(2), handle=handle, secret=True)

@@ -11,6 +11,7 @@ Source: Kafka `ReplicationControlManager.alterPartitionReassignment`; KIP-455, K
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import Steps, run_steps
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
     )
 
 
+(_CLUSTER,) = checks_of(45)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    _CLUSTER.ensure(context)
     run_steps(context, _steps(request, context))
 
 

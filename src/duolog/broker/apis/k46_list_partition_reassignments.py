@@ -8,6 +8,7 @@ Source: Kafka `ReplicationControlManager.listPartitionReassignments`, KIP-455.
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 
 if TYPE_CHECKING:
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
     )
 
 
+(_CLUSTER,) = checks_of(46)
+
+
 def handle(request: "Request", context: RequestContext) -> None:
     del request
+    _CLUSTER.ensure(context)
     context.reply({"error_message": None, "topics": []})
 
 

@@ -11,6 +11,7 @@ Source: Kafka `ClientQuotasImage.describe`, KIP-546.
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.configs.client_quotas import Component, check_components
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from kio.schema.describe_client_quotas.v1.request import DescribeClientQuotasRequest as Newest
 
 
+(_CLUSTER,) = checks_of(48)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    _CLUSTER.ensure(context)
     components = [
         Component(row.entity_type, row.match_type, row.match) for row in request.components
     ]

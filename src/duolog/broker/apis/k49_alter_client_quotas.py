@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.configs.client_quotas import SUBJECT, Entity, entity_of
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
@@ -31,7 +32,11 @@ class _Asked(NamedTuple):
     operations: tuple[tuple[str, float | None], ...]
 
 
+(_CLUSTER,) = checks_of(49)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    _CLUSTER.ensure(context)
     run_steps(context, _steps(request, context))
 
 

@@ -10,9 +10,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
-from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
     from kio.schema.describe_user_scram_credentials.v0.request import (
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     from duolog.security.credentials.scram import ScramCredential, ScramMechanism
 
 
+(_CLUSTER,) = checks_of(50)
+
+
 def handle(request: "Request", context: RequestContext) -> None:
-    authorizer = context.authorizer
-    cluster = ResourceType.CLUSTER, CLUSTER_NAME
-    if authorizer and not authorizer.allows(context.identity, Operation.DESCRIBE, *cluster):
-        context.reply_error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        return
+    _CLUSTER.ensure(context)
     users = context.broker.security.state.users
     times = Counter(user.name for user in request.users or ()) or dict.fromkeys(sorted(users), 1)
     results = [_result(name, count, users.get(name)) for name, count in times.items()]

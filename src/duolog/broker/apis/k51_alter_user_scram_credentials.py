@@ -10,10 +10,10 @@ Source: Kafka `ScramControlManager.alterCredentials`, KIP-554.
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
-from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
 from duolog.security.changes.problem import Problem
 from duolog.security.changes.scram import Deletion, Upsertion, alter_credentials
 
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     )
 
 
+(_CLUSTER,) = checks_of(51)
+
+
 def handle(request: "Request", context: RequestContext) -> None:
-    authorizer, security = context.authorizer, context.broker.security
-    cluster = ResourceType.CLUSTER, CLUSTER_NAME
-    if authorizer and not authorizer.allows(context.identity, Operation.ALTER, *cluster):
+    security = context.broker.security
+    if not _CLUSTER.allows(context):
         refused = Problem(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "")
         users = dict.fromkeys(
             [row.name for row in request.deletions] + [row.name for row in request.upsertions]

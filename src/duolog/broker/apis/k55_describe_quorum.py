@@ -12,6 +12,7 @@ Source: Kafka `KafkaRaftClient.handleDescribeQuorumRequest`; KIP-595, KIP-836, K
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
 
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 _TOPIC: Final = "__cluster_metadata"
 
 
+(_CLUSTER,) = checks_of(55)
+
+
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
+    _CLUSTER.ensure(context)
     asked = [
         (topic.topic_name, row.partition_index)
         for topic in request.topics

@@ -11,14 +11,18 @@ Source: Kafka `KafkaApis.handleDescribeCluster`, KIP-700.
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.checks import authorized_operations
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.protocol.error_codes import ErrorCode
-from duolog.protocol.operations import CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED
+from duolog.protocol.operations import OPERATIONS_NOT_ASKED
+from duolog.security.authorization.operations import ResourceType
 
 if TYPE_CHECKING:
     from kio.schema.describe_cluster.v0.request import DescribeClusterRequest as Oldest
     from kio.schema.describe_cluster.v2.request import DescribeClusterRequest as Newest
 
+(_CLUSTER,) = checks_of(60)
 _BROKERS = 1
 _CONTROLLERS = 2
 
@@ -32,6 +36,10 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
             code, message = ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker's endpoint"
         context.reply({"endpoint_type": _BROKERS, "error_code": code, "error_message": message})
         return
+    operations = OPERATIONS_NOT_ASKED
+    if request.include_cluster_authorized_operations:
+        known = _CLUSTER.allows(context)
+        operations = authorized_operations(context, ResourceType.CLUSTER) if known else 0
     host, port = context.advertised
     context.reply(
         {
@@ -41,11 +49,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
             "brokers": [
                 {"broker_id": broker.node_id, "host": host, "port": port, "rack": broker.rack}
             ],
-            "cluster_authorized_operations": (
-                CLUSTER_OPERATIONS
-                if request.include_cluster_authorized_operations
-                else OPERATIONS_NOT_ASKED
-            ),
+            "cluster_authorized_operations": operations,
         }
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import Steps, run_steps
@@ -19,6 +20,9 @@ from duolog.core.errors import DuologError
 
 if TYPE_CHECKING:
     from kio.schema.describe_producers.v0.request import DescribeProducersRequest as Request
+
+
+(_TOPIC,) = checks_of(61)
 
 
 def handle(request: "Request", context: RequestContext) -> None:
@@ -43,6 +47,7 @@ def _describe(
     """Return the row of a partition, in steps: it may know very many producers."""
     try:
         check_topic_name(topic)
+        _TOPIC.ensure(context, topic)
         log = context.broker.log(topic, index)
     except (DuologError, OSError) as error:
         code, message = kafka_code(error)

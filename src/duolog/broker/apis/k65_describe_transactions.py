@@ -11,12 +11,16 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.core.errors import KafkaError
 
 if TYPE_CHECKING:
     from kio.schema.describe_transactions.v0.request import DescribeTransactionsRequest as Request
+
+
+_TRANSACTIONAL_ID, _TOPIC = checks_of(65)
 
 
 def handle(request: "Request", context: RequestContext) -> None:
@@ -32,11 +36,15 @@ def handle(request: "Request", context: RequestContext) -> None:
 def _described(transactional_id: str, context: RequestContext) -> dict[str, object]:
     row: dict[str, object] = {"transactional_id": transactional_id}
     try:
+        _TRANSACTIONAL_ID.ensure(context, transactional_id)
         record = context.broker.transactions.describe(transactional_id)
     except KafkaError as error:
         return {**row, "error_code": error.code}
     topics: dict[str, list[int]] = defaultdict(list)
+    denied = _TOPIC.denied(context, (topic for topic, _ in record.partitions))
     for topic, partition in sorted(record.partitions):
+        if topic in denied:
+            continue
         topics[topic].append(partition)
     return {
         **row,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.expressions.expressions import InvalidExpression
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kio.schema.list_transactions.v0.request import ListTransactionsRequest as Oldest
     from kio.schema.list_transactions.v2.request import ListTransactionsRequest as Newest
 
+(_TRANSACTIONAL_ID,) = checks_of(66)
 _NAMES = frozenset(state.value for state in TransactionState) | {"Dead", "PrepareEpochFence"}
 
 
@@ -67,7 +69,11 @@ def _list(
 
     def add(item: tuple[str, TransactionRecord]) -> None:
         transactional_id, record = item
-        if passes(record) and (found is None or transactional_id in found):
+        if (
+            passes(record)
+            and (found is None or transactional_id in found)
+            and _TRANSACTIONAL_ID.allows(context, transactional_id)
+        ):
             row = {
                 "transactional_id": transactional_id,
                 "producer_id": record.producer_id,

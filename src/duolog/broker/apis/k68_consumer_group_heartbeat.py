@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.groups.coordinator_service import new_member_suffix
 from duolog.broker.requests.api import Api
 from duolog.coordinator.consumer_groups.messages import HeartbeatReply, MemberHeartbeat
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     )
     from kio.schema.consumer_group_heartbeat.v1.request import TopicPartitions as NewestTopic
 
+_GROUP, _TOPIC, _ = checks_of(68)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
@@ -42,11 +44,15 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def answer(reply: HeartbeatReply) -> None:
         context.reply(_fields(reply))
 
+    _GROUP.ensure(context, request.group_id)
+    denied = _TOPIC.denied(context, request.subscribed_topic_names or ())
+    if denied:
+        raise _TOPIC.refusal(context, min(denied))
     heartbeat = _heartbeat(request, context)
 
     def go_on() -> None:
         try:
-            context.broker.groups.consumer_heartbeat(heartbeat, answer)
+            context.broker.groups.consumer_heartbeat(heartbeat, answer, context)
         except GroupError as error:
             answer(HeartbeatReply(error_code=error.code, error_message=error.message))
         except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.

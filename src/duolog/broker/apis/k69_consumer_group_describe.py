@@ -13,12 +13,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.checks import NotAuthorized, authorized_operations
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
 from duolog.coordinator.consumer_groups.messages import DescribedConsumer, DescribedConsumerGroup
 from duolog.coordinator.consumer_groups.records import Assignment
 from duolog.coordinator.errors import NONE, GroupError
-from duolog.protocol.operations import GROUP_OPERATIONS, OPERATIONS_NOT_ASKED
+from duolog.protocol.operations import OPERATIONS_NOT_ASKED
+from duolog.security.authorization.operations import ResourceType
 
 if TYPE_CHECKING:
     from kio.schema.consumer_group_describe.v0.request import ConsumerGroupDescribeRequest as Oldest
@@ -28,16 +31,19 @@ if TYPE_CHECKING:
 
 Fields = Mapping[str, object]
 
+_GROUP, _TOPIC = checks_of(69)
 _CLASSIC, _CONSUMER = 0, 1
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else OPERATIONS_NOT_ASKED
+    asked = request.include_authorized_operations
     rows: list[bytes] = []
 
     def add(group_id: str) -> None:
         found = _describe(group_id, context)
-        known = operations if found["error_code"] == NONE else OPERATIONS_NOT_ASKED
+        known = OPERATIONS_NOT_ASKED
+        if asked and found["error_code"] == NONE:
+            known = authorized_operations(context, ResourceType.GROUP, group_id)
         rows.append(context.encode_item("groups", {**found, "authorized_operations": known}))
 
     def finish() -> None:
@@ -48,8 +54,10 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
 
 def _describe(group_id: str, context: RequestContext) -> Fields:
     try:
+        _GROUP.ensure(context, group_id)
         group = context.broker.groups.describe_consumer(group_id)
-    except GroupError as error:
+        _ensure_topics(group, context)
+    except (GroupError, NotAuthorized) as error:
         return {
             "error_code": error.code,
             "error_message": error.message,
@@ -61,6 +69,26 @@ def _describe(group_id: str, context: RequestContext) -> Fields:
             "members": [],
         }
     return _fields(group, context.broker.topics)
+
+
+def _ensure_topics(group: DescribedConsumerGroup, context: RequestContext) -> None:
+    """Refuse a client that may not know of a topic that a member has, or will have.
+
+    Raises:
+        NotAuthorized: it may not; the error does not name the topic.
+    """
+    if context.authorizer is None:
+        return
+    topics = context.broker.topics.by_id
+    names = {
+        topics[topic_id].name
+        for member in group.members
+        for assignment in (member.assigned, member.target)
+        for topic_id in assignment
+        if topic_id in topics
+    }
+    if _TOPIC.denied(context, names):
+        raise NotAuthorized(context.identity.principal, _TOPIC, f"in group {group.group_id}")
 
 
 def _fields(group: DescribedConsumerGroup, topics: "Topics") -> Fields:

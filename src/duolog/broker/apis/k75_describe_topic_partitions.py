@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.checks import authorized_operations
+from duolog.broker.authorization.table import checks_of
 from duolog.broker.errors import InvalidTopic
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import work_in_slices
@@ -19,14 +21,15 @@ from duolog.broker.topics.topic_names import check_topic_name
 from duolog.broker.topics.topics import Partition, Topic
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
-from duolog.protocol.operations import TOPIC_OPERATIONS
 from duolog.protocol.wire import INT16, INT32
+from duolog.security.authorization.operations import ResourceType
 
 if TYPE_CHECKING:
     from kio.schema.describe_topic_partitions.v0.request import (
         DescribeTopicPartitionsRequest as Request,
     )
 
+_TOPIC, _EVERY_TOPIC = checks_of(75)
 _NO_LEADER: Final = -1
 
 
@@ -44,7 +47,7 @@ def handle(request: "Request", context: RequestContext) -> None:
     first_name = cursor.topic_name if cursor else ""
     limit = context.broker.settings.integer("max.request.partition.size.limit")
     names = sorted(name for name in named or {topic.name for topic in topics} if name >= first_name)
-    page = _Page(context, max(1, min(request.response_partition_limit, limit)))
+    page = _Page(context, max(1, min(request.response_partition_limit, limit)), named=bool(named))
     first = cursor.partition_index if cursor else 0
     work_in_slices(
         context, names, lambda name: page.add(name, first if name == first_name else 0), page.send
@@ -54,8 +57,10 @@ def handle(request: "Request", context: RequestContext) -> None:
 class _Page:
     """An answer that grows until its limit of partitions is reached."""
 
-    def __init__(self, context: RequestContext, limit: int) -> None:
+    def __init__(self, context: RequestContext, limit: int, *, named: bool) -> None:
         self._context = context
+        self._named = named
+        self._denied_rows: list[bytes] = []
         self._left = limit
         self._rows: list[bytes] = []
         self._next_cursor: dict[str, object] | None = None
@@ -65,9 +70,14 @@ class _Page:
         if self._next_cursor is not None:
             return
         context = self._context
+        if not (_TOPIC if self._named else _EVERY_TOPIC).allows(context, name):
+            if self._named:
+                row = {"name": name, "error_code": _TOPIC.code}
+                self._denied_rows.append(context.encode_item("topics", row))
+            return
         topic = context.broker.topics.get(name)
         if topic is None:
-            self._rows.append(context.encode_item("topics", _missing_row(name)))
+            self._rows.append(context.encode_item("topics", _missing_row(name, context)))
             return
         if self._left:
             partitions = topic.partitions[first : first + self._left]
@@ -80,14 +90,15 @@ class _Page:
             self._next_cursor = {"topic_name": name, "partition_index": first}
 
     def send(self) -> None:
-        self._context.reply({"topics": self._rows, "next_cursor": self._next_cursor})
+        rows = self._rows + self._denied_rows
+        self._context.reply({"topics": rows, "next_cursor": self._next_cursor})
 
 
-def _missing_row(name: str) -> dict[str, object]:
+def _missing_row(name: str, context: RequestContext) -> dict[str, object]:
     return {
         "name": name,
         "error_code": _missing(name),
-        "topic_authorized_operations": TOPIC_OPERATIONS,
+        "topic_authorized_operations": authorized_operations(context, ResourceType.TOPIC, name),
     }
 
 
@@ -104,7 +115,9 @@ def _row(topic: Topic, partitions: list[Partition], context: RequestContext) -> 
         "name": topic.name,
         "topic_id": topic.id,
         "is_internal": topic.internal,
-        "topic_authorized_operations": TOPIC_OPERATIONS,
+        "topic_authorized_operations": authorized_operations(
+            context, ResourceType.TOPIC, topic.name
+        ),
         "partitions": list(_partition_rows(partitions, context)),
     }
 

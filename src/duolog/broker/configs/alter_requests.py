@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
+from duolog.broker.authorization.checks import Check
 from duolog.broker.configs.needs import Broker
+from duolog.broker.configs.rights import check_of
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.api import RequestContext
@@ -40,15 +42,21 @@ class AlterRequest(Protocol[Config_co]):
 def alter_resources(
     request: AlterRequest[Config],
     context: RequestContext[Broker],
+    checks: Sequence[Check],
     prepare: Callable[[AlteredResource[Config]], Change | None],
 ) -> None:
-    """Make the changes that `prepare` returns for each resource, or only check them."""
+    """Make the changes that `prepare` returns for each resource, or only check them.
+
+    The client needs the right to a resource that is one of `checks`, see `rights`.
+    """
     times = Counter(_name(resource) for resource in request.resources)
     configs = context.broker.configs
 
     def prepare_once(resource: AlteredResource[Config]) -> Change | None:
         if times[_name(resource)] > 1:
             raise KafkaError("resource is in the request twice", code=ErrorCode.INVALID_REQUEST)
+        check, name = check_of(checks, resource.resource_type, resource.resource_name)
+        check.ensure(context, name)
         change = prepare(resource)
         return None if request.validate_only else change
 

@@ -130,7 +130,8 @@ class DelayedFetch(InFlightRequest):
         plan = self._plan
         if plan is None:
             by_id = self._version >= FIRST_TOPIC_ID
-            found = self._connection.broker.fetch_sessions.plan(self._request, by_id=by_id)
+            connection = self._connection
+            found = connection.broker.fetch_sessions.plan(connection, self._request, by_id=by_id)
             if isinstance(found, Response):
                 return found
             self._plan = plan = found

@@ -33,7 +33,9 @@ from duolog.protocol.fetch import (
 
 if TYPE_CHECKING:
     from duolog.broker.requests.in_flight import FileSpan
+    from duolog.broker.requests.needs import Connection
     from duolog.broker.topics.topics import Partition
+    from duolog.security.identity.principal import Identity
 
 EVICTION_S: Final = 120.0
 """Kafka's MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS."""
@@ -125,24 +127,46 @@ class FetchSession:
     __slots__ = (
         "broker",
         "by_id",
+        "client",
         "created_at",
         "epoch",
         "id",
         "partitions",
         "ready",
+        "rights",
         "used_at",
         "waiter",
     )
 
-    def __init__(self, broker: "Broker", session_id: int, now: float, *, by_id: bool) -> None:
+    def __init__(
+        self, broker: "Broker", session_id: int, now: float, client: "Identity", *, by_id: bool
+    ) -> None:
         self.broker = broker
         self.id = session_id
+        self.client = client
+        """The client as it was when its rights were last looked at."""
+        self.rights = _rights(broker)
         self.by_id = by_id
         self.epoch = 1
         self.created_at = self.used_at = now
         self.partitions: dict[tuple[TopicKey, int], SessionPartition] = {}
         self.ready: dict[SessionPartition, None] = {}
         self.waiter: WaitingFetch | None = None
+
+    def follow_rights(self, client: "Identity") -> Generator[None, None, None]:
+        """Let every partition be read anew, in steps, if its client may have other rights now."""
+        rights = _rights(self.broker)
+        if rights == self.rights and client == self.client:
+            return
+        left = PARTITIONS_A_STEP
+        for item in list(self.partitions.values()):
+            if item.waits_at is not None:
+                item.make_ready()
+            left -= 1
+            if left < 0:
+                left = PARTITIONS_A_STEP
+                yield
+        self.rights, self.client = rights, client
 
     def update(self, request: FetchRequest) -> Generator[None, None, None]:
         """Take over, in steps, what the client changed."""
@@ -188,10 +212,11 @@ class WholeFetch:
     """A fetch that lists all its partitions; it can start a session."""
 
     def __init__(
-        self, broker: "Broker", request: FetchRequest, *, begins: bool, by_id: bool
+        self, connection: "Connection[Broker]", request: FetchRequest, *, begins: bool, by_id: bool
     ) -> None:
         self.request = request
-        self._broker = broker
+        self._connection = connection
+        self._broker = connection.broker
         self._begins = begins
         self._by_id = by_id
         self._partitions: list[Partition] = []
@@ -207,7 +232,7 @@ class WholeFetch:
         return sum(len(partitions) for _, partitions in self.request.topics) >= PARTITIONS_A_STEP
 
     def fetch(self) -> Generator[None, None, Fetched]:
-        return fetch(self._broker, self.request)
+        return fetch(self._connection, self.request)
 
     def respond(self, fetched: Fetched) -> Generator[None, None, Response]:
         for key, size_bytes in fetched.bytes_by_topic:
@@ -215,7 +240,8 @@ class WholeFetch:
         session_id = 0
         if self._begins:
             sessions = self._broker.fetch_sessions
-            session_id = yield from sessions.begin(self.request, fetched, by_id=self._by_id)
+            client = self._connection.identity
+            session_id = yield from sessions.begin(self.request, fetched, client, by_id=self._by_id)
         return Response(_NONE, session_id, fetched.results)
 
     def park(self, waiter: "WaitingFetch") -> Generator[None, None, None]:
@@ -242,8 +268,11 @@ class WholeFetch:
 class SessionFetch:
     """An incremental fetch of an existing session."""
 
-    def __init__(self, session: FetchSession, request: FetchRequest) -> None:
+    def __init__(
+        self, connection: "Connection[Broker]", session: FetchSession, request: FetchRequest
+    ) -> None:
         self.request = request
+        self._connection = connection
         self._session = session
         self._epoch = session.epoch
         self._updated = False
@@ -270,12 +299,16 @@ class SessionFetch:
                 yield
                 if self._is_over():
                     return _FAILED
+        for _ in self._session.follow_rights(self._connection.identity):
+            yield
+            if self._is_over():
+                return _FAILED
         size_bytes, failed, left = 0, False, PARTITIONS_A_STEP
         bytes_max = min(request.bytes_max, broker.fetch_bytes_max)
         self._found = []
         for item in list(self._session.ready):
             partition, result = read_partition(
-                broker,
+                self._connection,
                 item.key,
                 item.asked,
                 bytes_max - size_bytes,
@@ -338,6 +371,12 @@ class SessionFetch:
             self._session.waiter = None
 
 
+def _rights(broker: "Broker") -> int:
+    """Return a number that changes when the rights of a client may have changed."""
+    authorizer = broker.authorizer
+    return -1 if authorizer is None else authorizer.epoch
+
+
 def _count(broker: "Broker", key: TopicKey, size_bytes: int) -> None:
     topic = find_topic(broker, key)
     if topic is not None:
@@ -359,14 +398,18 @@ class FetchSessions:
     def partitions_count(self) -> int:
         return sum(len(session.partitions) for session in self._sessions.values())
 
-    def plan(self, request: FetchRequest, *, by_id: bool) -> WholeFetch | SessionFetch | Response:
+    def plan(
+        self, connection: "Connection[Broker]", request: FetchRequest, *, by_id: bool
+    ) -> WholeFetch | SessionFetch | Response:
         """Return how to serve a request, or the answer that refuses it."""
         epoch = request.session_epoch
-        if epoch in {_BEGIN, _END}:
-            if request.session_id:
-                self.remove(request.session_id)
-            return WholeFetch(self._broker, request, begins=epoch == _BEGIN, by_id=by_id)
         session = self._sessions.get(request.session_id)
+        if session is not None and session.client.principal != connection.identity.principal:
+            session = None  # An id can be guessed: a session belongs to the user who began it.
+        if epoch in {_BEGIN, _END}:
+            if session is not None:
+                self.remove(session.id)
+            return WholeFetch(connection, request, begins=epoch == _BEGIN, by_id=by_id)
         if session is None:
             return Response(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0, [])
         if session.by_id != by_id:
@@ -378,17 +421,17 @@ class FetchSessions:
         if session.waiter is not None:
             session.waiter.expire()
         self._sessions[session.id] = self._sessions.pop(session.id)
-        return SessionFetch(session, request)
+        return SessionFetch(connection, session, request)
 
     def begin(
-        self, request: FetchRequest, fetched: Fetched, *, by_id: bool
+        self, request: FetchRequest, fetched: Fetched, client: "Identity", *, by_id: bool
     ) -> Generator[None, None, int]:
         """Begin a session of what was just answered, in steps; return its id, 0 if none is free."""
         now = self._broker.clock.monotonic()
         size = sum(len(partitions) for _, partitions in request.topics)
         if not self._make_place(size, now):
             return 0
-        session = FetchSession(self._broker, 0, now, by_id=by_id)
+        session = FetchSession(self._broker, 0, now, client, by_id=by_id)
         # There is nothing yet to forget.
         yield from session.update(request._replace(forgotten=[]))
         left = PARTITIONS_A_STEP

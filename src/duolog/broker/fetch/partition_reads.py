@@ -16,6 +16,7 @@ Source: Kafka `ReplicaManager.readFromLog`, `UnifiedLog.read`, `addAbortedTransa
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
+from duolog.broker.authorization.table import READ_RECORDS
 from duolog.broker.errors import kafka_code
 from duolog.broker.requests.in_flight import FileSpan
 from duolog.broker.topics.leader_epoch import NO_EPOCH, check_leader_epoch
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from duolog.broker.fetch.needs import Broker
+    from duolog.broker.requests.needs import Connection
     from duolog.broker.topics.topics import Partition, Topic
     from duolog.log.producers.aborted_index import AbortedTransaction
 
@@ -50,8 +52,11 @@ class Fetched(NamedTuple):
     bytes_by_topic: "Sequence[tuple[TopicKey, int]]" = ()
 
 
-def fetch(broker: "Broker", request: FetchRequest) -> "Generator[None, None, Fetched]":
+def fetch(
+    connection: "Connection[Broker]", request: FetchRequest
+) -> "Generator[None, None, Fetched]":
     """Read, in steps, for every partition of the request; nothing is copied but small pieces."""
+    broker = connection.broker
     size_bytes, left = 0, PARTITIONS_A_STEP
     failed = False
     bytes_max = min(request.bytes_max, broker.fetch_bytes_max)
@@ -59,12 +64,14 @@ def fetch(broker: "Broker", request: FetchRequest) -> "Generator[None, None, Fet
     bytes_by_topic: list[tuple[TopicKey, int]] = []
     for key, partitions in request.topics:
         topic = find_topic(broker, key)
+        denied = broker.authorizer is not None and is_denied(connection, key, topic)
         before = size_bytes
         answers = []
         for asked in partitions:
-            partition = topic.partition(asked.partition) if topic else None
+            partition = topic.partition(asked.partition) if topic and not denied else None
             if partition is None:
-                result: FetchResult[FileSpan] = FetchResult(asked.partition, _missing(key, topic))
+                code = READ_RECORDS.code if denied else _missing(key, topic)
+                result: FetchResult[FileSpan] = FetchResult(asked.partition, code)
             else:
                 result = _read(
                     partition,
@@ -92,7 +99,7 @@ def fetch(broker: "Broker", request: FetchRequest) -> "Generator[None, None, Fet
 
 
 def read_partition(
-    broker: "Broker",
+    connection: "Connection[Broker]",
     key: TopicKey,
     asked: FetchPartition,
     budget: int,
@@ -100,8 +107,14 @@ def read_partition(
     first: bool,
     committed: bool,
 ) -> "tuple[Partition | None, FetchResult[FileSpan]]":
-    """Read one partition within `budget` bytes; returns it with its result, None if it is gone."""
+    """Read one partition within `budget` bytes.
+
+    Returns it with its result; None if it is gone, or the client may not read it.
+    """
+    broker = connection.broker
     topic = find_topic(broker, key)
+    if broker.authorizer is not None and is_denied(connection, key, topic):
+        return None, FetchResult(asked.partition, READ_RECORDS.code)
     partition = topic.partition(asked.partition) if topic else None
     if partition is None:
         return None, FetchResult(asked.partition, _missing(key, topic))
@@ -122,6 +135,20 @@ def find_topic(broker: "Broker", key: TopicKey) -> "Topic | None":
     if isinstance(key, UUID):
         return broker.topics.by_id.get(key)
     return broker.topics.by_name_bytes.get(key)
+
+
+def is_denied(connection: "Connection[Broker]", key: TopicKey, topic: "Topic | None") -> bool:
+    """Return whether the client may not read a topic, of which a missing id says nothing."""
+    authorizer = connection.authorizer
+    if authorizer is None:
+        return False
+    if topic is not None:
+        name = topic.name
+    elif isinstance(key, UUID):
+        return False
+    else:
+        name = key.decode("utf-8", "replace")
+    return not connection.may_read.allows(authorizer, connection.identity, name)
 
 
 def _missing(key: TopicKey, topic: "Topic | None") -> int:

@@ -20,6 +20,7 @@ from duolog.broker.groups.offsets_topic import Marker
 from duolog.broker.groups.outcomes import Outcomes
 from duolog.broker.groups.topic_matches import TopicMatches
 from duolog.broker.groups.topic_view import BrokerTopics
+from duolog.broker.groups.visible_topics import VisibleTopics
 from duolog.broker.settings.consumer_groups import consumer_group_settings
 from duolog.coordinator.consumer_groups.messages import (
     DescribedConsumerGroup,
@@ -48,6 +49,7 @@ from duolog.core.ids import TopicPartition
 from duolog.core.units import MINUTE_MS
 
 if TYPE_CHECKING:
+    from duolog.broker.authorization.checks import Asker
     from duolog.broker.groups.needs import Broker
     from duolog.broker.settings import BrokerSettings
 
@@ -70,7 +72,8 @@ class GroupCoordinatorService:
         self._broker = broker
         self._coordinator = GroupCoordinator(group_settings(broker.settings))
         self._coordinator.consumer.topics = BrokerTopics(broker)
-        self.topic_matches = self._coordinator.consumer.matcher = TopicMatches(broker)
+        self.topic_matches = TopicMatches(broker)
+        self._visible = self._coordinator.consumer.matcher = VisibleTopics(self.topic_matches)
         self._coordinator.consumer.settings_of = self._consumer_settings
         self._deleted_topics = DeletedTopics(broker, self._coordinator)
         self.topic_ids = self._deleted_topics.topic_ids
@@ -163,10 +166,11 @@ class GroupCoordinatorService:
         return left
 
     def consumer_heartbeat(
-        self, request: MemberHeartbeat, answer: Callable[[HeartbeatReply], None]
+        self, request: MemberHeartbeat, answer: Callable[[HeartbeatReply], None], client: "Asker"
     ) -> None:
         self._large_deletions.ensure_stays(request.group_id)
-        outcome = self._coordinator.consumer_heartbeat(request, answer, self._now())
+        with self._visible.to(client):
+            outcome = self._coordinator.consumer_heartbeat(request, answer, self._now())
         self._carry_out(outcome)
         if outcome.records:
             self._plan(request.group_id)

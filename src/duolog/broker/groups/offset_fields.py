@@ -15,6 +15,7 @@ from duolog.core.errors import KafkaError
 from duolog.core.ids import TopicPartition
 
 if TYPE_CHECKING:
+    from duolog.broker.authorization.checks import Check
     from duolog.broker.groups.needs import Broker
     from duolog.broker.requests.api import RequestContext
     from duolog.broker.topics.topics import Topics
@@ -63,15 +64,18 @@ class NamesTopics(Protocol[Partition_co]):
 def commit_in_slices(
     context: "RequestContext[Broker]",
     request: NamesTopics[CommittedPartition],
+    check: "Check",
     commit: Callable[[dict[TopicPartition, CommittedOffset], Answer], None],
     code_of: Callable[[KafkaError], int],
 ) -> None:
     """Pass the offsets of a request to `commit`, and answer with the result of each partition.
 
+    Topics that the client has no right to, by `check`, are refused before they are looked for.
+
     An error that `commit` raises is the result of each partition; one that does not exist is
     unknown.
     """
-    answers = _Answers(context, request)
+    answers = _Answers(context, request, check)
 
     def step(some: list[tuple[TopicPartition, CommittedOffset]]) -> None:
         offsets = dict(some)
@@ -81,20 +85,21 @@ def commit_in_slices(
         except KafkaError as error:
             answers.add(OffsetsReply(dict.fromkeys(offsets, code_of(error))))
 
-    found = _committed(request, context.broker.topics)
+    found = _committed(request, context.broker.topics, answers.denied)
     work_in_slices(context, in_chunks(found), step, answers.all_asked)
 
 
 def delete_in_slices(
     context: "RequestContext[Broker]",
     request: NamesTopics[AskedPartition],
+    check: "Check",
     delete: Callable[[list[TopicPartition], Answer], None],
 ) -> None:
     """Hand the partitions of a request to `delete`, and answer as `commit_in_slices` does.
 
     An error that `delete` raises for the first of them is the error of the request.
     """
-    answers = _Answers(context, request)
+    answers = _Answers(context, request, check)
 
     def step(some: list[TopicPartition]) -> None:
         answers.expect()
@@ -107,6 +112,7 @@ def delete_in_slices(
     found = (
         TopicPartition(topic.name, partition.partition_index)
         for topic in request.topics
+        if topic.name not in answers.denied
         for partition in topic.partitions
         if _exists(topic.name, partition.partition_index, topics)
     )
@@ -125,10 +131,16 @@ class _Answers:
     """The results per partition so far, and the number of responses still outstanding."""
 
     def __init__(
-        self, context: "RequestContext[Broker]", request: NamesTopics[AskedPartition]
+        self,
+        context: "RequestContext[Broker]",
+        request: NamesTopics[AskedPartition],
+        check: "Check",
     ) -> None:
         self._context = context
         self._request = request
+        self._check = check
+        self.denied = check.denied(context, (topic.name for topic in request.topics))
+        """The topics that the client has no right to."""
         self._codes: dict[TopicPartition, int] = {}
         self._left = 1
 
@@ -169,17 +181,20 @@ class _Answers:
             topics.append({"name": topic.name, "partitions": rows})
 
     def _row(self, topic: str, partition: int) -> bytes:
-        code = self._codes.get(TopicPartition(topic, partition), UNKNOWN_TOPIC_OR_PARTITION)
+        if topic in self.denied:
+            code = int(self._check.code)
+        else:
+            code = self._codes.get(TopicPartition(topic, partition), UNKNOWN_TOPIC_OR_PARTITION)
         row = {"partition_index": partition, "error_code": code}
         return self._context.encode_item("topics.partitions", row)
 
 
 def _committed(
-    request: NamesTopics[CommittedPartition], topics: "Topics"
+    request: NamesTopics[CommittedPartition], topics: "Topics", denied: frozenset[str]
 ) -> Iterator[tuple[TopicPartition, CommittedOffset]]:
     """Yield what a request commits to partitions that exist."""
     for topic in request.topics:
-        found = topics.get(topic.name)
+        found = None if topic.name in denied else topics.get(topic.name)
         for partition in topic.partitions if found else ():
             if found is not None and found.partition(partition.partition_index) is not None:
                 yield (

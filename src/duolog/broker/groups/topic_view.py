@@ -19,7 +19,10 @@ class BrokerTopics:
 
     @property
     def version(self) -> int:
-        return self._broker.topics.version
+        authorizer = self._broker.authorizer
+        rights = 0 if authorizer is None else authorizer.epoch
+        # Both only grow. With other rights, members by expressions may see other topics.
+        return self._broker.topics.version + rights
 
     def find(self, name: str) -> TopicInfo | None:
         topic = self._broker.topics.get(name)

@@ -27,6 +27,8 @@ from collections import deque
 from struct import Struct
 from typing import TYPE_CHECKING, Final, Generic
 
+from duolog.broker.authorization.decisions import Decisions
+from duolog.broker.authorization.table import READ_RECORDS, WRITE_RECORDS
 from duolog.broker.event_loop.time_slices import SLICE_S
 from duolog.broker.network.needs import B_co
 from duolog.broker.network.receive_buffer import USUAL_BYTES, ReceiveBuffer
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from duolog.broker.event_loop.loop import Timer
     from duolog.broker.requests.needs import Parked, Passed
     from duolog.core.listening import Address
+    from duolog.security.authorization.authorizer import Authorizer
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +102,10 @@ class Connection(Generic[B_co]):
             self._frame_bytes_max = min(broker.frame_bytes_max, _LOGIN_BYTES_MAX)
         self._end_reason = ""
         """If not empty, the connection is closed when all responses have been sent."""
+        self.may_read = Decisions(READ_RECORDS)
+        """The topics that the client may fetch from."""
+        self.may_write = Decisions(WRITE_RECORDS)
+        """The topics that the client may produce to."""
         self.closed = False
         self.on_close: list[Callable[[], None]] = []
         self.parked: set[Parked] = set()
@@ -130,6 +137,11 @@ class Connection(Generic[B_co]):
         check.
         """
         broker.loop.register(self._fd, READ, self._on_ready)
+
+    @property
+    def authorizer(self) -> "Authorizer | None":
+        """Decides what the client may do; None if it may do everything."""
+        return self.broker.authorizer
 
     @property
     def waits_for_us(self) -> bool:

@@ -6,6 +6,7 @@ is refused there is refused with its reason, so no check is left out here.
 
     topic is known, not internal, keeps the client's time, opens no records: `newest_time`
     batch is not later than one that was allowed by the clock before:        `newest_time`
+    client may write to the topic                                            here
     no transaction                                                           here
     length, magic, CRC, codec, counts, sequence                              `PartitionLog.append`
 """
@@ -84,6 +85,11 @@ def append_single(
     broker = connection.broker
     topic = broker.topics.by_name_bytes.get(name)
     if topic is None or len(batch) < HEADER_BYTES:
+        return False
+    authorizer = broker.authorizer
+    if authorizer is not None and not connection.may_write.allows(
+        authorizer, connection.identity, topic.name
+    ):
         return False
     attributes, newest_time = _attributes_and_time(batch, CRC_START)
     partitions = topic.partitions

@@ -17,6 +17,8 @@ from collections.abc import Generator
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from duolog.broker.authorization.checks import Asker
+from duolog.broker.authorization.table import TRANSACTIONAL_RECORDS as _TRANSACTIONAL_ID
 from duolog.core.errors import KafkaError
 from duolog.log.errors import OutOfOrderSequence
 from duolog.protocol.error_codes import ErrorCode
@@ -46,8 +48,11 @@ def is_transactional(batch: memoryview) -> bool:
     return len(batch) >= HEADER_BYTES and batch[_ATTRIBUTES_LOW] & TRANSACTIONAL_BIT != 0
 
 
-def refusal(request: ProduceRequest) -> Generator[None, None, ErrorCode]:
-    """Return, in steps, the error of a request with batches of more than one transaction."""
+def refusal(client: Asker, request: ProduceRequest) -> Generator[None, None, ErrorCode]:
+    """Return, in steps, the error of a request with batches of more than one transaction.
+
+    It is also one if the client has no right to the transactional id of its batches.
+    """
     producers: set[tuple[int, int]] = set()
     left = PARTITIONS_A_STEP
     for _, data in request.topics:
@@ -62,8 +67,12 @@ def refusal(request: ProduceRequest) -> Generator[None, None, ErrorCode]:
         if left < 0:
             left = PARTITIONS_A_STEP
             yield
-    if producers and request.transactional_id is None:
-        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    transactional_id = request.transactional_id
+    if producers and (
+        transactional_id is None
+        or not _TRANSACTIONAL_ID.allows(client, transactional_id.decode("utf-8", "replace"))
+    ):
+        return _TRANSACTIONAL_ID.code
     if len([producer for producer in producers if producer[0] >= 0]) > 1:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     return ErrorCode.NONE

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Callable
 
+    from duolog.broker.authorization.decisions import Decisions
     from duolog.broker.controller import Controller
     from duolog.broker.counters import Counters
     from duolog.broker.event_loop.background import BesideTheLoop
@@ -89,6 +90,8 @@ class Connection(Protocol[B_co]):
     listener: str
     advertised: tuple[str, int]
     identity: "Identity"
+    may_read: "Decisions"
+    may_write: "Decisions"
     closed: bool
     appending: int
     in_flight: "deque[InFlightRequest]"
@@ -97,6 +100,8 @@ class Connection(Protocol[B_co]):
 
     @property
     def broker(self) -> B_co: ...
+    @property
+    def authorizer(self) -> "Authorizer | None": ...
     def begin(self, request: "InFlightRequest") -> None: ...
     def complete(self, request: "InFlightRequest", data: "Data") -> None: ...
     def answer(self, request: "InFlightRequest", data: "Data") -> None: ...

@@ -83,7 +83,7 @@ class Topic:
         served.
         """
         self.partitions: list[Partition] = []
-        self.metadata_bytes: dict[tuple[int, bool], bytes] = {}
+        self.metadata_bytes: dict[tuple[int, int], bytes] = {}
         """The topic's part of a Metadata answer, by its form; cleared when the topic changes."""
         self.write_answer = single_answer(self.name_bytes[:_ANSWER_NAME_BYTES_MAX])
         self.fetched_bytes = 0
