@@ -400,6 +400,11 @@ class Broker:
         """Let a fetch that waits look again at the end of this round."""
         self._waiters_to_check.add(waiter)
 
+    def rights_changed(self) -> None:
+        """Let fetches that wait look again in this round: the authorizer's epoch has grown."""
+        for connection in self.connections:
+            self._waiters_to_check.update(connection.parked)
+
     def _after_round(self) -> None:
         """Write, answer, wake and send until nothing is left that does not wait for others."""
         rounds = self.rounds

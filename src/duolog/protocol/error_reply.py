@@ -16,6 +16,9 @@ from duolog.protocol.schema import Fields, Schema, is_message
 _OTHER_NAMES: Final = {
     "results": ("topics", "resources", "creations", "upsertions", "deletions"),
     "filter_results": ("filters",),
+    "replica_election_results": ("topic_partitions",),
+    "partition_result": ("partitions",),
+    "partitions": ("partition_indexes",),
     "responses": ("topics", "topic_names", "resources", "topic_data"),
     "partition_responses": ("partition_data",),
     "groups": ("groups_names",),
@@ -69,7 +72,7 @@ def _item(
             values["error_message"] = message
         return {**values, "error_code": code}
     if isinstance(item, int):
-        return {"partition_index": item, "error_code": code}
+        return {"partition_index": item, "partition_id": item, "error_code": code}
     return mirror_error(item_type, item, code, message)
 
 

@@ -43,7 +43,7 @@ class Client:
         self._received = bytearray()
         self._asked: list[tuple[int, int]] = []
 
-    def send(self, key: int, version: int, **fields: Any) -> None:
+    def send(self, key: int, version: int, /, **fields: Any) -> None:
         frame = self.frame(key, version, **fields)
         self._asked.append((key, version))
         self.send_bytes(frame)
@@ -57,7 +57,7 @@ class Client:
             except BlockingIOError:
                 self._harness.turn()
 
-    def frame(self, key: int, version: int, **fields: Any) -> bytes:
+    def frame(self, key: int, version: int, /, **fields: Any) -> bytes:
         """Return a request as a frame; its correlation id is its number."""
         header = key.to_bytes(2) + version.to_bytes(2) + len(self._asked).to_bytes(4)
         header += write_string("test", flexible=False)
@@ -84,7 +84,7 @@ class Client:
             self._harness.turn()
         assert self._take() is None
 
-    def ask(self, key: int, version: int, **fields: Any) -> Any:
+    def ask(self, key: int, version: int, /, **fields: Any) -> Any:
         self.send(key, version, **fields)
         return self.receive()
 

@@ -18,6 +18,7 @@ Source: Kafka `TransactionCoordinator.handleInitProducerId`, `RPCProducerIdManag
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
+from duolog.broker.authorization.checks import Check
 from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.transactions.fencing import producer_fields
@@ -38,10 +39,10 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     def answer(found: Answer) -> None:
         context.reply(producer_fields(found, context, _FIRST_FENCED))
 
-    if request.transactional_id is None:
-        _IDEMPOTENT.ensure(context)
-    else:
-        _TRANSACTIONAL_ID.ensure(context, request.transactional_id)
+    denied = _denied(request.transactional_id, context)
+    if denied is not None:
+        answer(Answer(denied.code, NO_ONE))
+        return
     producer = Producer(getattr(request, "producer_id", -1), getattr(request, "producer_epoch", -1))
     if (producer.producer_id == -1) != (producer.epoch == -1):
         answer(Answer(ErrorCode.INVALID_REQUEST, NO_ONE))
@@ -55,6 +56,13 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
             None if producer == NO_ONE else producer,
             answer,
         )
+
+
+def _denied(transactional_id: str | None, context: RequestContext) -> Check | None:
+    """Return the right that the client has not, if any."""
+    if transactional_id is None:
+        return None if _IDEMPOTENT.allows(context) else _IDEMPOTENT
+    return None if _TRANSACTIONAL_ID.allows(context, transactional_id) else _TRANSACTIONAL_ID
 
 
 API = Api(key=22, name="InitProducerId", versions=range(6), handle=handle)

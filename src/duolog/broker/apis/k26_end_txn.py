@@ -17,7 +17,7 @@ from duolog.broker.apis.context import RequestContext
 from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.transactions.fencing import producer_fields
-from duolog.coordinator.transactions.coordinator import Answer
+from duolog.coordinator.transactions.coordinator import NO_ONE, Answer
 from duolog.coordinator.transactions.transitions import Producer
 
 if TYPE_CHECKING:
@@ -30,11 +30,12 @@ _FIRST_BUMPING: Final = 5
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
-    _TRANSACTIONAL_ID.ensure(context, request.transactional_id)
-
     def answer(found: Answer) -> None:
         context.reply(producer_fields(found, context, _FIRST_FENCED))
 
+    if not _TRANSACTIONAL_ID.allows(context, request.transactional_id):
+        answer(Answer(_TRANSACTIONAL_ID.code, NO_ONE))
+        return
     context.broker.transactions.end(
         request.transactional_id,
         Producer(request.producer_id, request.producer_epoch),

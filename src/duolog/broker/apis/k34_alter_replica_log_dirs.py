@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
-    _CLUSTER.ensure(context)
+    allowed = _CLUSTER.allows(context)
     results: dict[str, list[dict[str, int]]] = defaultdict(list)
     for directory in request.dirs:
         for topic in directory.topics:
             results[topic.name] += [
                 {
                     "partition_index": index,
-                    "error_code": _code(context, directory.path, topic.name, index),
+                    "error_code": _code(context, directory.path, topic.name, index)
+                    if allowed
+                    else _CLUSTER.code,
                 }
                 for index in topic.partitions
             ]

@@ -69,6 +69,9 @@ B_co = TypeVar("B_co", bound=Broker, covariant=True)
 class Parked(Protocol):
     """A request that waits for something to happen."""
 
+    def check(self) -> None:
+        """Answer if it can be answered now."""
+
     def expire(self) -> None:
         """Answer with what there is."""
 
