@@ -2,6 +2,7 @@
 
     config.md   ◄── the rows of broker, topic and engine settings
     apis.md       ◄── the APIs that the broker's router finds
+    authorization.md ◄── the rights that each API needs
     streams.md    ◄── the DSL's operators, expressions, types, and their names in Kafka Streams
     sql-functions.md ◄── the rows of SQL's functions
     metrics.md    ◄── the metrics that applications export
@@ -19,6 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from authorization_page import authorization_page
 from builtin_descriptors import SOURCE, builtin_files_source
 from compatibility_page import compatibility_page
 from figures_page import figures_page
@@ -120,6 +122,7 @@ def main() -> int:
     pages = (
         ("config.md", settings_page()),
         ("apis.md", apis_page()),
+        ("authorization.md", f"{WRITTEN_BY}\n\n{authorization_page()}"),
         ("streams.md", f"{WRITTEN_BY}\n\n{streams_page()}"),
         ("sql-functions.md", f"{WRITTEN_BY}\n\n{sql_functions_page()}"),
         ("metrics.md", f"{WRITTEN_BY}\n\n{metrics_page()}"),

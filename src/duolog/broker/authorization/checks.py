@@ -108,6 +108,11 @@ class Check:
         """The error that a client gets without the right."""
         return _CODES[self.resource]
 
+    @property
+    def shows_code(self) -> bool:
+        """True if the answer has the error."""
+        return self.effect in {Effect.REQUEST, Effect.ITEM}
+
     def allows(self, asker: Asker, name: str = CLUSTER_NAME) -> bool:
         """Return whether the client has the right to the resource of this name."""
         authorizer = asker.authorizer
