@@ -206,7 +206,7 @@ class _Metadata:
             topic = broker.topics.by_id.get(topic_id or _NO_ID)
             row = TopicRow(None, topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
             if topic is not None and not _TOPIC.allows(self._connection, topic.name):
-                # An id is no secret, as in Kafka: it cannot be guessed. The name is.
+                # As in Kafka, an id is not secret: it cannot be guessed. The name is.
                 row, topic = row._replace(error_code=_TOPIC.code), None
         elif not _TOPIC.allows(self._connection, name):
             row, topic = TopicRow(name, None, error_code=_TOPIC.code), None

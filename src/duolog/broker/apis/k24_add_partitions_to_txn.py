@@ -62,7 +62,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
 
 
 def _denied(topics: Iterable[str], context: RequestContext) -> frozenset[str]:
-    """Return the topics that the client may not write to; nobody writes to internal ones."""
+    """Return the topics that the client may not write to; no client writes to internal ones."""
     if context.authorizer is None:
         return frozenset()
     names = frozenset(topics)

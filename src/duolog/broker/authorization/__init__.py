@@ -1,4 +1,4 @@
-"""What each API asks of the authorizer: one table, and the checks that handlers take from it.
+"""Rights that each API needs: one table, and the checks that handlers take from it.
 
 Start reading at `table.py`. Kafka: `AuthHelper`, `KafkaApis`, `ControllerApis`, `AclApis`.
 """

@@ -1,4 +1,4 @@
-"""One question to the authorizer: a row of the table, which handlers ask and a page shows.
+"""Questions to the authorizer: each is a row of the table that handlers ask and a page shows.
 
 A broker without an authorizer allows everything, and asks nothing.
 
@@ -59,7 +59,7 @@ class Asker(Protocol):
 
 
 class Effect(Enum):
-    """What a client gets instead of what it has no right to; the values are for the page."""
+    """The result for a client without the right; the values are for the page."""
 
     REQUEST = "the request fails"
     ITEM = "the item fails"

@@ -1,7 +1,7 @@
 """Decisions that a connection keeps, so that Produce and Fetch ask the authorizer once a topic.
 
 They are valid for one epoch of the authorizer and one identity of the client: when rights change,
-or the client authenticates again, the next request asks anew.
+or the client authenticates again, the next request asks again.
 """
 
 from typing import TYPE_CHECKING, Final

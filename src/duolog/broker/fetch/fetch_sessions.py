@@ -154,7 +154,7 @@ class FetchSession:
         self.waiter: WaitingFetch | None = None
 
     def follow_rights(self, client: "Identity") -> Generator[None, None, None]:
-        """Let every partition be read anew, in steps, if its client may have other rights now."""
+        """Let every partition be read again, in steps, if its client may have other rights now."""
         rights = _rights(self.broker)
         if rights == self.rights and client == self.client:
             return

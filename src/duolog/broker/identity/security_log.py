@@ -96,6 +96,8 @@ class SecurityLog:
         """Apply all durable records that are not in the state yet."""
         log = self._broker.log(SECURITY_TOPIC, 0)
         end = log.high_watermark
+        if self._next_offset < end:
+            self._broker.rights_changed()
         while self._next_offset < end:
             data = log.read_bytes(self._next_offset, _READ_BYTES, up_to_offset=end)
             if not data:  # Compaction has left a hole up to there.

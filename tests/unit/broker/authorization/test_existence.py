@@ -1,4 +1,4 @@
-"""What a client may not see looks to it like what is not there."""
+"""Forbidden resources look like missing ones."""
 
 from uuid import UUID
 

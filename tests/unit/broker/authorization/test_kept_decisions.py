@@ -31,7 +31,7 @@ def world() -> Iterator[World]:
 
 
 class OnlyAlice(FakeAuthorizer):
-    """Denies its rights to everybody but one user."""
+    """Denies its rights to all users but one."""
 
     def allows(
         self, client: Identity, operation: Operation, resource: ResourceType, name: str

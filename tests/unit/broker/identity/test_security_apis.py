@@ -8,6 +8,7 @@ import pytest
 from duolog.broker.apis import k51_alter_user_scram_credentials as api
 from duolog.broker.identity.security_settings import enabled_mechanisms, super_users
 from duolog.core.errors import ConfigError, LogError
+from duolog.protocol.error_codes import ErrorCode
 from duolog.record import Record, encode_batch
 from duolog.security.authorization.acls import Acl, PatternType, Permission
 from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
@@ -22,9 +23,10 @@ from duolog.security.records.records import (
     encode,
 )
 from duolog.security.state.security_state import ADMINISTRATORS
+from unit.broker.conftest import fetch_fields
 
 DESCRIBE, CREATE, DELETE, DESCRIBE_SCRAM, ALTER_SCRAM = 29, 30, 31, 50, 51
-DELETE_TOPICS, ALTER_CONFIGS, CREATE_TOPICS = 20, 44, 19
+DELETE_TOPICS, ALTER_CONFIGS, CREATE_TOPICS, FETCH = 20, 44, 19, 1
 ALICE = Principal("User", "alice")
 RULE = {
     "resource_type": 2,
@@ -133,6 +135,20 @@ def test_rules_count_as_soon_as_they_are_answered(secured: Any) -> None:
 
     client.ask(DELETE, 3, filters=[EVERYTHING])
     assert not authorizer.allows(*question)
+
+
+def test_a_fetch_that_waits_is_answered_when_its_rule_is_deleted(secured: Any) -> None:
+    administrator, reader = secured.client(), secured.client()
+    secured.broker.create_topic("orders", 1, {})
+    administrator.ask(CREATE, 3, creations=[RULE])
+    reader.connection.identity = Identity(ALICE, "127.0.0.1")
+    reader.send(FETCH, 11, **fetch_fields("orders", 0, max_wait_ms=60_000))
+    reader.receive_nothing()
+
+    administrator.ask(DELETE, 3, filters=[EVERYTHING])
+
+    [row] = reader.receive().responses[0].partitions
+    assert row.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def test_rules_users_and_roles_are_there_after_a_restart(secured: Any, open_harness: Any) -> None:
