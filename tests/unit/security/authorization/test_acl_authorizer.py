@@ -213,3 +213,45 @@ def test_rules_about_topics_do_not_open_the_topic_of_credentials(
     authorizer = AclAuthorizer(AclIndex(rules), everyone_if_no_acl=True)
 
     assert authorizer.allows(CLIENT, operation, ResourceType.TOPIC, "__security") == allowed
+
+
+PREFIXED = PatternType.PREFIXED
+
+
+@pytest.mark.parametrize(
+    ("acls", "allowed"),
+    [
+        ([], False),
+        ([rule()], True),
+        ([rule("*")], True),
+        ([rule(), deny("*")], False),
+        ([rule("*"), deny("*")], False),
+        ([rule("o", pattern=PREFIXED), deny("*")], False),
+        ([rule(), deny()], False),
+        ([rule(), deny("o", pattern=PREFIXED)], False),
+        ([rule(), deny("x", pattern=PREFIXED)], True),
+        ([rule("ord", pattern=PREFIXED), deny("o", pattern=PREFIXED)], False),
+        ([rule("o", pattern=PREFIXED), deny("ord", pattern=PREFIXED)], True),
+        ([rule("o", pattern=PREFIXED), deny("o")], True),
+        ([rule("*"), deny("o", pattern=PREFIXED)], True),
+        ([rule(operation=Operation.WRITE)], False),
+        ([rule(host="10.0.0.2")], False),
+    ],
+)
+def test_any_resource_is_allowed_if_a_permission_is_not_wholly_denied(
+    acls: list[Acl], *, allowed: bool
+) -> None:
+    authorizer = AclAuthorizer(AclIndex(acls))
+
+    assert authorizer.allows_any(CLIENT, Operation.READ, ResourceType.TOPIC) == allowed
+
+
+def test_removing_one_of_two_prefixes_of_a_length_keeps_the_other() -> None:
+    denial, other = deny("ord", pattern=PREFIXED), deny("pay", pattern=PREFIXED)
+    index = AclIndex([denial, other, rule("*")])
+    authorizer = AclAuthorizer(index)
+
+    index.remove(other)
+
+    assert not authorizer.allows(CLIENT, Operation.READ, ResourceType.TOPIC, "orders")
+    assert authorizer.allows(CLIENT, Operation.READ, ResourceType.TOPIC, "payments")

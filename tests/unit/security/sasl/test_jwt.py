@@ -126,6 +126,7 @@ def test_what_the_rules_permit_is_accepted(changed: dict[str, Any]) -> None:
         {"nbf": NOW_S + 31},
         {"nbf": "soon"},
         {"nbf": None},
+        {"nbf": True},
         {"iat": NOW_S + 31},
         {"sub": None},
         {"sub": ""},
@@ -215,6 +216,11 @@ def test_a_key_of_another_issuer_under_the_same_id_is_refused() -> None:
 def test_an_unknown_key_id_is_reported_as_such() -> None:
     with pytest.raises(UnknownKey):
         checked(signed(key=RSAKey.generate_key(2048, {"kid": "new"})))
+
+
+def test_a_key_of_another_type_is_not_tried() -> None:
+    with pytest.raises(UnknownKey):
+        checked(raw({"alg": "EdDSA", "kid": "r"}, CLAIMS, b"x"))
 
 
 @pytest.mark.parametrize("name", ["jwk", "jku", "x5u", "x5c"])

@@ -135,6 +135,9 @@ def test_roles_follow_their_members() -> None:
 
     assert state.acls.roles()[ALICE] == {readers}
     assert state.members == {readers: {ALICE, Principal("User", "bob")}}
+    state.apply(RoleMemberChange(readers, ALICE, present=False))
+    assert state.members == {readers: {Principal("User", "bob")}}
+    assert ALICE not in state.acls.roles()
 
 
 def test_a_token_is_found_by_its_text_until_it_expires_or_is_revoked() -> None:
