@@ -67,6 +67,9 @@ class Effect(Enum):
     PART = "a part of the answer is left out"
 
 
+_REFUSALS: Final = frozenset({Effect.REQUEST, Effect.ITEM})
+
+
 class Named(Enum):
     """The resource of a right that suffices instead of the one of the check."""
 
@@ -119,10 +122,13 @@ class Check:
         return authorizer is None or self.allowed_by(authorizer, asker.identity, name)
 
     def allowed_by(self, authorizer: "Authorizer", client: "Identity", name: str) -> bool:
-        """Ask the authorizer."""
-        return authorizer.allows(client, self.operation, self.resource, name) or any(
+        """Ask the authorizer; report to it what the client is refused."""
+        allowed = authorizer.allows(client, self.operation, self.resource, name) or any(
             _suffices(authorizer, client, right, name) for right in self.instead
         )
+        if not allowed and self.effect in _REFUSALS:
+            authorizer.note_refusal(client, self.operation, self.resource, name)
+        return allowed
 
     def ensure(self, asker: Asker, name: str = CLUSTER_NAME) -> None:
         """Refuse a client without the right.

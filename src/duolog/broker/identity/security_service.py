@@ -39,6 +39,7 @@ class SecurityService:
                 self.state.acls,
                 super_users=(*super_users(settings.text("super.users")), ADMINISTRATORS),
                 everyone_if_no_acl=settings.boolean("allow.everyone.if.no.acl.found"),
+                on_refusal=self.audit.denied,
             )
         self._log = SecurityLog(broker, self.state)
         self._issuer = _issuer(broker)

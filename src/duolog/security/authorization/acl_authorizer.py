@@ -17,7 +17,7 @@ Threads: one thread, the event loop of the server.
 Source: Kafka `StandardAuthorizerData`, `Authorizer.authorizeByResourceType` (KIP-679), KIP-430.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from duolog.security.authorization.acl_index import AclIndex, Bucket
@@ -60,10 +60,12 @@ class AclAuthorizer:
         *,
         super_users: Iterable[Principal] = (),
         everyone_if_no_acl: bool = False,
+        on_refusal: Callable[[Identity, Operation, ResourceType, str], None] | None = None,
     ) -> None:
         self._acls = acls
         self._super_users = frozenset(super_users)
         self._everyone_if_no_acl = everyone_if_no_acl
+        self._on_refusal = on_refusal
         self._remembered: dict[Question, bool] = {}
         self._remembered_epoch = acls.epoch
 
@@ -103,6 +105,13 @@ class AclAuthorizer:
             if self.allows(client, operation, resource, name):
                 bits |= 1 << operation
         return bits
+
+    def note_refusal(
+        self, client: Identity, operation: Operation, resource: ResourceType, name: str
+    ) -> None:
+        """Call `on_refusal`, which may write to an audit log."""
+        if self._on_refusal is not None:
+            self._on_refusal(client, operation, resource, name)
 
     def super_user(self, principal: Principal) -> bool:
         """Return whether a principal, or a role of it, is a super user."""

@@ -31,3 +31,11 @@ class Authorizer(Protocol):
 
     def operations(self, client: Identity, resource: ResourceType, name: str) -> int:
         """Return the allowed operations of a resource as bits (KIP-430)."""
+
+    def note_refusal(
+        self, client: Identity, operation: Operation, resource: ResourceType, name: str
+    ) -> None:
+        """Take notice that a server has refused a request, or a part of it, for this reason.
+
+        A server that only leaves resources out of an answer does not call it.
+        """

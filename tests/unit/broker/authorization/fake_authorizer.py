@@ -15,6 +15,7 @@ class FakeAuthorizer:
     def __init__(self, *denied: Right) -> None:
         self.denied = set(denied)
         self.asked: list[Right] = []
+        self.refused: list[Right] = []
         self.epoch = 1
 
     def change(self, *denied: Right) -> None:
@@ -28,6 +29,12 @@ class FakeAuthorizer:
         assert client.principal.kind == "User"
         self.asked.append((operation, resource, name))
         return (operation, resource, name) not in self.denied
+
+    def note_refusal(
+        self, client: Identity, operation: Operation, resource: ResourceType, name: str
+    ) -> None:
+        del client
+        self.refused.append((operation, resource, name))
 
     def allows_any(self, client: Identity, operation: Operation, resource: ResourceType) -> bool:
         return self.allows(client, operation, resource, ANY_NAME)

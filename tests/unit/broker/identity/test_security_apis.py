@@ -1,5 +1,6 @@
 """The APIs of users and access control lists, and the topic that keeps them."""
 
+import json
 import logging
 from typing import Any
 
@@ -26,7 +27,7 @@ from duolog.security.state.security_state import ADMINISTRATORS
 from unit.broker.conftest import fetch_fields
 
 DESCRIBE, CREATE, DELETE, DESCRIBE_SCRAM, ALTER_SCRAM = 29, 30, 31, 50, 51
-DELETE_TOPICS, ALTER_CONFIGS, CREATE_TOPICS, FETCH = 20, 44, 19, 1
+DELETE_TOPICS, ALTER_CONFIGS, CREATE_TOPICS, FETCH, METADATA = 20, 44, 19, 1, 3
 ALICE = Principal("User", "alice")
 RULE = {
     "resource_type": 2,
@@ -436,6 +437,28 @@ def test_changes_are_in_the_audit_log(secured: Any, caplog: pytest.LogCaptureFix
     assert "ALLOW READ for User:alice from * on LITERAL TOPIC orders" in lines[0]
     assert "SCRAM-SHA-256 credential of user alice" in lines[1]
     assert "User:ANONYMOUS" in lines[1]
+
+
+def test_refused_operations_are_in_the_audit_log(
+    secured: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="duolog.audit")
+    secured.broker.create_topic("orders", 1, {})
+    client = secured.client()
+    client.connection.identity = Identity(ALICE, "127.0.0.1")
+
+    assert client.fetch("orders", 0).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    client.fetch("orders", 0)
+    client.ask(METADATA, 12, topics=None)
+    client.ask(DESCRIBE, 3, **EVERYTHING)
+
+    rows = [json.loads(row.getMessage()) for row in caplog.records if row.name == "duolog.audit"]
+    assert [(row["event"], row["principal"], row["resource_name"]) for row in rows] == [
+        ("denied", "User:alice", "orders"),
+        ("denied", "User:alice", CLUSTER_NAME),
+    ]
+    assert rows[0]["operation"] == "READ"
+    assert rows[0]["resource_type"] == "TOPIC"
 
 
 def test_the_cluster_is_administered_by_rules_as_well(open_harness: Any) -> None:
