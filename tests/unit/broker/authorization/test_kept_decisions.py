@@ -59,12 +59,14 @@ def end(world: World, topic: str = SECRET) -> int:
 
 
 def produce(client: Client, world: World) -> int:
-    """Produce by the short way."""
-    batch = world.harness.batch(b"x")
+    """Produce by the short way, which takes batches of usual sizes from the second one on."""
+    batch = world.harness.batch(b"x" * 200)
     return int(client.produce(SECRET, batch, version=FIRST_VERSION).error_code)
 
 
 def test_a_produce_request_by_the_short_way_is_refused_and_writes_nothing(world: World) -> None:
+    assert produce(world.client(), world) == 0
+    assert world.broker.topics.find(SECRET).newest_time > 0, "the short way is not open"
     world.authorizer.change(WRITE)
     before = end(world)
 
