@@ -69,7 +69,7 @@ def test_records_are_produced_and_consumed_by_a_file_of_properties(
 
     assert (produced.returncode, produced.stderr) == (
         0,
-        'produced 1 record(s) to topic "letters"\n',
+        'produced 1 record to topic "letters"\n',
     )
     assert (consumed.returncode, consumed.stdout.strip()) == (0, "a letter")
 

@@ -8,7 +8,12 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from conformance.kafka.peer import KafkaPeer
 from duolog.runtime.broker_process import BrokerProcess
 
-AT_START_ONLY = {"listener.security.protocol.map", "listeners", "max.connections.per.ip.overrides"}
+AT_START_ONLY = {
+    "listener.security.protocol.map",
+    "listeners",
+    "max.connections.per.ip.overrides",
+    "sasl.enabled.mechanisms",
+}
 """Settings that Kafka changes at run time and Duolog does not."""
 COMPUTED = {"log.dir"}
 OURS_ONLY = {"confluent.basic.auth.user.info"}
