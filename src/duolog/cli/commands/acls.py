@@ -18,6 +18,7 @@ from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.security_topic import append, read_state
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column, Row
+from duolog.core.counts import counted
 from duolog.security.authorization.acls import EVERY_HOST, Acl, PatternType, Permission
 from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
 from duolog.security.identity.principal import Principal
@@ -154,7 +155,7 @@ def add(*, rules: list[Acl], cluster: Cluster) -> None:
         for future in client.create_acls(bindings).values() if bindings else ():
             cluster.first_result([future])
     _change_subjects(cluster, rules, present=True)
-    click.echo(f"added {len(rules)} rules", err=True)
+    click.echo(f"added {counted(len(rules), 'rule')}", err=True)
 
 
 @acls.command()
@@ -169,7 +170,7 @@ def remove(*, rules: list[Acl], cluster: Cluster) -> None:
         for future in client.delete_acls(filters).values() if filters else ():
             removed += len(cluster.first_result([future]))
     removed += _change_subjects(cluster, rules, present=False)
-    click.echo(f"removed {removed} rules", err=True)
+    click.echo(f"removed {counted(removed, 'rule')}", err=True)
 
 
 def _change_subjects(cluster: Cluster, rules: list[Acl], *, present: bool) -> int:

@@ -28,18 +28,18 @@ _INVALID_ARG: Final = -186
 _MSG_TIMED_OUT: Final = -192
 _NO_BROKER: Final = frozenset({-195, -193, -187, -185})
 _RIGHTS: Final = (
-    "The user lacks a right. An administrator grants it: kafka-acls.sh --add --allow-principal "
-    "User:NAME {} …"
+    "The user lacks a right. An administrator grants it: `duolog acls add --allow User:NAME {}`, "
+    "or kafka-acls.sh."
 )
 _HINTS: Final = {
     -188: "List the topics with `duolog topics list`. A topic name consists of at most 249 "
     "letters, digits, dots, underscores and hyphens.",
     -190: "List the partitions with `duolog topics describe TOPIC`.",
-    29: _RIGHTS.format("--operation Read --topic TOPIC"),
-    30: _RIGHTS.format("--operation Read --group GROUP"),
+    29: _RIGHTS.format("--operation OPERATION --topic TOPIC"),
+    30: _RIGHTS.format("--operation read --group GROUP"),
     # Of a producer: it has Write on no topic.
-    31: _RIGHTS.format("--operation Write --topic TOPIC"),
-    53: _RIGHTS.format("--operation Write --transactional-id ID"),
+    31: _RIGHTS.format("--operation write --topic TOPIC"),
+    53: _RIGHTS.format("--operation write --transactional-id ID"),
 }
 """Hints for an unknown topic or partition, and for missing rights."""
 
