@@ -13,6 +13,7 @@ from pkgutil import iter_modules
 from typing import Final
 
 from duolog.broker.requests.api import Api
+from duolog.core.units import INT32_MAX, KIB
 from duolog.protocol.errors import UnsupportedRequest
 from duolog.protocol.headers import API_VERSIONS, is_flexible
 
@@ -34,6 +35,9 @@ def find_apis() -> tuple[Api, ...]:
 
 class Router:
     """The served APIs by key and version, and whether the version is flexible."""
+
+    frame_bytes_max: int = INT32_MAX
+    """A larger request closes its connection; the broker's setting may allow less."""
 
     def __init__(self, served: tuple[Api, ...]) -> None:
         self.apis: Final = served
@@ -63,6 +67,8 @@ class Router:
 
 class Gate(Router):
     """The APIs of a client that has not logged in; any other request closes its connection."""
+
+    frame_bytes_max = 512 * KIB  # As Kafka's sasl.server.max.receive.size.
 
     def __init__(self, router: Router, keys: Collection[int]) -> None:
         super().__init__(tuple(api for api in router.apis if api.key in keys))

@@ -17,7 +17,7 @@ def completions(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        (("to",), ["top", "topics"]),
+        (("to",), ["tokens", "top", "topics"]),
         (("topics", "del"), ["delete", "delete-records"]),
         (("groups", "re"), ["reset"]),
         (("schema", "re"), ["register"]),

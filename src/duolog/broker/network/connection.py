@@ -36,7 +36,7 @@ from duolog.broker.network.send_queue import SendQueue, Transport
 from duolog.broker.requests.api import Api, RequestContext, answer_failed_frame, handle_cold
 from duolog.broker.requests.in_flight import ClientsAwaited, Data, InFlightRequest, held_bytes
 from duolog.core.operating_system.polling import HANG_UP, READ, WRITE
-from duolog.core.units import KIB, MIB
+from duolog.core.units import MIB
 from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, next_frame_end
 from duolog.protocol.headers import read_request_header
@@ -62,8 +62,6 @@ _HELD_BYTES_MAX: Final = 1 * MIB
 """Answers above this wait to be sent before further requests are handled."""
 _LAST_ANSWERS_S: Final = 5.0
 """A client that has closed its side may go without any progress for so long."""
-_LOGIN_BYTES_MAX: Final = 512 * KIB
-"""A larger request of a client that has not logged in closes its connection; as in Kafka."""
 _LAST_WORD_S: Final = 0.2
 """The time between the last response and the end of a connection that the broker ends."""
 _HEAD: Final = Struct(">iIih")
@@ -97,9 +95,7 @@ class Connection(Generic[B_co]):
         """The client, as an authorizer sees it."""
         self.router = broker.entrances.of(listener)
         """The APIs that the client may use now."""
-        self._frame_bytes_max = broker.frame_bytes_max
-        if self.router is not broker.router:
-            self._frame_bytes_max = min(broker.frame_bytes_max, _LOGIN_BYTES_MAX)
+        self._frame_bytes_max = min(broker.frame_bytes_max, self.router.frame_bytes_max)
         self._end_reason = ""
         """If not empty, the connection is closed when all responses have been sent."""
         self.may_read = Decisions(READ_RECORDS)
@@ -238,7 +234,8 @@ class Connection(Generic[B_co]):
             if not in_flight:
                 self._held_bytes, self._in_flight_max = 0, _IN_FLIGHT_MAX
                 if self._end_reason:
-                    self.broker.timers.call_later(_LAST_WORD_S, self._end_now)
+                    reason = self._end_reason
+                    self.broker.timers.call_later(_LAST_WORD_S, lambda: self.close(reason))
                     return
             if self._received.end > self._received.start:
                 self._handle_frames()
@@ -266,9 +263,6 @@ class Connection(Generic[B_co]):
         self._end_reason = reason
         self._rests = True
         self.flush_soon()
-
-    def _end_now(self) -> None:
-        self.close(self._end_reason)
 
     def close(self, reason: str = "", *, level: int = logging.DEBUG) -> None:
         """Close the connection; what was not sent is dropped."""

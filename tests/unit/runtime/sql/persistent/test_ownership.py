@@ -14,8 +14,8 @@ def test_a_broker_that_does_not_answer_is_a_broker_failure(
     """A running SQL file used to end with "error: " and no text if its broker was unavailable for half a minute."""
     silent: Future[Any] = Future()
     admin = MagicMock()
-    admin.return_value.describe_consumer_groups.return_value = {"duolog-ksql-default_": silent}
-    monkeypatch.setattr(ownership, "AdminClient", admin)
+    admin.describe_consumer_groups.return_value = {"duolog-ksql-default_": silent}
+    monkeypatch.setattr(ownership, "admin_of", lambda _brokers: admin)
     monkeypatch.setattr(ownership, "_TIMEOUT_S", 0.01)
 
     with pytest.raises(KafkaError, match="cannot ask for group"):
