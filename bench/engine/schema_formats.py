@@ -142,7 +142,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="duolog-bench-") as directory:
         work = Path(directory)
         with (
-            BrokerProcess(work / "broker") as broker,
+            # Orders are of 2023: the first look for old segments, after five minutes, deletes them.
+            BrokerProcess(work / "broker", settings={"log.retention.ms": "-1"}) as broker,
             RegistryProcess(broker.bootstrap_servers, log_path=work / "registry.log") as registry,
         ):
             comparison = Comparison(broker.bootstrap_servers, registry.url, work, options)
