@@ -205,6 +205,21 @@ def _options(
     return decorate
 
 
+def _file_option(
+    flag: str, name: str, explanation: str
+) -> "Callable[[Callable[..., object]], Callable[..., object]]":
+    """Return an option for a file; its variable is named after the flag."""
+    return click.option(
+        flag,
+        name,
+        envvar=f"DUOLOG_{flag.removeprefix('--').replace('-', '_').upper()}",
+        show_envvar=True,
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=explanation,
+    )
+
+
 def _credential_options(command: Callable[..., object]) -> Callable[..., object]:
     """Add the options of the user and of TLS."""
     options = (
@@ -216,32 +231,20 @@ def _credential_options(command: Callable[..., object]) -> Callable[..., object]
             help="User of the registry. The password is in --registry-password-file or in "
             "DUOLOG_REGISTRY_PASSWORD.",
         ),
-        click.option(
+        _file_option(
             "--registry-password-file",
             "password_file",
-            envvar="DUOLOG_REGISTRY_PASSWORD_FILE",
-            show_envvar=True,
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="File with the password in its first line.",
+            "File with the password in its first line.",
         ),
-        click.option(
+        _file_option(
             "--registry-token-file",
             "token_file",
-            envvar="DUOLOG_REGISTRY_TOKEN_FILE",
-            show_envvar=True,
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="File with a bearer token in its first line, in place of a user.",
+            "File with a bearer token in its first line, in place of a user.",
         ),
-        click.option(
+        _file_option(
             "--registry-ca-file",
             "authorities",
-            envvar="DUOLOG_REGISTRY_CA_FILE",
-            show_envvar=True,
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="PEM file of the authorities that verify an https registry.",
+            "PEM file of the authorities that verify an https registry.",
         ),
     )
     for option in reversed(options):
