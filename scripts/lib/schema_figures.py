@@ -13,7 +13,10 @@ The same orders of eight columns go through one topology in each format, and in 
 Kafka Streams 4.1.2, in turns. Confluent's serializers are not available to this benchmark: Kafka
 Streams uses a serde on Apache Avro that writes the same bytes. The results of all runs are decoded
 and compared with those of plain Python. Rates are those of all micro-batches but the first. A ratio
-is of two rates of one round; the table shows median [minimum…maximum]."""
+is of two rates of one round; the table shows median [minimum…maximum]. The aggregate misses its
+goals relative to JSON: an order takes 3.8 µs in JSON and 3.4 µs in Avro, and most of that is state
+and results. The goal needs a difference of 0.9 µs, but reading and writing orders in the first
+topology differ by 0.8 µs together."""
 REGISTRY: Final = """\
 The registry runs on one core; its broker, with fsync, and the client on another one. A client has
 one request in flight. Karapace was not run: it cannot be installed next to this benchmark."""
