@@ -9,10 +9,13 @@ import heapq
 import logging
 from collections.abc import Callable, Sequence
 from itertools import count
+from typing import TypeVar
 
 from duolog.registry.store.stored import StoredRecord
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Replica:
@@ -45,14 +48,14 @@ class Replica:
         if self._loop is None:
             self._apply(records)
         else:
-            self._loop.call_soon_threadsafe(self._apply_safely, records)
+            _call(self._loop, self._apply_safely, records)
 
     def fail(self, error: Exception) -> None:
         """Note that no record will follow; those who wait get the error."""
         if self._loop is None:
             self.failure = error
         else:
-            self._loop.call_soon_threadsafe(self._stop, error)
+            _call(self._loop, self._stop, error)
 
     async def reached(self, offset: int) -> None:
         """Return when the record at `offset` has been replayed.
@@ -92,3 +95,12 @@ class Replica:
             if not future.done():
                 future.set_exception(error)
         self._waiting.clear()
+
+
+def _call(loop: asyncio.AbstractEventLoop, call: Callable[[T], None], given: T) -> None:
+    """Call on the loop; do nothing if it has ended, as it does before the follower."""
+    try:
+        loop.call_soon_threadsafe(call, given)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise

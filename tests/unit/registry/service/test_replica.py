@@ -90,3 +90,17 @@ def test_nothing_is_replayed_after_a_record_that_has_no_meaning() -> None:
         assert replica.next_offset == 1
 
     asyncio.run(scenario())
+
+
+def test_records_after_the_end_of_the_loop_are_dropped() -> None:
+    """The follower ends after the loop, and may read records in between."""
+    read: list[StoredRecord] = []
+    replica = Replica(read.append)
+    loop = asyncio.new_event_loop()
+    replica.attach(loop)
+    loop.close()
+
+    replica.deliver([record(0)])
+    replica.fail(ValueError("gone"))
+
+    assert read == []
