@@ -122,8 +122,9 @@ def _reference(fields: Fields) -> Reference:
     name, subject = read.text(fields, "name"), read.text(fields, "subject")
     version = read.integer(fields, "version")
     if name is None or subject is None or version is None:
+        shown = [part if part is not None else "null" for part in (name, subject, version)]
         raise invalid_schema(
-            f"Invalid reference: {{name='{name}', subject='{subject}', version={version}}}"
+            "Invalid reference: {{name='{}', subject='{}', version={}}}".format(*shown)
         )
     return Reference(name, subject, version)
 

@@ -141,7 +141,10 @@ def test_force_registers_an_incompatible_schema(harness: Harness) -> None:
         ({"schema": ""}, "Empty schema"),
         ({"schema": "  "}, "Empty schema"),
         ({}, "Empty schema"),
-        ({"schema": A, "references": [{"name": "a"}]}, "Invalid reference: {name='a'"),
+        (
+            {"schema": A, "references": [{"name": "a"}]},
+            "Invalid reference: {name='a', subject='null', version=null}",
+        ),
         ({"schema": A, "version": 3}, "Version is not one more than previous version"),
     ],
 )
