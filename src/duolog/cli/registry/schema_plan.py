@@ -11,6 +11,7 @@ delete        the same, with --prune: a soft deletion
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -138,16 +139,28 @@ def _modes(directory: Directory, admin: RegistryAdmin) -> Iterator[Step]:
 def _schema(file: SchemaFile, directory: Directory, admin: RegistryAdmin, known: _Known) -> Step:
     schema = with_references(file, known.versions, admin)
     known.texts[file.subject] = schema
-    parsed = _parsed(file, schema, known, admin)
     pending = any(one.version == _NEXT for one in schema.references)
     numbers = admin.numbers(file.subject) if _exists(admin, file.subject) else []
-    found = None if pending or not numbers else admin.look_up(file.subject, schema)
+    parsed, found = None, None
+    try:
+        parsed = _parsed(file, schema, known, admin)
+    except RegistryError:
+        # A version may be older than the rule that it breaks, for example about defaults.
+        if pending or not numbers:
+            raise
+        with suppress(RegistryError):
+            found = admin.look_up(file.subject, schema)
+        if found is None:
+            raise
+    if parsed is not None and numbers and not pending:
+        found = admin.look_up(file.subject, schema)
     known.versions[file.subject] = _NEXT if found is None else found.version
     if not numbers:
         return Step("register", file.subject, file)
     if found is not None:
         action = "unchanged" if found.version == numbers[-1] else "older"
         return Step(action, file.subject, file, found.version)
+    assert parsed is not None, file
     latest = admin.version(file.subject)
     level = directory.levels.get(file.subject) or directory.levels.get(None)
     if pending or level is not None:

@@ -270,6 +270,22 @@ def test_a_schema_that_is_an_earlier_version_changes_nothing(user: User) -> None
     assert status == 0
 
 
+def test_a_version_that_would_be_refused_today_is_unchanged(user: User) -> None:
+    """Other registries accept, for example, a default that is not of its type."""
+    schema = '{"type":"record","name":"O","fields":[{"name":"a","type":"int","default":"x"}]}'
+    user.server.harness.append(
+        b'{"keytype":"SCHEMA","subject":"old-value","version":1,"magic":1}',
+        json.dumps({"subject": "old-value", "version": 1, "id": 1, "schema": schema}).encode(),
+    )
+    user.write("old-value.avsc", schema)
+
+    assert user.actions() == {"old-value": "unchanged"}
+    user.write("old-value.avsc", schema.replace('"x"', '"y"'))
+    status, _, told = user("plan")
+    assert status != 0
+    assert 'old-value.avsc: default of field "a"' in told
+
+
 def test_the_exit_status_tells_changes_only_if_asked(user: User) -> None:
     user.write("orders-value.avsc", ORDER)
 
