@@ -76,6 +76,18 @@ def _escape(character: str) -> str:
     return _SHORT.get(character) or f"\\u{ord(character):04X}"
 
 
+def key_text(key: object) -> str:
+    """Return a key of a map as the name that it has in a JSON object.
+
+    Example:
+        >>> key_text(True), key_text(1e7), key_text(-1), key_text("a")
+        ('true', '1.0E7', '-1', 'a')
+    """
+    if key is None or isinstance(key, bool):
+        return {None: "null", True: "true", False: "false"}[key]
+    return double_text(key) if isinstance(key, float) else str(key)
+
+
 def writer_of(of: Type) -> Writer:
     """Return the function that writes values of a type, including null."""
     write = _plain_writer(of)
@@ -104,7 +116,7 @@ def _map_writer(of: Map) -> Writer:
 
     def write_map(value: object) -> str:
         items = cast("Mapping[object, object]", value).items()
-        return f"{{{','.join(f'{text_of(str(key))}:{write(item)}' for key, item in items)}}}"
+        return f"{{{','.join(f'{text_of(key_text(key))}:{write(item)}' for key, item in items)}}}"
 
     return write_map
 

@@ -40,7 +40,7 @@ from duolog.core.types import (
 from duolog.serde import text_numbers
 from duolog.serde.json import JsonObjects
 from duolog.serde.json_reading import SCALAR_READERS, Number, Reader, json_of
-from duolog.serde.json_writing import SCALAR_WRITERS, Writer, text_of
+from duolog.serde.json_writing import SCALAR_WRITERS, Writer, key_text, text_of
 from duolog.serde.times import (
     DAYS_MAX,
     DAYS_MIN,
@@ -146,7 +146,8 @@ def _plain_writer(of: Type, *, entries: bool) -> Writer:
         case Map(value=inner):
             item = _writer(inner, entries=entries)
             return lambda value: object_text(
-                (str(key), item(one)) for key, one in cast("dict[object, object]", value).items()
+                (key_text(key), item(one))
+                for key, one in cast("dict[object, object]", value).items()
             )
         case Struct(fields=fields):
             writers = [(name, _writer(kind, entries=entries)) for name, kind in fields]
@@ -216,14 +217,21 @@ def _struct_reader(fields: tuple[Column, ...], *, entries: bool) -> Reader:
 def _entries_reader(key: Type, inner: Type) -> Reader:
     """Return the function that reads maps in both forms."""
     read_key, item = _reader(key, entries=True), _reader(inner, entries=True)
+    of_name = _truth_named if key == BOOLEAN else read_key
 
     def read_map(value: object) -> object:
         if isinstance(value, dict):
-            return {read_key(name): item(one) for name, one in value.items()}
+            return {of_name(name): item(one) for name, one in value.items()}
         found = [_expect(dict, one) for one in _expect(list, value)]
         return {read_key(one.get("key")): item(one.get("value")) for one in found}
 
     return read_map
+
+
+def _truth_named(name: object) -> bool:
+    if name not in {"true", "false"}:
+        raise ValueError(name)
+    return name == "true"
 
 
 def _number_text(value: object) -> str:

@@ -71,6 +71,20 @@ def test_maps_are_objects_if_the_schema_says_so_and_are_read_in_both_forms() -> 
     assert [serde.deserialize(one) for one in (data, entries)] == [({"a": 1},), ({"a": 1},)]
 
 
+def test_keys_of_maps_that_are_objects_are_written_as_java_writes_them() -> None:
+    columns = parse_columns("M MAP<BOOLEAN, INT>, N MAP<INT, INT>")
+    of = {"type": "object", "additionalProperties": {"type": "integer"}}
+    schema = json.dumps({"type": "object", "properties": {"M": of, "N": of}})
+    serde = JsonSrSerde(columns, schema_id=1, schema=schema)
+
+    data = serde.serialize(({True: 1, False: 0}, {-1: 2}))
+
+    assert data == b'\0\0\0\0\1{"M":{"true":1,"false":0},"N":{"-1":2}}'
+    assert serde.deserialize(data) == ({True: 1, False: 0}, {-1: 2})
+    with pytest.raises(SerdeError):
+        serde.deserialize(b'\0\0\0\0\1{"M":{"True":1}}')
+
+
 def test_a_single_column_is_bare_and_null_has_no_bytes() -> None:
     serde = JsonSrSerde(
         parse_columns("A STRING"), schema_id=1, schema='{"type":"string"}', bare=True

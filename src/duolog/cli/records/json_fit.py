@@ -20,6 +20,7 @@ from duolog.core.types import (
     Struct,
     Type,
 )
+from duolog.serde.json_writing import NOT_NUMBERS
 
 _ROOT: Final = "the value"
 _SHOWN_MAX: Final = 60
@@ -83,6 +84,8 @@ def _scalar(value: object, of: Type, path: str) -> str | None:
         return None if isinstance(value, bool) else _not(value, "true or false", path)
     if of in {STRING, BYTES}:
         return None if isinstance(value, str) else _not(value, "a string", path)
+    if of == DOUBLE and value in NOT_NUMBERS:
+        return None
     if of == DOUBLE or isinstance(of, Decimal):
         return None if is_number else _not(value, "a number", path)
     return None if is_number and isinstance(value, int) else _not(value, "a whole number", path)

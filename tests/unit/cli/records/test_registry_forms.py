@@ -135,6 +135,18 @@ def test_a_line_that_does_not_fit_its_schema_is_refused_with_the_field(
     assert told in refused.value.detail
 
 
+def test_a_double_that_is_not_a_number_is_written_as_it_is_shown(writer: Writer) -> None:
+    schema = {**ORDER, "fields": [{"name": "x", "type": "double"}, {"name": "y", "type": "float"}]}
+    form = writer.form("order.avsc", json.dumps(schema))
+    text = '{"x":"NaN","y":"-Infinity"}'
+
+    data = form.encode(text)
+
+    assert str(as_json(read(data).value, data)) == text
+    with pytest.raises(SerdeError):
+        form.encode('{"x":"nan","y":1}')
+
+
 def test_a_json_schema_is_enforced(writer: Writer) -> None:
     form = writer.form(*SCHEMAS["JSON_SR"][:2])
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Never
 from duolog.ksql.syntax.script import type_written
 from duolog.plan.types import DOUBLE, TIME, TIMESTAMP, Array, Map, Struct, Type
 from duolog.runtime.sql.functions.numbers import double_text
+from duolog.serde.json_writing import key_text
 from duolog.serde.times import time_text
 
 _MISSING: Final = object()
@@ -196,7 +197,7 @@ def _json(value: Any, of: Type) -> str:  # noqa: PLR0911 - a table of cases
         case Array(element=element):
             return "[" + ",".join(_json(one, element) for one in value) + "]"
         case Map(value=inner):
-            entries = (f"{_written(str(key))}:{_json(one, inner)}" for key, one in value.items())
+            entries = (f"{_written(key_text(key))}:{_json(one, inner)}" for key, one in value.items())
             return "{" + ",".join(entries) + "}"
         case Struct(fields=fields):
             pairs = zip(fields, value.values(), strict=True)

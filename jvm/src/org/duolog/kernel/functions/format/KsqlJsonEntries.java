@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -27,13 +28,17 @@ final class KsqlJsonEntries {
     JsonValue key = KsqlJson.of(type.keyType(), true);
     JsonValue value = KsqlJson.of(type.valueType(), true);
     boolean isText = type.keyType() instanceof StringType;
+    boolean isTruth = type.keyType() instanceof BooleanType;
     return parser -> {
       Map<Object, Object> items = new LinkedHashMap<>();
       if (parser.currentToken() == JsonToken.START_OBJECT) {
         while (parser.nextToken() == JsonToken.FIELD_NAME) {
           String name = parser.currentName();
           parser.nextToken();
-          Object found = isText ? UTF8String.fromString(name) : keyOf(name, key);
+          Object found =
+              isText
+                  ? UTF8String.fromString(name)
+                  : isTruth ? truthOf(name, parser) : keyOf(name, key);
           items.put(found, JsonValue.orNull(value, parser));
         }
       } else {
@@ -46,6 +51,13 @@ final class KsqlJsonEntries {
           new GenericArrayData(items.keySet().toArray()),
           new GenericArrayData(items.values().toArray()));
     };
+  }
+
+  private static boolean truthOf(String name, JsonParser parser) throws IOException {
+    if (!name.equals("true") && !name.equals("false")) {
+      throw JsonValue.other(parser);
+    }
+    return name.equals("true");
   }
 
   /** Returns the key that the name of a field stands for, as if it were a text in JSON. */
