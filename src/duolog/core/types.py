@@ -11,7 +11,7 @@ date, datetime (aware, UTC), Decimal, list, dict, and for STRUCT a dict by field
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, NamedTuple
@@ -92,6 +92,21 @@ class Column(NamedTuple):
 
     def __str__(self) -> str:
         return f"{quote(self.name)} {self.type}"
+
+
+def repeated_name(columns: Iterable[Column]) -> str | None:
+    """Return the first name that two columns have; None if all names differ.
+
+    Example:
+        >>> repeated_name(parse_columns("A INT, B INT, A STRING"))
+        'A'
+    """
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            return column.name
+        seen.add(column.name)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,8 @@ def decoder(schema: AvroSchema, columns: tuple[Column, ...], *, bare: bool) -> _
     if bare:
         convert = avro_reading.converter(schema.root, columns[0].type, columns[0].name)
         return lambda data: (_converted(convert, read_value(data)),)
-    if not isinstance(root, avro.Record):
+    # Of a union of several types, each is a column.
+    if not isinstance(root, avro.Record | avro.Union):
         raise SerdeError(
             f"the Avro schema is a {root.kind}, and columns need a record",
             hint="Set WRAP_SINGLE_VALUE = false if the value is a single column.",

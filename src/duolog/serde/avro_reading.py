@@ -88,7 +88,8 @@ def _from_union(node: avro.Union, of: Type, path: str) -> Convert:
     for column, field in names.items():
         for branch in branches:
             if branch_name(branch) == field:
-                inner = _definite(branch, types[column], f"{path}.{field}")
+                below = f"{path}.{field}" if path else field
+                inner = _definite(branch, types[column], below)
                 readers[branch.full_name] = (column, inner)
 
     def convert(value: Any) -> Any:

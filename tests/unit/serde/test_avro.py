@@ -179,6 +179,29 @@ def test_a_union_is_a_struct_with_a_field_per_branch(value: object, read: object
     assert reading(record(("u", union)), {"u": value}, columns) == (read,)
 
 
+@pytest.mark.parametrize(
+    ("value", "row"),
+    [(("a.Ord", {"x": 1}), ({"X": 1}, None)), (("b.Pay", {"y": "z"}), (None, {"Y": "z"}))],
+)
+def test_a_union_of_several_records_has_a_column_for_each(value: object, row: Row) -> None:
+    union = [record(("x", "int")) | {"name": "a.Ord"}, record(("y", "string")) | {"name": "b.Pay"}]
+    columns = parse_columns("ORD STRUCT<X INT>, PAY STRUCT<Y STRING>")
+
+    assert reading(union, value, columns) == row
+    assert reading(["null", *union], None, columns) == (None, None)
+
+
+def test_what_is_written_with_a_union_of_records_is_read_again() -> None:
+    union = [record(("x", "int")) | {"name": "Ord"}, record(("y", "string")) | {"name": "Pay"}]
+    columns = parse_columns("ORD STRUCT<X INT>, PAY STRUCT<Y STRING>")
+    registry, text = InProcessRegistry(), json.dumps(union)
+    number = registry.register("t-value", SchemaText(Language.AVRO, text))
+    serde = AvroSerde(columns, registry, schema_id=number, schema=text)
+    rows: list[Row] = [({"X": 1}, None), (None, {"Y": "z"})]
+
+    assert [serde.deserialize(serde.serialize(row)) for row in rows] == rows
+
+
 def test_a_writer_in_many_versions_is_read_with_the_schema_of_each_record() -> None:
     registry = InProcessRegistry()
     columns = parse_columns("A INT, B STRING")

@@ -99,6 +99,12 @@ class TopicSchemas:
                 f"Unable to verify if the {part.lower()} schema for topic: {topic} is compatible "
                 f"with ksqlDB.\nReason: {error.message}"
             ) from error
+        if of_schemas.fields_of(found) == ():
+            raise SqlError(
+                "The statement does not define any columns.",
+                detail=f"The {part.lower()} schema of topic {topic} has no fields.",
+                hint="Declare the columns.",
+            )
         fields = None if _is_single(part, of) else of_schemas.fields_of(found)
         role: Role = "KEY" if part == "Key" else "VALUE"
         columns = fields or (Column(_SINGLE[part], found),)

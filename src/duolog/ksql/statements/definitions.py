@@ -109,7 +109,20 @@ def _inferred(
             of = replace(of, wrap=properties.wrap() if part == "Value" else None)
             topic = topics_of(properties, node, state.settings).names[0]
             found[part] = TopicSchemas(state.settings, of).inferred(part, of, topic)
+            _ensure_free(part, topic, found[part][1])
     return found
+
+
+def _ensure_free(part: Part, topic: str, columns: Sequence[SqlColumn]) -> None:
+    """Refuse inferred columns with names that every stream has, as if they were declared."""
+    for column in columns:
+        if column.name in RESERVED_COLUMNS:
+            raise SqlError(
+                f"'{column.name}' is a reserved column name. You cannot use it as a name for a "
+                "column.",
+                detail=f"The {part.lower()} schema of topic {topic} has a field of this name.",
+                hint="Declare the columns that you need.",
+            )
 
 
 def _default_format(state: SessionState, properties: Properties, part: Part) -> SqlFormat | None:

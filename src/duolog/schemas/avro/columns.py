@@ -131,24 +131,26 @@ class _Reader:
         if id(node) in around:
             raise _refused(path, f"is a {node.name.full} inside a {node.name.full}")
         inside = (*around, id(node))
-        return sql.Struct(
-            tuple(
+        return self._struct_of(
+            [
                 Column(self._name(one.name), self.of(one.type, _below(path, one.name), inside))
                 for one in node.fields
-            )
+            ],
+            path,
         )
 
     def _union(self, node: avro.Union, path: str, around: tuple[int, ...]) -> sql.Type:
         branches = [branch for branch in node.branches if branch.kind != "null"]
         if not branches:
             raise _refused(path, "is always null")
-        return sql.Struct(
-            tuple(
+        return self._struct_of(
+            [
                 Column(
                     self._name(branch_name(one)), self.of(one, _below(path, one.full_name), around)
                 )
                 for one in branches
-            )
+            ],
+            path,
         )
 
     def _array(self, node: avro.Array, path: str, around: tuple[int, ...]) -> sql.Type:
@@ -160,6 +162,13 @@ class _Reader:
         if key not in _KEYS_OF_MAPS:
             raise _refused(path, f"is a map with keys of type {key}")
         return sql.Map(key, self.of(parts["value"], f"{path}{{}}", around))
+
+    def _struct_of(self, columns: list[Column], path: str) -> sql.Struct:
+        repeated = sql.repeated_name(columns)
+        # The statement refuses two columns of one name, in ksqlDB's words.
+        if repeated is not None and (path or not self._upper):
+            raise _refused(path, f'has two fields for the column "{repeated}"')
+        return sql.Struct(tuple(columns))
 
     def _decimal(self, logical: avro.LogicalType, path: str) -> sql.Type:
         if logical.precision > sql.DECIMAL_PRECISION_MAX:

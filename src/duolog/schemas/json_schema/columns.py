@@ -113,17 +113,18 @@ class _Reader:
             return sql.Map(sql.STRING, self.of(inner, f"{path}{{}}", around))
         if not isinstance(properties, dict):
             properties = {}
-        return sql.Struct(
-            tuple(
-                Column(
-                    name.upper() if self._upper else name,
-                    self.of(
-                        self._documents.node(properties[name], node), _below(path, name), around
-                    ),
-                )
-                for name in ordered(properties)
+        columns = tuple(
+            Column(
+                name.upper() if self._upper else name,
+                self.of(self._documents.node(properties[name], node), _below(path, name), around),
             )
+            for name in ordered(properties)
         )
+        repeated = sql.repeated_name(columns)
+        # The statement refuses two columns of one name, in ksqlDB's words.
+        if repeated is not None and path:
+            raise _refused(path, f'has two properties for the column "{repeated}"')
+        return sql.Struct(columns)
 
     def _array(
         self, raw: Mapping[str, JsonValue], node: Node, path: str, around: tuple[int, ...]

@@ -119,25 +119,31 @@ def union_name(oneof: "OneofDescriptor") -> str:
 
 def oneofs_of(message: "Descriptor") -> list["OneofDescriptor"]:
     """Return the oneofs of a message, without those that stand for `optional`."""
-    return [one for one in message.oneofs if not _is_synthetic(one)]
+    optional = _optional_names(message)
+    return [one for one in message.oneofs if not _is_synthetic(one, optional)]
 
 
 def plain_fields_of(message: "Descriptor") -> list["FieldDescriptor"]:
     """Return the fields of a message that are in no oneof."""
+    optional = _optional_names(message)
     return [
         field
         for field in message.fields
-        if field.containing_oneof is None or _is_synthetic(field.containing_oneof)
+        if field.containing_oneof is None or _is_synthetic(field.containing_oneof, optional)
     ]
 
 
-def _is_synthetic(oneof: "OneofDescriptor") -> bool:
-    if len(oneof.fields) != 1:
-        return False
-    message = DescriptorProto()
-    oneof.containing_type.CopyToProto(message)
-    (name,) = (field.name for field in oneof.fields)
-    return any(field.name == name and field.proto3_optional for field in message.field)
+def _optional_names(message: "Descriptor") -> frozenset[str]:
+    """Return the names of the fields that proto3 calls optional, which only the text tells."""
+    if not message.oneofs:
+        return frozenset()
+    made = DescriptorProto()
+    message.CopyToProto(made)
+    return frozenset(field.name for field in made.field if field.proto3_optional)
+
+
+def _is_synthetic(oneof: "OneofDescriptor", optional: frozenset[str]) -> bool:
+    return len(oneof.fields) == 1 and oneof.fields[0].name in optional
 
 
 def is_map(field: "FieldDescriptor") -> bool:
@@ -183,11 +189,12 @@ class _Reader:
         unions = [
             Column(
                 self._name(union_name(oneof)),
-                sql.Struct(tuple(self._columns(oneof.fields, path, inside))),
+                self._struct_of(tuple(self._columns(oneof.fields, path, inside)), path),
             )
             for oneof in oneofs_of(message)
         ]
-        return sql.Struct((*unions, *self._columns(plain_fields_of(message), path, inside)))
+        fields = (*unions, *self._columns(plain_fields_of(message), path, inside))
+        return self._struct_of(fields, path)
 
     def _columns(
         self, fields: Sequence["FieldDescriptor"], path: str, around: tuple[str, ...]
@@ -220,6 +227,13 @@ class _Reader:
         if message.full_name == DECIMAL:
             return self._decimal(field, path)
         return self.struct(message, path, around)
+
+    def _struct_of(self, columns: tuple[Column, ...], path: str) -> sql.Struct:
+        repeated = sql.repeated_name(columns)
+        # The statement refuses two columns of one name, in ksqlDB's words.
+        if repeated is not None and (path or not self._upper):
+            raise _refused(path, f'has two fields for the column "{repeated}"')
+        return sql.Struct(columns)
 
     def _decimal(self, field: "FieldDescriptor", path: str) -> sql.Type:
         parameters: dict[str, str] = {}

@@ -65,6 +65,18 @@ READ: Final[dict[str, tuple[Any, str, bytes, bytes | str]]] = {
                ("c", logical("time-millis", "int"))),
         "A SMALLINT, B SMALLINT, C SMALLINT", b"\x9e\x1f\x01\x0e", b'{"A":1,"B":-1,"C":7}',
     ),
+    "a union of several records has a column for each": (
+        [record(("x", "int")) | {"name": "Ord"}, record(("y", "string")) | {"name": "Pay"}],
+        "ORD STRUCT<X: INT>, PAY STRUCT<Y: STRING>", b"\2\2a", b'{"ORD":null,"PAY":{"Y":"a"}}',
+    ),
+    "a null of such a union": (
+        ["null", record(("x", "int")), "string"], "R STRUCT<X: INT>, STRING STRING", b"\0",
+        b'{"R":null,"STRING":null}',
+    ),
+    "a type of such a union without a column": (
+        [record(("x", "int")), "string", LONG], "LONG BIGINT, STRING STRING", b"\0\2",
+        b'{"LONG":null,"STRING":null}',
+    ),
     "local timestamps": (
         record(("a", logical("local-timestamp-micros")), ("b", logical("local-timestamp-nanos"))),
         "A TIMESTAMP, B TIMESTAMP", b"\x80\x89\x7a\x01", b'{"A":1000,"B":-1}',

@@ -81,6 +81,11 @@ def test_names_keep_their_case_if_a_statement_names_the_schema() -> None:
         (record(("a", "null")), '"a" has the type null'),
         (record(("a", ["null"])), '"a" is always null'),
         (record(("a", record(("next", ["null", "S"]), name="S"))), '"a.next" is a S inside a S'),
+        (record(("s", record(("a", "int"), ("A", "int"), name="S"))), '"s" has two fields for'),
+        (
+            record(("u", [record(name="a.S"), record(name="b.S")])),
+            '"u" has two fields for the column "S"',
+        ),
         (
             record(("d", {"type": "bytes", "logicalType": "decimal", "precision": 50})),
             '"d" is a decimal of 50 digits',

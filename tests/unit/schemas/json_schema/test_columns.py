@@ -114,6 +114,10 @@ def test_fields_are_in_the_order_of_their_index_and_may_keep_their_case() -> Non
         (True, '"a" has no type'),
         ({"type": "array"}, '"a" is an array whose items have no single type'),
         ({"oneOf": [{"type": "string"}, {"type": "number"}]}, '"a" is a choice of 2 types'),
+        (
+            {"type": "object", "properties": {"b": {"type": "string"}, "B": {"type": "string"}}},
+            '"a" has two properties for the column "B"',
+        ),
         ({"$ref": "#/properties/a"}, '"a" refers to itself'),
         ({"type": "object", "properties": {"x": {"$ref": "#"}}}, '"a.x" contains itself'),
         (

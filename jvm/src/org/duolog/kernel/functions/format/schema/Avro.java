@@ -37,7 +37,9 @@ public final class Avro implements SchemaFormat {
     if (isBare) {
       return AvroReading.of(root, columns.single(), columns.declared().fieldNames()[0]);
     }
-    if (AvroTypes.withoutNull(root).getType() != Schema.Type.RECORD) {
+    Schema.Type kind = AvroTypes.withoutNull(root).getType();
+    // Of a union of several types, each is a column.
+    if (kind != Schema.Type.RECORD && kind != Schema.Type.UNION) {
       throw new SerializationException(
           String.format(
               "the Avro schema is a %s, and columns need a record: set WRAP_SINGLE_VALUE = false if"

@@ -83,7 +83,10 @@ interface AvroReading {
     AvroReading inner =
         at < 0
             ? AvroSkipping.of(branch)
-            : definite(branch, columns.fields()[at].dataType(), path + "." + name);
+            : definite(
+                branch,
+                columns.fields()[at].dataType(),
+                path.isEmpty() ? name : path + "." + name);
     return in -> {
       Object[] values = new Object[fields.length];
       Object value = inner.read(in);
