@@ -14,12 +14,13 @@ from uuid import UUID
 from duolog.core.errors import SerdeError
 from duolog.core.types import STRING, Column, Type
 from duolog.schemas.columns import fields_of, type_of
+from duolog.schemas.errors import InvalidSchemaError
 from duolog.schemas.json_schema import JsonSchema
 from duolog.schemas.protobuf import ProtobufSchema, decode_indexes
 from duolog.schemas.schema import Language, Schema
 from duolog.serde import avro, protobuf
 from duolog.serde.ksql_json import KsqlJsonSerde
-from duolog.serde.recursive import recursive_reader
+from duolog.serde.walk import times_as_numbers, walked_reader
 from duolog.serde.wire_format import GUID_BYTES, MAGIC_OF_GUID, unframed
 
 if TYPE_CHECKING:
@@ -111,14 +112,16 @@ def _reader(schema: Schema, indexes: tuple[int, ...]) -> Callable[[bytes], Reada
     if isinstance(schema, JsonSchema):
         return _json
     name = schema.message_name(indexes) if isinstance(schema, ProtobufSchema) else None
-    recursive = recursive_reader(cast("AvroSchema | ProtobufSchema", schema), name)
-    if recursive is not None:
-        return lambda data: Readable(schema.language, recursive(data), is_string=False)
-    of = type_of(schema, upper=False, name=name)
-    columns, bare = row_columns(of)
+    try:
+        of = type_of(schema, upper=False, name=name)
+    except InvalidSchemaError:
+        walked = walked_reader(cast("AvroSchema | ProtobufSchema", schema), name)
+        return lambda data: Readable(schema.language, walked(data), is_string=False)
     if isinstance(schema, ProtobufSchema):
+        columns, bare = row_columns(of)
         read = protobuf.decoder(schema, name or "", columns)
     else:
+        columns, bare = row_columns(times_as_numbers(of))
         read = avro.decoder(cast("AvroSchema", schema), columns, bare=bare)
     write = KsqlJsonSerde(columns, bare=bare)
 

@@ -134,7 +134,7 @@ def plain_fields_of(message: "Descriptor") -> list["FieldDescriptor"]:
 
 
 def _optional_names(message: "Descriptor") -> frozenset[str]:
-    """Return the names of the fields that proto3 calls optional, which only the text tells."""
+    """Return the names of the fields that proto3 calls optional."""
     if not message.oneofs:
         return frozenset()
     made = DescriptorProto()

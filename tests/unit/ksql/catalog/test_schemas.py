@@ -85,43 +85,6 @@ def test_columns_are_inferred_in_upper_case(registry: InProcessRegistry) -> None
     assert source.value_format.registered.schema_id == 2
 
 
-@pytest.mark.parametrize(
-    ("part", "schema", "message"),
-    [
-        ("value", {**POINT, "fields": [{"name": "RowTime", "type": "long"}]}, "'ROWTIME' is a reserved"),
-        ("value", {**POINT, "fields": [{"name": "windowend", "type": "long"}]}, "'WINDOWEND' is a res"),
-        ("value", {**POINT, "fields": []}, "does not define any columns"),
-        ("key", {**POINT, "fields": []}, "does not define any columns"),
-    ],
-)  # fmt: skip
-def test_inferred_columns_are_refused_like_declared_ones(
-    registry: InProcessRegistry, part: str, schema: object, message: str
-) -> None:
-    registry.register("t-key", avro("long"))
-    registry.register("t-value", avro(POINT))
-    registry.set_compatibility("NONE")
-    registry.register(f"t-{part}", avro(schema))
-
-    with pytest.raises(SqlError) as refused:
-        run("CREATE STREAM s WITH (kafka_topic='t', format='AVRO');")
-
-    assert message in refused.value.message
-    assert f"The {part} schema of topic t has" in refused.value.detail
-
-
-def test_a_union_of_records_is_a_column_for_each(registry: InProcessRegistry) -> None:
-    union = [POINT, {**POINT, "name": "Line", "fields": [{"name": "length", "type": "int"}]}]
-    registry.register("t-value", avro(union))
-
-    source = run("CREATE STREAM s WITH (kafka_topic='t', value_format='AVRO');").catalog.sources["S"]
-
-    assert columns(source) == [
-        "`POINT` STRUCT<`X` INTEGER, `LABEL` STRING>",
-        "`LINE` STRUCT<`LENGTH` INTEGER>",
-    ]
-    assert source.value_format.wrap is None
-
-
 def test_the_id_of_a_schema_keeps_the_case_of_its_names(registry: InProcessRegistry) -> None:
     old = registry.register("other", avro(POINT))
 

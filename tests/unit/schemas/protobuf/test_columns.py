@@ -86,12 +86,18 @@ def test_a_statement_may_name_the_message_and_keeps_the_case_of_its_names() -> N
     ("fields", "message"),
     [
         ("message S { S next = 1; } S a = 1;", '"a.next" is a R.S inside a R.S'),
-        ("message S { int32 a = 1; int32 A = 2; } S s = 1;",
-         '"s" has two fields for the column "A"'),
-        ("message S { int32 o_0 = 1; oneof o { int32 a = 2; int32 b = 3; } } S s = 1;",
-         '"s" has two fields for the column "O_0"'),
-        ("message S { oneof o { int32 a = 2; int32 A = 3; } } S s = 1;",
-         '"s" has two fields for the column "A"'),
+        (
+            "message S { int32 a = 1; int32 A = 2; } S s = 1;",
+            '"s" has two fields for the column "A"',
+        ),
+        (
+            "message S { int32 o_0 = 1; oneof o { int32 a = 2; int32 b = 3; } } S s = 1;",
+            '"s" has two fields for the column "O_0"',
+        ),
+        (
+            "message S { oneof o { int32 a = 2; int32 A = 3; } } S s = 1;",
+            '"s" has two fields for the column "A"',
+        ),
         ("confluent.type.Decimal d = 1;", '"d" is a decimal whose option'),
     ],
 )

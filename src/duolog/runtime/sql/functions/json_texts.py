@@ -197,7 +197,9 @@ def _json(value: Any, of: Type) -> str:  # noqa: PLR0911 - a table of cases
         case Array(element=element):
             return "[" + ",".join(_json(one, element) for one in value) + "]"
         case Map(value=inner):
-            entries = (f"{_written(key_text(key))}:{_json(one, inner)}" for key, one in value.items())
+            entries = (
+                f"{_written(key_text(key))}:{_json(one, inner)}" for key, one in value.items()
+            )
             return "{" + ",".join(entries) + "}"
         case Struct(fields=fields):
             pairs = zip(fields, value.values(), strict=True)

@@ -1,7 +1,8 @@
-"""Values of types that contain themselves, as text."""
+"""Values of types that no columns can have, as text."""
 
 import io
 import json
+import time
 from decimal import Decimal
 from typing import Any
 
@@ -14,8 +15,8 @@ from duolog.schemas.avro import parse as parse_avro
 from duolog.schemas.protobuf import parse as parse_protobuf
 from duolog.schemas.schema import Language
 from duolog.schemas.source import SchemaText
-from duolog.serde import recursive
 from duolog.serde.readable import SchemaReader
+from duolog.serde.walk import DEPTH_MAX, walked_reader
 
 NODE: Any = {
     "type": "record",
@@ -129,11 +130,11 @@ def test_avro_that_contains_itself_is_text() -> None:
     assert found == wanted
 
 
-@pytest.mark.parametrize("length", [recursive.DEPTH_MAX + 1, 100_000])
+@pytest.mark.parametrize("length", [DEPTH_MAX + 1, 100_000])
 def test_avro_is_read_up_to_a_depth(length: int) -> None:
-    reader, fits = framed(Language.AVRO, json.dumps(NODE), chain(recursive.DEPTH_MAX))
+    reader, fits = framed(Language.AVRO, json.dumps(NODE), chain(DEPTH_MAX))
 
-    assert reader.read(fits).text.count('"id":1') == recursive.DEPTH_MAX
+    assert reader.read(fits).text.count('"id":1') == DEPTH_MAX
     with pytest.raises(SerdeError):
         reader.read(fits[:5] + chain(length))
 
@@ -147,7 +148,7 @@ def test_leaves_of_avro_have_the_text_of_columns() -> None:
     reader, data = framed(Language.AVRO, json.dumps(LEAVES), payload)
     schema = parse_avro(json.dumps(LEAVES), {})
 
-    walked = recursive._avro_reader(schema)(payload)  # noqa: SLF001 - not recursive: to compare
+    walked = walked_reader(schema, None)(payload)
 
     assert walked == reader.read(data).text
     assert '"u":{"int":7,"string":null}' in walked
@@ -217,7 +218,7 @@ def test_fields_of_protobuf_have_the_text_of_columns(fields: dict[str, Any]) -> 
     payload = made(**fields).SerializeToString()
     reader, data = framed(Language.PROTOBUF, FILE, b"\2\4" + payload)
 
-    walked = recursive._protobuf_reader(schema, made)(payload)  # noqa: SLF001 - to compare
+    walked = walked_reader(schema, "Plain")(payload)
 
     assert walked == reader.read(data).text
 
@@ -230,3 +231,128 @@ def test_damaged_bytes_are_a_serde_error() -> None:
         avro.read(data)
     with pytest.raises(SerdeError):
         protobuf.read(message_data)
+
+
+def shown(schema: Any, value: Any) -> str:
+    """Return the text of a value that fastavro writes."""
+    reader, data = framed(Language.AVRO, json.dumps(schema), avro_bytes(schema, value))
+    return reader.read(data).text
+
+
+def record(name: str, *fields: tuple[str, Any]) -> Any:
+    named = [{"name": field, "type": kind} for field, kind in fields]
+    return {"type": "record", "name": name, "fields": named}
+
+
+def test_a_topic_of_several_types_of_records_shows_each_under_its_name() -> None:
+    either = [record("a.Order", ("id", "int")), record("a.Refund", ("why", "string"))]
+
+    assert shown(either, ("a.Order", {"id": 1})) == '{"Order":{"id":1},"Refund":null}'
+    assert shown(either, ("a.Refund", {"why": "x"})) == '{"Order":null,"Refund":{"why":"x"}}'
+
+
+def test_types_of_a_union_with_the_same_name_in_two_namespaces_are_told_apart() -> None:
+    either = ["null", record("a.Order", ("id", "int")), record("b.Order", ("id", "int"))]
+    schema = record("R", ("one", either))
+
+    assert shown(schema, {"one": ("b.Order", {"id": 2})}) == (
+        '{"one":{"a.Order":null,"b.Order":{"id":2}}}'
+    )
+
+
+def test_a_field_that_is_always_null_hides_no_other() -> None:
+    schema = record("R", ("no", "null"), ("never", ["null"]), ("id", "int"))
+
+    assert shown(schema, {"no": None, "never": None, "id": 1}) == '{"no":null,"never":null,"id":1}'
+
+
+def test_a_decimal_with_more_digits_than_a_column_is_shown_exactly() -> None:
+    schema = record("R", ("d", decimal(64)), ("n", ["null", decimal(40)]))
+    digits = "1234567890" * 6
+
+    text = shown(schema, {"d": Decimal(f"-{digits}.07"), "n": None})
+
+    assert text == f'{{"d":-{digits}.07,"n":null}}'
+
+
+def decimal(precision: int) -> Any:
+    return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "logical", "number"),
+    [
+        ("int", "date", 2**31 - 1),
+        ("int", "date", -(2**31)),
+        ("long", "timestamp-millis", 2**63 - 1),
+        ("long", "timestamp-millis", -(2**63)),
+        ("int", "time-millis", -1),
+    ],
+)
+def test_a_date_or_time_of_any_year_is_shown(kind: str, logical: str, number: int) -> None:
+    plain = record("R", ("at", kind))
+    reader, data = framed(
+        Language.AVRO,
+        json.dumps(record("R", ("at", {"type": kind, "logicalType": logical}))),
+        avro_bytes(plain, {"at": number}),
+    )
+
+    assert reader.read(data).text == f'{{"at":{number}}}'
+
+
+def test_lists_inside_each_other_beyond_the_limits_of_columns_are_no_crash() -> None:
+    nested: Any = "int"
+    for _ in range(150):
+        nested = {"type": "array", "items": nested}
+    schema = record("R", ("deep", nested))
+    payload = b"\2" * 150 + b"\6" + b"\0" * 150
+    reader, data = framed(Language.AVRO, json.dumps(schema), payload)
+
+    assert reader.read(data).text == f'{{"deep":{"[" * 150}3{"]" * 150}}}'
+
+
+def test_keys_of_maps_are_written_as_java_writes_them() -> None:
+    text = 'syntax = "proto3"; message M { map<bool, string> m = 1; }'
+    made = parse_protobuf(text, {}).message_class("M")
+    payload = made(m={True: "a", False: "b"}).SerializeToString()
+    reader, data = framed(Language.PROTOBUF, text, b"\0" + payload)
+
+    assert json.loads(reader.read(data).text) == {"m": {"true": "a", "false": "b"}}
+    walked = walked_reader(parse_protobuf(text, {}), "M")(payload)
+    assert json.loads(walked) == {"m": {"true": "a", "false": "b"}}
+
+
+def test_a_decimal_of_protobuf_needs_no_precision_in_its_schema() -> None:
+    text = (
+        'syntax = "proto3"; import "confluent/type/decimal.proto"; '
+        "message M { confluent.type.Decimal d = 1; confluent.type.Decimal e = 2; }"
+    )
+    made = parse_protobuf(text, {}).message_class("M")
+    payload = made(d={"value": b"\xff\x85", "scale": 2}).SerializeToString()
+    reader, data = framed(Language.PROTOBUF, text, b"\0" + payload)
+
+    assert reader.read(data).text == '{"d":-1.23,"e":null}'
+    with pytest.raises(SerdeError):
+        reader.read(data[:6] + made(d={"value": b"\5", "scale": 2**31 - 1}).SerializeToString())
+
+
+def test_a_oneof_with_the_name_of_a_field_is_shown_by_its_own_name() -> None:
+    text = 'syntax = "proto3"; message M { int32 o_0 = 3; oneof o { int32 a = 1; string b = 2; } }'
+    made = parse_protobuf(text, {}).message_class("M")
+    reader, data = framed(Language.PROTOBUF, text, b"\0" + made(o_0=5, a=1).SerializeToString())
+
+    assert reader.read(data).text == '{"o":{"a":1,"b":null},"o_0":5}'
+
+
+def test_many_optional_fields_are_found_in_linear_time() -> None:
+    fields = "".join(f"optional int32 f{number} = {number};" for number in range(1, 4_000))
+    text = f'syntax = "proto3"; message M {{ {fields} repeated M more = 5000; }}'
+    made = parse_protobuf(text, {}).message_class("M")
+    payload = made(more=[made(f1=number) for number in range(9)]).SerializeToString()
+    reader, data = framed(Language.PROTOBUF, text, b"\0" + payload)
+    started = time.process_time()
+
+    found = reader.read(data).text
+
+    assert found.count('"f2":null') == 10
+    assert time.process_time() - started < 20, "each optional field cost a copy of its message"
