@@ -24,6 +24,8 @@ _ASK_S: Final = 0.25
 _ASK_S_MAX: Final = 2.0
 _AUTHENTICATION: Final = -169
 _SSL: Final = -181
+_TRANSPORT: Final = -195
+_DISCONNECTED: Final = "isconnected"
 _NOT_VERIFIED: Final = "certificate verify failed"
 # A long pause after a failure: a second attempt with the same settings would fail as well.
 _PATIENT: Final = {
@@ -65,7 +67,11 @@ def ensure_login(brokers: Brokers, within_s: float = WITHIN_S) -> None:
 
 def _is_refusal(error: KafkaError) -> bool:
     # A broker that requires a certificate sends an alert after the handshake.
-    return error.code() in {_AUTHENTICATION, _SSL} or "SSL alert" in error.str()
+    return (
+        error.code() in {_AUTHENTICATION, _SSL}
+        or "SSL alert" in error.str()
+        or _DISCONNECTED in error.str()
+    )
 
 
 def refused(security: ClientSecurity, servers: str, error: KafkaError) -> DuologError:
@@ -74,6 +80,8 @@ def refused(security: ClientSecurity, servers: str, error: KafkaError) -> Duolog
     message, hint = _about_tls(security, text)
     if error.code() == _AUTHENTICATION:
         message, hint = _about_login(security, text)
+    elif error.code() == _TRANSPORT and _DISCONNECTED in text:
+        message, hint = _about_closing(security)
     return LoginRefused(
         message.format(f"the broker at {servers}"), detail=f"{reason(text)}.", hint=hint
     )
@@ -91,6 +99,16 @@ def _about_login(security: ClientSecurity, text: str) -> tuple[str, str]:
         names = "sasl.oauthbearer.client.id, …client.secret and …token.endpoint.url"
         user = security.token.client_id
     return f'{{}} refuses the login of user "{user}"', f"Check {names}{security.where}."
+
+
+def _about_closing(security: ClientSecurity) -> tuple[str, str]:
+    return (
+        f"{{}} closes the connection of a client of security protocol {security.protocol}",
+        (
+            f"Set security.protocol{security.where} to that of its listener: SSL and SASL_SSL "
+            "encrypt, SASL_PLAINTEXT and SASL_SSL log in."
+        ),
+    )
 
 
 def _about_tls(security: ClientSecurity, text: str) -> tuple[str, str]:

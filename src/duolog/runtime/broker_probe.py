@@ -21,6 +21,7 @@ from duolog.core.addresses import split_address, whole_servers
 from duolog.runtime.broker_login import ensure_login
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.client_security import PLAINTEXT
 
 logger: Final = logging.getLogger(__name__)
 
@@ -30,13 +31,20 @@ _SPEAK_S: Final = 0.5
 SILENT: Final = "accepts connections but does not answer"
 ENCRYPTS: Final = "answers with TLS"
 CLOSES: Final = "closes the connection, unlike a Kafka broker without TLS"
+LOGIN: Final = "closes the connection of a client that has not logged in"
+MISFITS: Final = (ENCRYPTS, CLOSES, LOGIN)
+"""Problems of a client without TLS and login at a listener that requires one of them."""
 
 # Length, API key, version, correlation id, client id. Brokers answer ApiVersions before
 # authentication.
 # Type of a TLS record, and the first byte of its version.
+_SIZE_BYTES: Final = 4
+_STEP_BYTES: Final = 65536
 _TLS_ALERT: Final = b"\x15\x03"
 _CORRELATION_ID: Final = 0x6475
 _API_VERSIONS: Final = struct.pack(">ihhih", 10, 18, 0, _CORRELATION_ID, -1)
+METADATA: Final = struct.pack(">ihhihiB", 15, 3, 4, 0x6476, -1, 0, 0)
+"""A request for no topics, without creating any; no broker answers it before a login."""
 
 
 def _nothing(_connection: socket.socket) -> str:
@@ -51,6 +59,8 @@ def speak(connection: socket.socket, within_s: float = _SPEAK_S) -> str:
         answer = connection.recv(8, socket.MSG_PEEK)  # A later reader reads it completely.
     except TimeoutError:
         return SILENT
+    except ConnectionResetError:
+        return CLOSES
     if not answer:
         return CLOSES
     if answer.startswith(_TLS_ALERT):
@@ -58,6 +68,25 @@ def speak(connection: socket.socket, within_s: float = _SPEAK_S) -> str:
     # The first bytes may arrive alone.
     expected = struct.pack(">i", _CORRELATION_ID)
     return "" if expected.startswith(answer[4:8]) and answer[0] == 0 else "is not a Kafka broker"
+
+
+def speak_plainly(connection: socket.socket, within_s: float = _SPEAK_S) -> str:
+    """Send ApiVersions and Metadata; return the problem with the responses, or an empty string.
+
+    A listener that requires a login answers the first and closes the connection at the second.
+    """
+    if problem := speak(connection, within_s):
+        return problem
+    try:
+        connection.sendall(METADATA)
+        unread = int.from_bytes(connection.recv(_SIZE_BYTES, socket.MSG_WAITALL))
+        while unread > 0 and (data := connection.recv(min(unread, _STEP_BYTES))):
+            unread -= len(data)
+        return "" if not unread and connection.recv(1) else LOGIN
+    except TimeoutError:
+        return ""  # It speaks Kafka's protocol, and is busy.
+    except ConnectionError:
+        return LOGIN
 
 
 def speak_tls(connection: socket.socket, within_s: float = _SPEAK_S) -> str:
@@ -83,7 +112,10 @@ def speak_tls(connection: socket.socket, within_s: float = _SPEAK_S) -> str:
 def speaker_of(brokers: Brokers, within_s: float = _SPEAK_S) -> Callable[[socket.socket], str]:
     """Return the check of a connection that fits the protocol of the brokers' clients."""
     encrypts = brokers.security is not None and brokers.security.encrypts
-    return partial(speak_tls if encrypts else speak, within_s=within_s)
+    if encrypts:
+        return partial(speak_tls, within_s=within_s)
+    logs_in = brokers.security is not None and brokers.security.protocol != PLAINTEXT
+    return partial(speak if logs_in else speak_plainly, within_s=within_s)
 
 
 def ensure_reachable(bootstrap_servers: Brokers | str, *, patience_s: float = PATIENCE_S) -> None:
@@ -104,7 +136,8 @@ def ensure_reachable(bootstrap_servers: Brokers | str, *, patience_s: float = PA
             raise BrokerUnavailable(
                 f"no broker answers at {bootstrap_servers}",
                 detail=problems,
-                hint=_hint(brokers, problems),
+                hint=hint_about(brokers, problems)
+                or "Check the address, or start a broker with `duolog broker --data DIR`.",
             )
         if not logged:
             logger.warning("waiting for an answer from %s …", bootstrap_servers)
@@ -112,18 +145,24 @@ def ensure_reachable(bootstrap_servers: Brokers | str, *, patience_s: float = PA
     ensure_login(brokers, within_s=patience_s)
 
 
-def _hint(brokers: Brokers, problems: str) -> str:
-    if brokers.security is None and (CLOSES in problems or ENCRYPTS in problems):
+def hint_about(brokers: Brokers, problems: str) -> str:
+    """Return what to do if a client's security does not fit the listener; empty if it may."""
+    security = brokers.security
+    if security is not None and security.encrypts:
+        return (
+            f"Check the address, and security.protocol{security.where}, which is "
+            f"{security.protocol}: it must be that of the listener."
+        )
+    if not any(problem in problems for problem in MISFITS):
+        return ""
+    if security is None:
         return (
             "If the broker requires TLS or a login, give the client's settings: "
             "--client-properties FILE, or the variable DUOLOG_CLIENT_PROPERTIES."
         )
-    if brokers.security is not None and brokers.security.encrypts:
-        return (
-            f"Check the address, and security.protocol{brokers.security.where}, which is "
-            f"{brokers.security.protocol}: it must be that of the listener."
-        )
-    return "Check the address, or start a broker with `duolog broker --data DIR`."
+    return (
+        f"Set security.protocol{security.where} to that of the listener; it is {security.protocol}."
+    )
 
 
 def probe(

@@ -18,7 +18,7 @@ from typing import BinaryIO, Final
 
 from duolog.core.addresses import whole_servers
 from duolog.core.errors import ConfigError
-from duolog.runtime.broker_probe import probe, speak, speak_tls
+from duolog.runtime.broker_probe import METADATA, probe, speak, speak_tls
 from duolog.security.clients.brokers import Brokers
 from duolog.security.clients.client_security import ClientSecurity
 
@@ -29,8 +29,6 @@ With the pause between two checks, silence is reported within 5 s.
 """
 _BROKERS_MAX: Final = 10
 _ANSWER_BYTES_MAX: Final = 1024 * 1024
-# Length, API key, version, correlation id, client id; no topics, and do not create any.
-_METADATA: Final = struct.pack(">ihhihiB", 15, 3, 4, 0x6476, -1, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +111,7 @@ def _ask(connection: socket.socket, *, answer_s: float, brokers: list[str]) -> s
         connection.settimeout(max(0.01, answer_s - (time.monotonic() - began)))
         with connection.makefile("rb") as answers:
             _next_of(answers)
-            connection.sendall(_METADATA)
+            connection.sendall(METADATA)
             brokers[:] = _brokers_in(_next_of(answers))
     except (OSError, EOFError, ValueError, struct.error, ConfigError):
         pass  # The broker is up; it does not list brokers before authentication.

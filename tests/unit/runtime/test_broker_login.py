@@ -29,6 +29,13 @@ AT = "sasl_ssl://a:1/bootstrap: "
         ),
         (SCRAM, TLS, "certificate verify failed", "verified", "ssl.truststore.location"),
         (SCRAM, TLS, "handshake failed: Disconnected", "speak TLS", "security.protocol"),
+        (
+            ClientSecurity("SASL_PLAINTEXT", "PLAIN", "ann", "planted"),
+            TRANSPORT,
+            "Disconnected while requesting ApiVersion: might be caused by incorrect security.protocol",
+            "closes the connection of a client of security protocol SASL_PLAINTEXT",
+            "SASL_SSL",
+        ),
         (SCRAM, TRANSPORT, "SSL alert number 42", "refuses the TLS", "ssl.keystore.location"),
     ],
 )

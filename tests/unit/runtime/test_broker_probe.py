@@ -45,6 +45,18 @@ def answers_as_the_web(connection: socket.socket) -> None:
 def answers_as_a_broker(connection: socket.socket) -> None:
     correlation_id = connection.recv(100)[8:12]
     connection.sendall(b"\0\0\0\x0a" + correlation_id + b"\0" * 6)
+    connection.recv(100)
+    connection.sendall(b"\0\0\0\x04\0\0\0\0")
+
+
+def requires_a_login(connection: socket.socket) -> None:
+    correlation_id = connection.recv(100)[8:12]
+    connection.sendall(b"\0\0\0\x0a" + correlation_id + b"\0" * 6)
+    connection.recv(100)
+
+
+def resets(connection: socket.socket) -> None:
+    connection.recv(1)  # To close with unread bytes resets the connection.
 
 
 def never_answers(connection: socket.socket) -> None:
@@ -56,11 +68,13 @@ def never_answers(connection: socket.socket) -> None:
     ("peer", "message"),
     [
         (closes, "closes the connection"),
+        (resets, "closes the connection"),
+        (requires_a_login, "closes the connection of a client that has not logged in"),
         (greets, "is not a Kafka broker"),
         (answers_as_the_web, "is not a Kafka broker"),
     ],
 )
-def test_a_program_that_is_not_a_broker_is_reported_at_once(
+def test_a_listener_that_does_not_fit_is_reported_at_once(
     peer: Callable[[socket.socket], object], message: str
 ) -> None:
     """A client tried for fifteen seconds: a port that a proxy holds open, or the wrong one."""

@@ -1,5 +1,6 @@
 """Check that a broker is reachable when a command starts, and report lost connections later."""
 
+import socket
 import time
 from collections.abc import Callable
 from typing import Final
@@ -8,9 +9,10 @@ import click
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.broker_login import ensure_login
-from duolog.runtime.broker_probe import probe
+from duolog.runtime.broker_probe import SILENT, hint_about, probe, speak_plainly
 from duolog.runtime.broker_watch import ANSWER_S, look_at
 from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.client_security import PLAINTEXT
 
 LOST_S: Final = 30.0
 """Time for which a command waits for a lost broker; longer than a broker restart."""
@@ -34,18 +36,33 @@ def ensure_reachable(bootstrap_servers: Brokers | str, option: str = "-b") -> No
         ConfigError: an address is invalid.
     """
     brokers = Brokers.of(bootstrap_servers)
-    if problems := probe(brokers.servers):
-        raise _unreachable(brokers.servers, problems, option)
+    logs_in = brokers.security is not None and brokers.security.protocol != PLAINTEXT
+    # Clients with TLS or a login learn the reason of a refusal from `ensure_login`.
+    if problems := probe(brokers.servers, _accepts if logs_in else _fits):
+        raise _unreachable(brokers.servers, problems, option, hint_about(brokers, problems))
     ensure_login(brokers)
 
 
-def _unreachable(bootstrap_servers: str, problems: str, option: str) -> KafkaError:
+def _accepts(_connection: socket.socket) -> str:
+    return ""
+
+
+def _fits(connection: socket.socket) -> str:
+    """Return why the listener is none for clients without TLS and login, or an empty string.
+
+    librdkafka tries such a listener again and again, and reports nothing.
+    """
+    problem = speak_plainly(connection)
+    return "" if problem == SILENT else problem  # A busy broker.
+
+
+def _unreachable(bootstrap_servers: str, problems: str, option: str, hint: str = "") -> KafkaError:
     return KafkaError(
         f"no broker answers at {bootstrap_servers}",
         code=_TRANSPORT,
         retriable=True,
         detail=problems,
-        hint=f"Start one with `duolog broker --data DIR`, or name another with {option}.",
+        hint=hint or f"Start one with `duolog broker --data DIR`, or name another with {option}.",
     )
 
 

@@ -71,6 +71,16 @@ def test_unreachable_servers_are_reported_at_once_with_the_reason_of_each() -> N
     assert f"{first}: connection refused; {second}: connection refused" in caught.value.detail
 
 
+def test_a_listener_that_requires_a_login_is_reported_at_once() -> None:
+    with serving() as broker:
+        broker.authenticates = True
+        with pytest.raises(KafkaError) as caught:
+            ensure_reachable(broker.address)
+
+    assert caught.value.detail.endswith("closes the connection of a client that has not logged in")
+    assert "--client-properties" in caught.value.hint
+
+
 @pytest.mark.parametrize("text", ["host:port", ":9092", "host:70000", "a:b:c"])
 def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="is not a broker address"):
