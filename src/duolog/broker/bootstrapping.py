@@ -21,7 +21,6 @@ def bootstrap_data_dir(data_dir: Path, user: str, password: str) -> bool:
         LogError: a broker uses the data directory, or it cannot be written.
     """
     ensure_password(password, "--password-file")
-    data_dir.mkdir(parents=True, exist_ok=True)
     settings, clock = BrokerSettings(), SystemClock()
     log_manager = LogManager(RealDisk(), str(data_dir), clock, settings.values)
     broker = Broker(log_manager=log_manager, clock=clock, settings=settings)

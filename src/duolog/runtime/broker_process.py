@@ -58,7 +58,7 @@ class BrokerProcess(ServerProcess):
             ConfigError: the broker does not run on this system.
         """
         ensure_broker_supported()
-        self.data_dir.mkdir(parents=True, exist_ok=True)
+        self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def command(self) -> list[str]:
         """Return the command with the data directory, the address and the settings."""

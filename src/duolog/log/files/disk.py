@@ -32,6 +32,9 @@ from duolog.log.files.open_files import OPEN_FILES_MAX, OpenFiles
 Buffer = files.Buffer
 IOV_MAX: Final = files.IOV_MAX
 """Buffers that one writev takes."""
+_FILE_MODE: Final = 0o600
+_DIRECTORY_MODE: Final = 0o700
+"""Only for the user of the broker: files hold records, credentials and settings with secrets."""
 
 
 class DiskFile(Protocol):
@@ -210,7 +213,7 @@ class RealLock:
     """
 
     def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | CLOEXEC, 0o644)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | CLOEXEC, _FILE_MODE)
         try:
             try_lock(self._descriptor)
             os.ftruncate(self._descriptor, 0)
@@ -237,14 +240,14 @@ class RealDisk:
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
         flags = os.O_RDWR | CLOEXEC | (os.O_CREAT if create else 0)
-        return self.make_file(self._spare.use(lambda: os.open(path, flags, 0o644)))
+        return self.make_file(self._spare.use(lambda: os.open(path, flags, _FILE_MODE)))
 
     def make_file(self, descriptor: int) -> RealFile:
         """Return the file of an open descriptor; a disk for tests returns one that can fail."""
         return RealFile(descriptor)
 
     def make_dir(self, path: str) -> None:
-        os.makedirs(path, exist_ok=True)  # noqa: PTH103 - paths are texts on this door
+        os.makedirs(path, _DIRECTORY_MODE, exist_ok=True)  # noqa: PTH103 - paths are texts here
 
     def list(self, path: str) -> list[str]:
         with contextlib.suppress(FileNotFoundError):

@@ -133,6 +133,23 @@ class TestRealDisk(DiskContract):
         assert file.pread(0, 20) == b"abcdefghi"
         assert file.size_bytes == 9
 
+    def test_only_the_broker_s_user_can_read_what_it_writes(self, tmp_path: Path) -> None:
+        """Files hold records, credentials, and settings with private keys."""
+        disk = RealDisk()
+        before = os.umask(0)
+        try:
+            make_durable_dir(disk, f"{tmp_path}/data/topics")
+            replace_file(disk, f"{tmp_path}/data", "dynamic-configs", b"{}")
+            disk.open(f"{tmp_path}/data/topics/0.log", create=True)
+            lock = disk.lock(f"{tmp_path}/data/.lock")
+        finally:
+            os.umask(before)
+
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+        lock.release()
+        assert modes.pop("data") == modes.pop("topics") == 0o700
+        assert modes == {"dynamic-configs": 0o600, "0.log": 0o600, ".lock": 0o600}
+
 
 class TestCrashDisk(DiskContract):
     @pytest.fixture
