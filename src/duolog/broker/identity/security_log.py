@@ -9,13 +9,14 @@ lost rule could open what it protects.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from duolog.core.errors import KafkaError, LogError
 from duolog.core.units import MIB
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record.batch import TRANSACTIONAL_BIT, read_header, whole_batches
+from duolog.record.errors import CorruptBatch
 from duolog.record.records import Record, decode_records, encode_batch
 from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC
 from duolog.security.changes.client_records import check_client_record
@@ -35,6 +36,8 @@ CONFIGS: Final = {
 _READ_BYTES: Final = MIB
 _RECORDS_MAX: Final = 1000
 """Records that a client may append in one batch."""
+_CLIENT_BYTES_MAX: Final = MIB
+"""The plain size of such a batch: it is opened on the event loop."""
 
 Done = Callable[[Exception | None], None]
 
@@ -135,7 +138,7 @@ def check_client_batch(batch: memoryview) -> list[Change]:
             f"{SECURITY_TOPIC} takes no transactional records", code=ErrorCode.INVALID_RECORD
         )
     changes: list[Change] = []
-    for record in decode_records(batch):
+    for record in _opened(batch):
         if len(changes) >= _RECORDS_MAX:
             raise KafkaError(
                 f"a batch for {SECURITY_TOPIC} has at most {_RECORDS_MAX} records",
@@ -146,3 +149,14 @@ def check_client_batch(batch: memoryview) -> list[Change]:
         except InvalidSecurityRecord as error:
             raise KafkaError(error.message, code=ErrorCode.INVALID_RECORD) from None
     return changes
+
+
+def _opened(batch: memoryview) -> Iterator[Record]:
+    try:
+        yield from decode_records(batch, _CLIENT_BYTES_MAX)
+    except CorruptBatch as error:
+        raise KafkaError(
+            f"a batch for {SECURITY_TOPIC} cannot be read",
+            code=ErrorCode.INVALID_RECORD,
+            detail=error.detail or error.message,
+        ) from error
