@@ -27,7 +27,6 @@ from duolog.broker.expressions.expressions import Expressions
 from duolog.broker.fetch.fetch_sessions import FetchSessions
 from duolog.broker.groups.coordinator_service import GroupCoordinatorService
 from duolog.broker.identity.security_service import SecurityService
-from duolog.broker.identity.security_settings import enabled_mechanisms
 from duolog.broker.network.connection import Connection
 from duolog.broker.network.connection_quotas import ConnectionQuotas
 from duolog.broker.network.endpoints import WITH_SASL
@@ -140,9 +139,7 @@ class Broker:
         self.counters = Counters()
         self.rounds = Rounds(self.group_commit, self.partition_changed, self.counters)
         self._prepare_connections(settings)
-        self.security = SecurityService(
-            self, enabled_mechanisms(settings.text("sasl.enabled.mechanisms"))
-        )
+        self.security = SecurityService(self)
         self.authorizer = self.security.authorizer
         self.groups = GroupCoordinatorService(self)
         self.transactions = TransactionCoordinatorService(self)
@@ -237,6 +234,7 @@ class Broker:
         self.transactions.stop()
         for connection in self.connections:
             connection.close("broker stops")
+        self.security.flush()
         self.rounds.finish()
         self.group_commit.close()
         self.rounds.finish()

@@ -3,8 +3,10 @@
     {"event":"login","host":"10.0.0.7","mechanism":"SCRAM-SHA-256","outcome":"failure",
      "principal":"User:alice","reason":"wrong password or unknown user","time":"…"}
 
-Lines go to the logger `duolog.audit`, at level info. They contain no password, token, salt or key.
-Every text is JSON, so that a name with line breaks cannot forge a line.
+Lines go to the logger `duolog.audit`, at level info, and to the topic that `audit.log.topic` names.
+They contain no password, token, salt or key. Every text is JSON, so that a name with line breaks
+cannot forge a line, and it is cut after `TEXT_MAX` characters: a stranger chooses the names of its
+failed logins.
 """
 
 import json
@@ -25,17 +27,20 @@ from duolog.security.records.records import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from duolog.broker.identity.audit_topic import AuditTopic
     from duolog.core.clock import Clock
     from duolog.security.identity.principal import Identity
 
 LOGGER: Final = logging.getLogger("duolog.audit")
+TEXT_MAX: Final = 1024
 
 
 class Audit:
     """Writes the events of one broker."""
 
-    def __init__(self, clock: "Clock") -> None:
+    def __init__(self, clock: "Clock", topic: "AuditTopic | None" = None) -> None:
         self._clock = clock
+        self.topic: Final = topic
 
     def login(self, client: "Identity", mechanism: str, listener: str, reason: str = "") -> None:
         """Record a login; with a `reason`, it failed, and the principal is only claimed."""
@@ -64,9 +69,10 @@ class Audit:
                 self._write("changed", client, **described)
 
     def _write(self, event: str, client: "Identity", **fields: str) -> None:
-        if not LOGGER.isEnabledFor(logging.INFO):
+        if self.topic is None and not LOGGER.isEnabledFor(logging.INFO):
             return
-        moment = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
+        now_ms = self._clock.now_ms()
+        moment = datetime.fromtimestamp(now_ms / 1000, UTC)
         row = {
             "time": moment.isoformat(timespec="milliseconds"),
             "event": event,
@@ -74,7 +80,14 @@ class Audit:
             "host": client.host,
             **fields,
         }
-        LOGGER.info("%s", json.dumps(row, sort_keys=True))
+        line = json.dumps({name: _cut(text) for name, text in row.items()}, sort_keys=True)
+        LOGGER.info("%s", line)
+        if self.topic is not None:
+            self.topic.add(now_ms, line)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]}…"
 
 
 def _described(change: Change) -> dict[str, str] | None:

@@ -63,7 +63,7 @@ class Shared(Protocol):
     def timers(self) -> "Timers": ...
     @property
     def failure_delay_s(self) -> float: ...
-    def lifetime_ms(self, expires_at_ms: int | None) -> int | None: ...
+    def lifetime_ms(self, listener: str, expires_at_ms: int | None) -> int | None: ...
     def compute(self, step: Slow, done: Callable[[Result], None]) -> None: ...
 
 
@@ -82,12 +82,13 @@ class Login:
 
     def handshake(self, mechanism: str) -> Handshake:
         """Choose a mechanism; after an error the connection is closed."""
-        logins, enabled = self._logins, self._logins.mechanisms.enabled
+        logins, listener = self._logins, self._connection.listener
+        enabled = logins.mechanisms.enabled_at(listener)
         too_soon = self._first and logins.clock.monotonic() - self._succeeded_at < _AGAIN_S
         if self._exchange is not None or too_soon:
             self._connection.end("SaslHandshake at the wrong time")
             return Handshake(ErrorCode.ILLEGAL_SASL_STATE, enabled)
-        exchange = logins.mechanisms.begin(mechanism)
+        exchange = logins.mechanisms.begin(mechanism, listener)
         if exchange is None:
             self._connection.end("SASL mechanism is not enabled")
             return Handshake(ErrorCode.UNSUPPORTED_SASL_MECHANISM, enabled)
@@ -141,7 +142,7 @@ class Login:
         identity = Identity(success.principal, connection.host)
         self._first = self._mechanism, success.principal
         self._succeeded_at = logins.clock.monotonic()
-        lifetime_ms = logins.lifetime_ms(success.expires_at_ms)
+        lifetime_ms = logins.lifetime_ms(connection.listener, success.expires_at_ms)
         self.close()
         if lifetime_ms is not None:
             # Java clients log in again after 85 to 95 % of the lifetime.

@@ -54,9 +54,10 @@ class Logins:
             connection.on_close.append(lambda: self._forget(connection))
         return login
 
-    def lifetime_ms(self, expires_at_ms: int | None) -> int | None:
-        """Return how long a session may last; None if it does not expire."""
-        longest_ms = self._broker.settings.integer("connections.max.reauth.ms")
+    def lifetime_ms(self, listener: str, expires_at_ms: int | None) -> int | None:
+        """Return how long a session at a listener may last; None if it does not expire."""
+        settings = self._broker.settings
+        longest_ms = int(settings.of_listener(listener, "connections.max.reauth.ms"))
         lifetimes_ms = [longest_ms] if longest_ms > 0 else []
         if expires_at_ms is not None:
             lifetimes_ms.append(max(0, expires_at_ms - self.clock.now_ms()))

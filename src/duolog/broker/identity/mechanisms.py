@@ -30,11 +30,12 @@ class Mechanisms:
     def __init__(
         self,
         state: "SecurityState",
-        enabled: tuple[str, ...],
+        enabled_at: Callable[[str], tuple[str, ...]],
         now_ms: Callable[[], int],
         verify_jwt: Verify | None = None,
     ) -> None:
-        self.enabled = enabled
+        self.enabled_at = enabled_at
+        """Returns the mechanisms of a listener."""
         self._state = state
         self._now_ms = now_ms
         self._verify_jwt = verify_jwt
@@ -42,9 +43,9 @@ class Mechanisms:
         """Used for decoys until there is a stored secret."""
         self._usual = _Usual(-1, ScramMechanism.SCRAM_SHA_512, {})
 
-    def begin(self, mechanism: str) -> "Exchange | None":
-        """Begin an exchange; None if the mechanism is not enabled."""
-        if mechanism not in self.enabled:
+    def begin(self, mechanism: str, listener: str) -> "Exchange | None":
+        """Begin an exchange; None if the mechanism is not enabled at the listener."""
+        if mechanism not in self.enabled_at(listener):
             return None
         if mechanism == PLAIN:
             return PlainExchange(self.stored)

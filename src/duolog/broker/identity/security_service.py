@@ -8,20 +8,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.identity.audit import Audit
+from duolog.broker.identity.audit_topic import AuditTopic
 from duolog.broker.identity.logins import Logins
 from duolog.broker.identity.mechanisms import Mechanisms
 from duolog.broker.identity.security_log import Done, SecurityLog, check_client_batch
-from duolog.broker.identity.security_settings import ISSUER_SETTINGS, super_users
+from duolog.broker.identity.security_settings import (
+    ISSUER_SETTINGS,
+    EnabledMechanisms,
+    super_users,
+)
 from duolog.protocol.error_codes import ErrorCode
 from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC, AclAuthorizer
 from duolog.security.authorization.operations import Operation, ResourceType
+from duolog.security.identity.principal import USER, Identity, Principal
 from duolog.security.records.records import Change, DecoyChange
+from duolog.security.sasl.bearer_exchange import InvalidToken
 from duolog.security.state.security_state import ADMINISTRATORS, SecurityState
 
 if TYPE_CHECKING:
     from duolog.broker.identity.jwks import Issuer
     from duolog.broker.identity.needs import Broker
-    from duolog.security.identity.principal import Identity
 
 _SECRET_BYTES: Final = 32
 
@@ -29,10 +35,16 @@ _SECRET_BYTES: Final = 32
 class SecurityService:
     """Users, rights and logins."""
 
-    def __init__(self, broker: "Broker", mechanisms: tuple[str, ...]) -> None:
+    def __init__(self, broker: "Broker") -> None:
+        """Read the settings.
+
+        Raises:
+            ConfigError: one cannot be used.
+        """
         settings = broker.settings
         self.state = SecurityState()
-        self.audit = Audit(broker.clock)
+        topic = settings.text("audit.log.topic")
+        self.audit = Audit(broker.clock, AuditTopic(broker, topic) if topic else None)
         self.authorizer: AclAuthorizer | None = None
         if settings.text("authorizer.class.name"):
             self.authorizer = AclAuthorizer(
@@ -40,6 +52,7 @@ class SecurityService:
                 super_users=(*super_users(settings.text("super.users")), ADMINISTRATORS),
                 everyone_if_no_acl=settings.boolean("allow.everyone.if.no.acl.found"),
                 on_refusal=self.audit.denied,
+                append_only=(topic,) if topic else (),
             )
         self._log = SecurityLog(broker, self.state)
         self._issuer = _issuer(broker)
@@ -47,7 +60,7 @@ class SecurityService:
             broker,
             Mechanisms(
                 self.state,
-                mechanisms,
+                EnabledMechanisms(settings).of,
                 broker.clock.now_ms,
                 None if self._issuer is None else self._issuer.verify,
             ),
@@ -63,11 +76,13 @@ class SecurityService:
         self._log.load()
 
     def start(self) -> None:
-        """Load the keys of the issuer of tokens, if there is one.
+        """Load the keys of the issuer of tokens, and begin the topic of the audit log, if any.
 
         Raises:
-            ConfigError: they are in a file that cannot be used.
+            ConfigError: the keys are in a file that cannot be used, or the topic cannot be used.
         """
+        if self.audit.topic is not None:
+            self.audit.topic.start()
         if self._issuer is not None:
             self._issuer.start()
 
@@ -85,6 +100,19 @@ class SecurityService:
             wanted.append(DecoyChange(secrets.token_bytes(_SECRET_BYTES)))
         self._log.append(wanted, on_durable)
 
+    def client_of_token(self, token: str, host: str) -> "Identity | None":
+        """Return the client that has a bearer token; None if the token is not valid.
+
+        A failure is in the audit log; a success is not, because metrics are read all the time.
+        """
+        try:
+            principal, _ = self.logins.mechanisms.verify_token(token)
+        except InvalidToken as error:
+            stranger = Identity(Principal(USER, ""), host)
+            self.audit.login(stranger, "HTTP bearer", "metrics", str(error))
+            return None
+        return Identity(principal, host)
+
     def refusal(self, client: "Identity") -> ErrorCode:
         """Return the error for a client that may not append to the topic itself, or NONE."""
         authorizer = self.authorizer
@@ -101,6 +129,11 @@ class SecurityService:
             KafkaError: a record is malformed, or clients may not append it.
         """
         self.audit.changed(client, check_client_batch(batch))
+
+    def flush(self) -> None:
+        """Append the last lines of the audit log to its topic."""
+        if self.audit.topic is not None:
+            self.audit.topic.flush()
 
     def close(self) -> None:
         """End the threads."""

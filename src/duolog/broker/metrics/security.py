@@ -1,4 +1,4 @@
-"""Metrics of listeners that are open to others, of TLS handshakes, and of certificates."""
+"""Metrics of listeners that are open to others, of TLS, of certificates and of the audit log."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -30,6 +30,12 @@ def security_lines(broker: "Broker") -> Iterator[str]:
     yield head(name, "counter", "TLS handshakes that are finished.")
     yield line(name, {"result": "succeeded"}, clients.succeeded)
     yield line(name, {"result": "failed"}, clients.failed)
+    yield single(
+        "duolog_audit_lines_lost_total",
+        "counter",
+        "Lines of the audit log that are not in its topic.",
+        0 if broker.security.audit.topic is None else broker.security.audit.topic.lost,
+    )
     name = "duolog_tls_certificate_expires_seconds"
     yield head(name, "gauge", "When the certificate of a listener expires, in Unix time.")
     for tls in broker.tls:

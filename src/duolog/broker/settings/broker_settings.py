@@ -1,6 +1,6 @@
 """The broker's settings: Kafka's names where Kafka has one.
 
-`durability`, `allow.insecure.listen`, `replication.factor.clamp`,
+`durability`, `allow.insecure.listen`, `replication.factor.clamp`, `audit.log.topic`,
 `connection.authentication.timeout.ms` and `max.connections.unauthenticated` are Duolog's own.
 """
 
@@ -249,7 +249,11 @@ OTHER_UNITS: Final = {
 }
 """Settings that Kafka knows in several units, the strongest first."""
 
-_PER_LISTENER: Final = tuple(row.name for row in STORE_ROWS)
+_PER_LISTENER: Final = (
+    *(row.name for row in STORE_ROWS),
+    "sasl.enabled.mechanisms",
+    "connections.max.reauth.ms",
+)
 
 SETTINGS: Final = ListenerSettings(
     LISTENER_ROWS

@@ -12,14 +12,16 @@ SECURITY_ROWS: Final = (
         default="SCRAM-SHA-256,SCRAM-SHA-512",
         kind=Kind.STRING,
         doc="The SASL mechanisms that clients may log in with: PLAIN, SCRAM-SHA-256, "
-        "SCRAM-SHA-512, OAUTHBEARER. GSSAPI is not supported.",
+        "SCRAM-SHA-512, OAUTHBEARER. GSSAPI is not supported. listener.name.NAME.… sets it for one "
+        "listener.",
     ),
     Setting(
         "connections.max.reauth.ms",
         default=0,
         kind=Kind.LONG,
         doc="The time after which clients must log in again; others are disconnected. 0 means "
-        "that only the expiry of a token ends a session.",
+        "that only the expiry of a token ends a session. listener.name.NAME.… sets it for one "
+        "listener.",
         check=at_least(0),
     ),
     Setting(
@@ -83,6 +85,14 @@ SECURITY_ROWS: Final = (
         kind=Kind.STRING,
         doc="The principals that may do everything, as User:NAME separated by semicolons. Members "
         "of Role:administrators may as well.",
+    ),
+    Setting(
+        "audit.log.topic",
+        default="",
+        kind=Kind.STRING,
+        doc="The topic that gets the lines of the audit log, besides the broker's log. It is "
+        "created if it is missing. Only super users may write to it, delete or change it. Empty "
+        "means none.",
     ),
     Setting(
         "allow.everyone.if.no.acl.found",

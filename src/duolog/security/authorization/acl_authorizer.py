@@ -8,7 +8,8 @@
 5. Otherwise the operation is denied.
 
 Rules about topics never open the topic of the credentials: to read it needs CLUSTER_ACTION on the
-cluster, and to write it ALTER.
+cluster, and to write it ALTER. On an append-only topic, such as that of the audit log, rules allow
+only to read and to describe.
 
 The rules of a client are those of its principal, of `User:*`, and of the roles that its principal
 is a member of. Decisions are remembered until rules or roles change.
@@ -47,6 +48,9 @@ _GUARD: Final[dict[Operation, tuple[Operation, ...]]] = {
 }
 """The operations on the cluster that permit one on the topic of credentials."""
 
+_READING: Final = frozenset({Operation.READ, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS})
+"""The operations on an append-only topic that rules can allow."""
+
 Question = tuple[Identity, Operation, ResourceType, str | None]
 """A name of None asks for any resource of the type."""
 
@@ -61,8 +65,10 @@ class AclAuthorizer:
         super_users: Iterable[Principal] = (),
         everyone_if_no_acl: bool = False,
         on_refusal: Callable[[Identity, Operation, ResourceType, str], None] | None = None,
+        append_only: Iterable[str] = (),
     ) -> None:
         self._acls = acls
+        self._append_only = frozenset(append_only)
         self._super_users = frozenset(super_users)
         self._everyone_if_no_acl = everyone_if_no_acl
         self._on_refusal = on_refusal
@@ -133,6 +139,8 @@ class AclAuthorizer:
         if resource is ResourceType.TOPIC and name == SECURITY_TOPIC:
             cluster = ResourceType.CLUSTER, CLUSTER_NAME
             return any(self.allows(client, each, *cluster) for each in _GUARD.get(operation, ()))
+        if operation not in _READING and self._is_append_only(resource, name):
+            return False
         buckets = self._acls.buckets(resource, name)
         if not buckets:
             return self._everyone_if_no_acl
@@ -142,6 +150,9 @@ class AclAuthorizer:
                 return False
             allowed = True
         return allowed
+
+    def _is_append_only(self, resource: ResourceType, name: str) -> bool:
+        return resource is ResourceType.TOPIC and name in self._append_only
 
     def _decide_any(self, client: Identity, operation: Operation, resource: ResourceType) -> bool:
         if self.super_user(client.principal):

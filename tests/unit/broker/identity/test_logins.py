@@ -433,6 +433,24 @@ def test_logins_are_in_the_audit_log_and_secrets_in_no_log(
     assert "***" in everything
 
 
+def test_a_listener_accepts_its_own_mechanisms_for_its_own_time(open_harness: Any) -> None:
+    harness = gated_broker(
+        open_harness,
+        listener_name_inside_sasl_enabled_mechanisms="PLAIN",
+        listener_name_inside_connections_max_reauth_ms="60000",
+    )
+    inside, outside = harness.client(), harness.client()
+    inside.connection.listener = "INSIDE"
+
+    assert plain(inside).session_lifetime == timedelta(seconds=60)
+    assert plain(outside).session_lifetime == timedelta(0)
+    other = harness.client()
+    other.connection.listener = "INSIDE"
+    refused = handshake(other, "SCRAM-SHA-256")
+    assert (refused.error_code, list(refused.mechanisms)) == (33, ["PLAIN"])
+    assert closes(harness, other)
+
+
 def test_a_large_request_before_the_login_closes_the_connection(gated: Any) -> None:
     client = gated.client()
     client.socket.send((512 * 1024 + 1).to_bytes(4) + (36).to_bytes(2) + bytes(20))

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from duolog.broker.apis import k51_alter_user_scram_credentials as api
-from duolog.broker.identity.security_settings import enabled_mechanisms, super_users
+from duolog.broker.identity.security_settings import EnabledMechanisms, super_users
+from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError, LogError
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record import Record, encode_batch
@@ -420,9 +421,28 @@ def test_super_users_are_separated_by_semicolons() -> None:
 
 
 @pytest.mark.parametrize("text", ["GSSAPI", "", "PLAIN,SCRAM-SHA-1"])
-def test_mechanisms_that_are_not_supported_are_refused_at_the_start(text: str) -> None:
-    with pytest.raises(ConfigError):
-        enabled_mechanisms(text)
+@pytest.mark.parametrize("prefix", ["", "listener.name.outside."])
+def test_mechanisms_that_are_not_supported_are_refused_at_the_start(prefix: str, text: str) -> None:
+    name = f"{prefix}sasl.enabled.mechanisms"
+
+    with pytest.raises(ConfigError) as caught:
+        EnabledMechanisms(BrokerSettings({name: text}))
+
+    assert caught.value.name == name
+
+
+def test_a_listener_prefers_its_own_mechanisms() -> None:
+    enabled = EnabledMechanisms(
+        BrokerSettings(
+            {
+                "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+                "listener.name.out.side.sasl.enabled.mechanisms": "OAUTHBEARER, PLAIN",
+            }
+        )
+    )
+
+    assert enabled.of("OUT.SIDE") == ("OAUTHBEARER", "PLAIN")
+    assert enabled.of("OUT") == enabled.of("") == ("SCRAM-SHA-512",)
 
 
 def test_changes_are_in_the_audit_log(secured: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -27,6 +27,8 @@ def test_a_listener_prefers_its_own_setting() -> None:
     [
         ("listener.name.a.ssl.client.auth", "maybe", "must be one of required, requested, none"),
         ("listener.name.a.ssl.client.auht", "none", "unknown broker setting"),
+        ("listener.name.a.sasl.oauthbearer.expected.issuer", "i", "unknown broker setting"),
+        ("listener.name.a.connections.max.reauth.ms", "-1", "must be at least 0"),
         ("listener.name.a.num.partitions", "3", "unknown broker setting"),
         ("listener.name.ssl.client.auth", "none", "unknown broker setting"),
         ("ssl.keystore.type", "JKS", "must be PEM"),

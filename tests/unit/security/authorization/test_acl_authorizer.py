@@ -40,6 +40,22 @@ def allows(*acls: Acl, operation: Operation = Operation.READ, name: str = "order
     return authorizer.allows(CLIENT, operation, ResourceType.TOPIC, name)
 
 
+@pytest.mark.parametrize("operation", Operation)
+def test_rules_allow_only_to_read_an_append_only_topic(operation: Operation) -> None:
+    every_rule = rule("*", Operation.ALL)
+    topic = ResourceType.TOPIC
+    roots = AclAuthorizer(AclIndex(()), super_users=[ALICE], append_only=["audit"])
+    users = AclAuthorizer(AclIndex([every_rule]), append_only=["audit"])
+    strangers = AclAuthorizer(AclIndex(()), everyone_if_no_acl=True, append_only=["audit"])
+
+    reads = operation in {Operation.READ, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS}
+    assert users.allows(CLIENT, operation, topic, "audit") == reads
+    assert strangers.allows(CLIENT, operation, topic, "audit") == reads
+    assert users.allows(CLIENT, operation, topic, "audits")
+    assert users.allows(CLIENT, operation, ResourceType.GROUP, "audit") is False
+    assert roots.allows(CLIENT, operation, topic, "audit")
+
+
 def test_without_a_rule_nothing_is_allowed() -> None:
     assert not allows()
 
