@@ -35,7 +35,7 @@ from duolog.broker.requests.request_log import RequestLog
 from duolog.broker.settings import BrokerSettings, without_effect
 from duolog.core.clock import Clock, SystemClock
 from duolog.core.errors import ConfigError
-from duolog.core.listening import is_loopback, open_listener, parse_address
+from duolog.core.listening import is_loopback
 from duolog.core.operating_system.support import ensure_broker_supported
 from duolog.log.files.disk import Disk, RealDisk
 from duolog.log.log_manager import LogManager
@@ -178,14 +178,12 @@ def _create_administrator(broker: Broker) -> None:
 
 
 def _open_metrics(settings: BrokerSettings, *, insecure: bool) -> "MetricsEndpoint | None":
-    text = settings.text("metrics.listen")
-    if not text:
+    if not settings.text("metrics.listen"):
         return None
     # Loaded here: a broker without it needs no HTTP.
-    from duolog.broker.metrics.http import MetricsEndpoint  # noqa: PLC0415
+    from duolog.broker.metrics.opening import open_metrics  # noqa: PLC0415
 
-    address = parse_address(text, option="metrics.listen")
-    return MetricsEndpoint(open_listener(address, insecure=insecure))
+    return open_metrics(settings, insecure=insecure)
 
 
 def _run(
@@ -261,8 +259,8 @@ def _exposed(listeners: Sequence[OpenEndpoint], metrics: "MetricsEndpoint | None
         for row in listeners
         if row.insecure
     ]
-    if metrics is not None and not is_loopback(metrics.address.host):
-        found.append(f"broker, metrics at {metrics.address}: clients are not authenticated")
+    if metrics is not None and metrics.danger and not is_loopback(metrics.address.host):
+        found.append(f"broker, metrics at {metrics.address}: {metrics.danger}")
     return found
 
 

@@ -3,6 +3,8 @@
     /health  200 while the process answers
     /ready   200 when all that it needs is there; else 503 with what is missing
 
+An endpoint may require a login for all but /health and /ready, and speak HTTPS.
+
 Waiting and HTTP itself are on threads of the endpoint. The server passes the contents: `Endpoint`'s
 methods.
 
@@ -17,24 +19,36 @@ from abc import ABC, abstractmethod
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore, Thread
 from time import sleep
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.metrics.text import CONTENT_TYPE
 from duolog.core.listening import Address
+
+if TYPE_CHECKING:
+    from duolog.broker.metrics.tls import EndpointTls
 
 logger = logging.getLogger(__name__)
 
 _CLIENT_TIMEOUT_S: Final = 10.0
 _REQUESTS_MAX: Final = 8
 _PAUSE_S: Final = 1.0
+_OPEN: Final = ("/health", "/ready")
+UNAUTHENTICATED: Final = 401
+FORBIDDEN: Final = 403
+UNAVAILABLE: Final = 503
+_REFUSALS: Final = {
+    UNAUTHENTICATED: b"a valid bearer token is required\n",
+    FORBIDDEN: b"the user has no right to describe the cluster\n",
+    UNAVAILABLE: b"no logins now\n",
+}
 
 
 class Endpoint(ABC):
     """Serves the results of its methods until it is closed; threads call them at the same time."""
 
-    def __init__(self, listening: socket.socket) -> None:
+    def __init__(self, listening: socket.socket, tls: "EndpointTls | None" = None) -> None:
         self.address = Address(*listening.getsockname()[:2])
-        self._server = _Server(listening, self)
+        self._server = _Server(listening, self, tls)
         self._listening = listening
         self._listening.setblocking(False)  # noqa: FBT003 - the standard library's signature
         # macOS does not wake a thread in `accept` when the socket is shut down.
@@ -54,6 +68,14 @@ class Endpoint(ABC):
     @abstractmethod
     def readiness(self) -> dict[str, bool]:
         """Return the conditions for readiness, and whether each is met."""
+
+    def refusal(self, authorization: str, host: str) -> int:
+        """Return the HTTP status for a client that may not read metrics, or 0 if it may.
+
+        `authorization` is the header of this name, or empty.
+        """
+        del authorization, host
+        return 0
 
     def more(self, path: str) -> object | None:
         """Return the JSON object of another path; None if the path is unknown."""
@@ -98,25 +120,33 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         endpoint = self.server.endpoint
         path = self.path.partition("?")[0]
-        if path == "/metrics":
+        if path in _OPEN:
+            self._answer_open(endpoint, path)
+        elif status := endpoint.refusal(
+            self.headers.get("Authorization", ""), self.client_address[0]
+        ):
+            self._answer(status, "text/plain", _REFUSALS[status])
+        elif path == "/metrics":
             text = endpoint.metrics()
             if text is None:
                 self._answer(503, "text/plain", b"no metrics now\n")
             else:
                 self._answer(200, CONTENT_TYPE, text)
-        elif path == "/health":
-            alive = endpoint.alive()
-            self._answer_json(200 if alive else 503, {"alive": alive})
-        elif path == "/ready":
-            checks = endpoint.readiness()
-            ready = all(checks.values())
-            self._answer_json(200 if ready else 503, {"ready": ready, **checks})
         elif (told := endpoint.more(path)) is not None:
             self._answer_json(200, told)
         else:
             self._answer(404, "text/plain", b"/metrics, /health, /ready\n")
 
     do_HEAD = do_GET
+
+    def _answer_open(self, endpoint: Endpoint, path: str) -> None:
+        if path == "/health":
+            alive = endpoint.alive()
+            self._answer_json(200 if alive else 503, {"alive": alive})
+        else:
+            checks = endpoint.readiness()
+            ready = all(checks.values())
+            self._answer_json(200 if ready else 503, {"ready": ready, **checks})
 
     def _answer_json(self, status: int, content: object) -> None:
         self._answer(status, "application/json", json.dumps(content).encode() + b"\n")
@@ -125,6 +155,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
+        if status == UNAUTHENTICATED:
+            self.send_header("WWW-Authenticate", 'Bearer realm="metrics"')
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
@@ -140,11 +172,14 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, listening: socket.socket, endpoint: Endpoint) -> None:
+    def __init__(
+        self, listening: socket.socket, endpoint: Endpoint, tls: "EndpointTls | None"
+    ) -> None:
         super().__init__(listening.getsockname()[:2], _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listening
         self.endpoint = endpoint
+        self._tls = tls
         self._places = BoundedSemaphore(_REQUESTS_MAX)
 
     def process_request(self, request: _Request, client_address: object) -> None:
@@ -155,7 +190,12 @@ class _Server(ThreadingHTTPServer):
 
     def process_request_thread(self, request: _Request, client_address: object) -> None:
         try:
+            if self._tls is not None and isinstance(request, socket.socket):
+                request = self._tls.wrap(request, _CLIENT_TIMEOUT_S)
             super().process_request_thread(request, client_address)
+        except OSError as error:  # A failed handshake.
+            logger.debug("https client failed", extra={"client": client_address, "error": error})
+            self.shutdown_request(request)
         finally:
             self._places.release()
 

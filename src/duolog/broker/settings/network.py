@@ -66,6 +66,26 @@ WATCHING_ROWS: Final = (
         "Empty means no endpoint.",
     ),
     Setting(
+        "metrics.tls.cert",
+        default="",
+        kind=Kind.STRING,
+        doc="A PEM file with the certificate chain of the endpoint at metrics.listen, which then "
+        "speaks HTTPS. It is read again when it changes.",
+    ),
+    Setting(
+        "metrics.tls.key",
+        default="",
+        kind=Kind.STRING,
+        doc="A PEM file with the private key, if it is not in metrics.tls.cert.",
+    ),
+    Setting(
+        "metrics.require.token",
+        default=False,
+        kind=Kind.BOOLEAN,
+        doc="Whether /metrics needs a bearer token, as `duolog tokens create` prints it or an "
+        "issuer signs it, of a user who may DESCRIBE the cluster. /health and /ready do not.",
+    ),
+    Setting(
         "metrics.partitions.max",
         default=1000,
         kind=Kind.INT,

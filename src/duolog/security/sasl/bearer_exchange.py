@@ -34,6 +34,12 @@ Verify = Callable[[str], tuple[Principal, int | None]]
 """Returns the principal of a token and the time in ms at which it expires, or raises."""
 
 
+def bearer_token(text: str) -> str | None:
+    """Return the token of an Authorization header, or None if the text is not one (RFC 6750)."""
+    match = _BEARER.fullmatch(text)
+    return None if match is None else match["token"]
+
+
 class BearerExchange:
     """One OAUTHBEARER authentication."""
 
@@ -63,10 +69,10 @@ class BearerExchange:
             return Failure("invalid first message")
         pairs = [pair.partition("=") for pair in match["pairs"].rstrip("\x01").split("\x01")]
         credentials = [value for name, _, value in pairs if name.lower() == "auth"]
-        bearer = _BEARER.fullmatch(credentials[0]) if len(credentials) == 1 else None
-        if bearer is None:
+        token = bearer_token(credentials[0]) if len(credentials) == 1 else None
+        if token is None:
             return Failure("message has no bearer token")
-        principal, expires_at_ms = self._verify(bearer["token"])
+        principal, expires_at_ms = self._verify(token)
         if match["authzid"] not in (None, "", principal.name):
             return Failure("authorization id differs from the user", principal.name)
         return Success(b"", principal, expires_at_ms)
