@@ -25,7 +25,9 @@ _ASK_S_MAX: Final = 2.0
 _AUTHENTICATION: Final = -169
 _SSL: Final = -181
 _TRANSPORT: Final = -195
+_ALL_BROKERS_DOWN: Final = -187
 _DISCONNECTED: Final = "isconnected"
+_NO_LOGIN: Final = "not valid in current SASL state"
 _NOT_VERIFIED: Final = "certificate verify failed"
 # A long pause after a failure: a second attempt with the same settings would fail as well.
 _PATIENT: Final = {
@@ -58,11 +60,21 @@ def ensure_login(brokers: Brokers, within_s: float = WITHIN_S) -> None:
             admin.poll(0)
         else:
             return
-        if (refusal := next(filter(_is_refusal, failures), None)) is not None:
+        if (refusal := _refusal_among(failures)) is not None:
             raise refused(security, brokers.servers, refusal)
         if time.monotonic() >= deadline:
             raise _silent(security, brokers.servers, failures)
         ask_s = min(2 * ask_s, _ASK_S_MAX)
+
+
+def _refusal_among(failures: list[KafkaError]) -> KafkaError | None:
+    """Return the failure that a second attempt would only repeat; None if there is none yet.
+
+    A listener of another protocol closes the connection, of which librdkafka reports no more than
+    that all brokers are down. `_PATIENT` lets it not connect again.
+    """
+    named = next(filter(_is_refusal, failures), None)
+    return named or next((one for one in failures if one.code() == _ALL_BROKERS_DOWN), None)
 
 
 def _is_refusal(error: KafkaError) -> bool:
@@ -77,14 +89,16 @@ def _is_refusal(error: KafkaError) -> bool:
 def refused(security: ClientSecurity, servers: str, error: KafkaError) -> DuologError:
     """Return the error for a refused connection, with the settings that it is about."""
     text = error.str()
+    detail = f"{reason(text)}."
     message, hint = _about_tls(security, text)
     if error.code() == _AUTHENTICATION:
         message, hint = _about_login(security, text)
+    elif error.code() == _ALL_BROKERS_DOWN:
+        message, hint = _about_closing(security)
+        detail = "It gives no reason; its log may have one."
     elif error.code() == _TRANSPORT and _DISCONNECTED in text:
         message, hint = _about_closing(security)
-    return LoginRefused(
-        message.format(f"the broker at {servers}"), detail=f"{reason(text)}.", hint=hint
-    )
+    return LoginRefused(message.format(f"the broker at {servers}"), detail=detail, hint=hint)
 
 
 def _about_login(security: ClientSecurity, text: str) -> tuple[str, str]:
@@ -93,6 +107,10 @@ def _about_login(security: ClientSecurity, text: str) -> tuple[str, str]:
             f"{{}} does not offer SASL mechanism {security.mechanism}",
             f"Set sasl.mechanism{security.where} to one of the broker's.",
         )
+    if _NO_LOGIN in text:
+        protocol = f"it is {security.protocol}"
+        hint = f"Set security.protocol{security.where} to that of its listener; {protocol}."
+        return "{} takes no login at this listener", hint
     names = "sasl.username and sasl.password (or sasl.jaas.config)"
     user = security.username
     if security.token is not None:

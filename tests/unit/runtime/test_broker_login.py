@@ -27,6 +27,13 @@ AT = "sasl_ssl://a:1/bootstrap: "
             "does not offer SASL mechanism SCRAM-SHA-512",
             "sasl.mechanism",
         ),
+        (
+            SCRAM,
+            AUTHENTICATION,
+            "handshake failed: Broker: Request not valid in current SASL state",
+            "takes no login",
+            "security.protocol",
+        ),
         (SCRAM, TLS, "certificate verify failed", "verified", "ssl.truststore.location"),
         (SCRAM, TLS, "handshake failed: Disconnected", "speak TLS", "security.protocol"),
         (
