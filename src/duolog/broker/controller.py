@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from duolog.broker.errors import hidden
 from duolog.broker.event_loop.background import BackgroundThread
 from duolog.core.errors import DuologError
 
@@ -69,11 +70,13 @@ class _Task(NamedTuple):
     subject: str
     prepare: Callable[[], Change | None]
     done: Done
+    secret: bool
 
 
 class _Prepared(NamedTuple):
     change: Change
     done: Done
+    secret: bool
 
 
 class Controller:
@@ -90,13 +93,21 @@ class Controller:
         self._landed: deque[list[tuple[_Prepared, Exception | None]]] = deque()
         self._steps_left: Iterator[None] = iter(())
 
-    def submit(self, subject: str, prepare: Callable[[], Change | None], done: Done) -> None:
+    def submit(
+        self,
+        subject: str,
+        prepare: Callable[[], Change | None],
+        done: Done,
+        *,
+        secret: bool = False,
+    ) -> None:
         """Make a change of `subject` when those before it are made.
 
         `prepare` is called on the loop, raises what speaks against the change, and returns None
-        when nothing is to be written. What it raises is given to `done`.
+        when nothing is to be written. What it raises is given to `done`. The log shows no text of
+        an unexpected error if the change is `secret`.
         """
-        self._tasks.append(_Task(subject, prepare, done))
+        self._tasks.append(_Task(subject, prepare, done, secret))
         if not self._running:
             self._running = True
             self._slices.run(self._prepare())
@@ -118,13 +129,13 @@ class Controller:
             try:
                 change = task.prepare()
             except Exception as error:  # noqa: BLE001  The edge of a change: the caller gets the error.
-                _log_unexpected(error)
+                _log_unexpected(error, secret=task.secret)
                 _tell(task.done, error)
             else:
                 if change is None:
                     _tell(task.done, None)
                 else:
-                    batch[task.subject] = _Prepared(change, task.done)
+                    batch[task.subject] = _Prepared(change, task.done, task.secret)
             yield
         if batch:
             self._background.run(lambda: self._write(list(batch.values())))
@@ -135,7 +146,7 @@ class Controller:
         """Write a batch, on the controller's thread."""
         results: list[tuple[_Prepared, Exception | None]] = []
         settled: dict[Callable[[], None], Exception | None] = {}
-        errors = [_error_of(prepared.change.write) for prepared in batch]
+        errors = [_error_of(each.change.write, secret=each.secret) for each in batch]
         for prepared, error in zip(batch, errors, strict=True):
             settle = prepared.change.settle
             if error is None and settle is not None:
@@ -159,20 +170,20 @@ class Controller:
                     yield from prepared.change.apply()
                     self.changes += 1
                 except Exception as cause:  # noqa: BLE001  As above.
-                    _log_unexpected(cause)
+                    _log_unexpected(cause, secret=prepared.secret)
                     error = cause
             elif prepared.change.undo is not None:
-                _error_of(prepared.change.undo)
+                _error_of(prepared.change.undo, secret=prepared.secret)
             _tell(prepared.done, error)
             yield
         yield from self._prepare()
 
 
-def _error_of(call: Callable[[], None]) -> Exception | None:
+def _error_of(call: Callable[[], None], *, secret: bool = False) -> Exception | None:
     try:
         call()
     except Exception as error:  # noqa: BLE001  The edge of the thread: the loop hears of it.
-        _log_unexpected(error)
+        _log_unexpected(error, secret=secret)
         return error
     return None
 
@@ -184,6 +195,6 @@ def _tell(done: Done, error: Exception | None) -> None:
         _log_unexpected(unexpected)
 
 
-def _log_unexpected(error: Exception) -> None:
+def _log_unexpected(error: Exception, *, secret: bool = False) -> None:
     if not isinstance(error, OSError | DuologError):
-        logger.error("a change failed", exc_info=error)
+        logger.error("a change failed", exc_info=hidden(error) if secret else error)

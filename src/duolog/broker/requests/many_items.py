@@ -139,6 +139,8 @@ def change_each(
     def submit(entry: tuple[int, Item]) -> None:
         index, item = entry
         subject, prepare = task(item)
-        context.broker.controller.submit(subject, prepare, partial(answered, index))
+        context.broker.controller.submit(
+            subject, prepare, partial(answered, index), secret=context.secret
+        )
 
     work_in_slices(context, enumerate(items), submit, lambda: None if items else finish([]))

@@ -439,6 +439,7 @@ def test_a_listener_accepts_its_own_mechanisms_for_its_own_time(open_harness: An
         listener_name_inside_sasl_enabled_mechanisms="PLAIN",
         listener_name_inside_connections_max_reauth_ms="60000",
     )
+    harness.broker.entrances.gated.add("INSIDE")
     inside, outside = harness.client(), harness.client()
     inside.connection.listener = "INSIDE"
 

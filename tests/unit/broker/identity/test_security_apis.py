@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from duolog.broker.apis import k51_alter_user_scram_credentials as api
+from duolog.broker.configs.broker_resource import BrokerConfigs
 from duolog.broker.identity.security_settings import EnabledMechanisms, super_users
+from duolog.broker.requests.request_log import RequestLog
 from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError, LogError
+from duolog.log.log_manager import LogManager
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record import Record, encode_batch
 from duolog.security.authorization.acls import Acl, PatternType, Permission
@@ -387,6 +390,39 @@ def test_secrets_of_alterations_are_in_no_log(
     assert codes(answer) == [-1]
     text = caplog.text + "".join(str(record.__dict__) for record in caplog.records)
     assert "RuntimeError: ***" in text
+    assert "Hush" not in text
+
+
+@pytest.mark.parametrize("key", [33, 44])
+@pytest.mark.parametrize("fails", ["", "changing", "write_meta"])
+def test_secrets_of_settings_are_in_no_log(
+    secured: Any,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    key: int,
+    fails: str,
+) -> None:
+    """CVE-2026-33558: the values of AlterConfigs and IncrementalAlterConfigs, as of a broker."""
+
+    def failing(*_: object, **__: object) -> None:
+        raise RuntimeError("hsuH"[::-1])
+
+    caplog.set_level(logging.DEBUG)
+    RequestLog(*(router.routes for router in secured.broker.entrances.all())).toggle()
+    if fails:
+        place = BrokerConfigs if fails == "changing" else LogManager
+        monkeypatch.setattr(place, fails, failing)
+    client = secured.client()
+    secret = {"name": "ssl.keystore.key", "value": "Hush"} | (
+        {"config_operation": 0} if key == 44 else {}
+    )
+    resource = {"resource_type": 4, "resource_name": "0", "configs": [secret]}
+
+    answer = client.ask(key, 1, resources=[resource], validate_only=False)
+
+    assert (answer.responses[0].error_code == 0) != bool(fails)
+    text = caplog.text + "".join(str(record.__dict__) for record in caplog.records)
+    assert "***" in text
     assert "Hush" not in text
 
 
