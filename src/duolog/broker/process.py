@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from duolog.broker.bootstrapping import create_administrator
 from duolog.broker.broker import Broker
 from duolog.broker.identity.bootstrap import administrator_of
+from duolog.broker.identity.start_checks import ensure_rights_mean_users
 from duolog.broker.log_format import log_to_stderr
 from duolog.broker.network.endpoints import PLAINTEXT, OpenEndpoint, endpoints, open_endpoints
 from duolog.broker.network.file_descriptors import open_files_max
@@ -152,6 +153,7 @@ def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> in
         )
         for endpoint in listeners:
             opened.callback(endpoint.listening.close)
+        ensure_rights_mean_users(settings, listeners, insecure=insecure)
         tls = TlsListeners(settings, listeners)
         if edges.companion is not None:
             _plain(listeners)

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from duolog.broker import process
 from duolog.broker.broker import Broker
 from duolog.broker.network.endpoints import OpenEndpoint
 from duolog.broker.requests.request_log import RequestLog
+from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
 from duolog.core.listening import Address
 
@@ -78,3 +80,14 @@ def test_addresses_open_to_the_network_are_named_with_the_reason() -> None:
         assert process._exposed(rows, None) == [  # noqa: SLF001
             f"broker, listener A at 0.0.0.0:{port}: nothing is encrypted"
         ]
+
+
+def test_a_start_with_rights_that_mean_no_users_is_refused(tmp_path: Path) -> None:
+    options = process.BrokerOptions(
+        tmp_path / "data", ("127.0.0.1:0",), settings={"authorizer.class.name": "acl"}
+    )
+
+    with pytest.raises(ConfigError, match="does not authenticate its clients"):
+        process._serve(options, BrokerSettings(options.settings), process.Edges())  # noqa: SLF001
+
+    assert not (tmp_path / "data").exists()

@@ -85,6 +85,7 @@ def test_each_listener_has_a_protocol_of_its_own() -> None:
     [
         ({}, "clients are not authenticated, and nothing is encrypted"),
         ({"listener_security_protocol_map": "A:SSL"}, "clients are not authenticated"),
+        ({"listener_security_protocol_map": "A:SASL_PLAINTEXT"}, "nothing is encrypted"),
         (
             {"listener_security_protocol_map": "A:SSL", "ssl_client_auth": "requested"},
             "clients are not authenticated",
