@@ -26,7 +26,7 @@ _CASES = [
 
 @pytest.fixture
 def touched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the process looked up, connected to or opened."""
+    """The hosts that the process looked up or connected to."""
     found: list[str] = []
 
     def note(name: str) -> Callable[..., None]:

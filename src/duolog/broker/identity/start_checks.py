@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def ensure_rights_mean_users(
     settings: "BrokerSettings", endpoints: Sequence[OpenEndpoint], *, insecure: bool
 ) -> None:
-    """Refuse an authorizer behind a listener that does not authenticate, also on loopback.
+    """Refuse an authorizer with a listener that does not authenticate, also on loopback.
 
-    All clients of such a listener are User:ANONYMOUS, so that rules could tell only hosts apart,
+    All clients of such a listener are User:ANONYMOUS, so that rules could distinguish only hosts,
     and a rule for User:* would open a resource to everyone who can connect.
 
     Raises:
@@ -33,8 +33,8 @@ def ensure_rights_mean_users(
                 f'listener "{endpoint.name}" does not authenticate its clients, and '
                 "authorizer.class.name is set",
                 name="authorizer.class.name",
-                detail="All its clients would be User:ANONYMOUS: rules could tell only their "
-                "hosts apart.",
+                detail="All its clients would be User:ANONYMOUS: rules could distinguish only "
+                "their hosts.",
                 hint="Use SASL_SSL, SASL_PLAINTEXT on loopback, or SSL with "
                 "ssl.client.auth=required; or accept the risk with --insecure.",
             )

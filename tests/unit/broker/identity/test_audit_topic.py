@@ -88,7 +88,7 @@ def held(audited: Any, monkeypatch: pytest.MonkeyPatch) -> list[Callable[[Any], 
 
 
 def fill(harness: Any, bytes_: int) -> int:
-    """Write lines of about so many bytes; return their number."""
+    """Write lines of about this size together; return their number."""
     audit, client = harness.broker.security.audit, harness.client().connection.identity
     count = bytes_ // (TEXT_MAX + 1)
     for _ in range(count):

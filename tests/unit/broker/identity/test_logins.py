@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from duolog.broker.identity import logins
 from duolog.broker.identity.login import FAILED
 from duolog.broker.identity.login_limits import BURST
 from duolog.broker.requests.request_log import RequestLog
@@ -392,6 +393,34 @@ def test_passwords_are_not_derived_on_the_loop(gated: Any, monkeypatch: pytest.M
     plain(gated.client())
 
     assert threads == ["background"]
+
+
+def test_logins_fail_at_once_if_many_passwords_wait(
+    gated: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="duolog.audit")
+    held: list[Any] = []
+    passwords = gated.broker.security.logins._passwords  # noqa: SLF001
+    monkeypatch.setattr(passwords, "call", lambda work, done: held.append((work, done)))
+    monkeypatch.setattr(logins, "_WAITING_MAX", 2)
+    waiting = [gated.client() for _ in range(2)]
+    for client in waiting:
+        assert handshake(client).error_code == 0
+        client.send(AUTHENTICATE, 2, auth_bytes=b"\0alice\0pencil")
+    gated.turn_until(lambda: len(held) == 2)
+
+    refused = plain(gated.client())
+    for work, done in held:
+        done(work(), None)
+    held.clear()
+
+    assert refused.error_code == 58
+    assert json.loads(caplog.messages[0])["reason"] == "too many passwords are being checked"
+    assert [client.receive().error_code for client in waiting] == [0, 0]
+    late = gated.client()
+    assert handshake(late).error_code == 0
+    late.send(AUTHENTICATE, 2, auth_bytes=b"\0alice\0pencil")
+    gated.turn_until(lambda: held)
 
 
 def test_a_client_that_leaves_leaves_no_login(gated: Any) -> None:

@@ -8,10 +8,8 @@ import pytest
 
 from duolog.broker.apis import k51_alter_user_scram_credentials as api
 from duolog.broker.configs.broker_resource import BrokerConfigs
-from duolog.broker.identity.security_settings import EnabledMechanisms, super_users
 from duolog.broker.requests.request_log import RequestLog
-from duolog.broker.settings import BrokerSettings
-from duolog.core.errors import ConfigError, LogError
+from duolog.core.errors import LogError
 from duolog.log.log_manager import LogManager
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record import Record, encode_batch
@@ -439,46 +437,6 @@ def test_bytes_that_are_not_a_secret_request_are_not_repeated(
     text = "".join(str(record.__dict__) for record in caplog.records)
     assert "Hush" not in text
     assert "cannot be decoded" in text
-
-
-@pytest.mark.parametrize(
-    "text", ["User:ANONYMOUS", "User:*", "alice", "User:", "User:a;User:ANONYMOUS"]
-)
-def test_super_users_that_would_open_the_broker_are_refused_at_the_start(text: str) -> None:
-    with pytest.raises(ConfigError):
-        list(super_users(text))
-
-
-def test_super_users_are_separated_by_semicolons() -> None:
-    assert list(super_users("User:CN=a,O=b; User:bob;")) == [
-        Principal("User", "CN=a,O=b"),
-        Principal("User", "bob"),
-    ]
-
-
-@pytest.mark.parametrize("text", ["GSSAPI", "", "PLAIN,SCRAM-SHA-1"])
-@pytest.mark.parametrize("prefix", ["", "listener.name.outside."])
-def test_mechanisms_that_are_not_supported_are_refused_at_the_start(prefix: str, text: str) -> None:
-    name = f"{prefix}sasl.enabled.mechanisms"
-
-    with pytest.raises(ConfigError) as caught:
-        EnabledMechanisms(BrokerSettings({name: text}))
-
-    assert caught.value.name == name
-
-
-def test_a_listener_prefers_its_own_mechanisms() -> None:
-    enabled = EnabledMechanisms(
-        BrokerSettings(
-            {
-                "sasl.enabled.mechanisms": "SCRAM-SHA-512",
-                "listener.name.out.side.sasl.enabled.mechanisms": "OAUTHBEARER, PLAIN",
-            }
-        )
-    )
-
-    assert enabled.of("OUT.SIDE") == ("OAUTHBEARER", "PLAIN")
-    assert enabled.of("OUT") == enabled.of("") == ("SCRAM-SHA-512",)
 
 
 def test_changes_are_in_the_audit_log(secured: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -48,7 +48,7 @@ def test_an_inner_listener_that_authenticates_nobody_is_refused_with_an_authoriz
             ensure_rights_mean_users(settings, listeners, insecure=False)
         ensure_rights_mean_users(settings, listeners, insecure=True)
 
-    assert "hosts" in caught.value.detail
+    assert "their hosts" in caught.value.detail
     assert "--insecure" in caught.value.hint
 
 
