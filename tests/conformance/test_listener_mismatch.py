@@ -45,10 +45,15 @@ def servers(
         yield found
 
 
-def security_of(protocol: str, authority: certificates.Certificates) -> ClientSecurity | None:
-    login = ("SCRAM-SHA-512", "admin", PASSWORD) if protocol.startswith("SASL") else ()
-    trusted = authority.ca.read_text() if protocol.endswith("SSL") else ""
-    return ClientSecurity(protocol, *login, authorities=trusted)
+def security_of(protocol: str, authority: certificates.Certificates) -> ClientSecurity:
+    logs_in = protocol.startswith("SASL")
+    return ClientSecurity(
+        protocol,
+        mechanism="SCRAM-SHA-512" if logs_in else "",
+        username="admin" if logs_in else "",
+        password=PASSWORD if logs_in else "",
+        authorities=authority.ca.read_text() if protocol.endswith("SSL") else "",
+    )
 
 
 @pytest.mark.parametrize(("client", "listener"), MISMATCHES)

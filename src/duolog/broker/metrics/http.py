@@ -85,7 +85,7 @@ class MetricsEndpoint(Endpoint):
         """Return whether the loop answers; before it runs the process is in recovery."""
         if self._broker is None:
             return True
-        return self._ask(lambda _broker, put: put(True), _ALIVE_TIMEOUT_S) is not None  # noqa: FBT003
+        return self._ask(_answer, _ALIVE_TIMEOUT_S) is not None
 
     def _ask(
         self, work: "Callable[[Broker, Callable[[T | None], None]], None]", timeout_s: float
@@ -118,6 +118,10 @@ def danger_of(*, encrypts: bool, requires_token: bool) -> str:
     if not requires_token:
         return "clients are not authenticated"
     return "" if encrypts else "nothing is encrypted"
+
+
+def _answer(_broker: "Broker", put: Callable[[bool | None], None]) -> None:
+    put(True)  # noqa: FBT003 - a value, not an option
 
 
 def _refusal(broker: "Broker", token: str, host: str) -> int:
