@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 from duolog.broker.bootstrapping import create_administrator
 from duolog.broker.broker import Broker
 from duolog.broker.identity.bootstrap import administrator_of
-from duolog.broker.identity.start_checks import ensure_rights_mean_users
 from duolog.broker.log_format import log_to_stderr
 from duolog.broker.network.endpoints import PLAINTEXT, OpenEndpoint, endpoints, open_endpoints
 from duolog.broker.network.file_descriptors import open_files_max
+from duolog.broker.network.start_checks import ensure_rights_mean_users
 from duolog.broker.network.tls_listeners import TlsListeners
 from duolog.broker.requests.request_log import RequestLog
 from duolog.broker.settings import BrokerSettings, without_effect

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from duolog.broker.identity.start_checks import ensure_rights_mean_users
 from duolog.broker.network.endpoints import OpenEndpoint, endpoints, open_endpoints
+from duolog.broker.network.start_checks import ensure_rights_mean_users
 from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
 
