@@ -154,6 +154,10 @@ class Loop:
             signal.set_wakeup_fd(self._wake_fd, warn_on_full_buffer=False)
             self._hears_signals = True
 
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        """Call `callback` after a time, on the loop's thread; as the method of `timers`."""
+        return self.timers.call_later(seconds, callback)
+
     def call_soon_threadsafe(self, callback: Callable[[], None]) -> None:
         """Run `callback` on the loop's thread, from any thread."""
         self._calls.append(callback)

@@ -19,9 +19,11 @@ from duolog.broker.topics.topic_names import INTERNAL_TOPICS
 from duolog.core.errors import ConfigError, DuologError
 from duolog.core.units import GIB, KIB, MIB
 from duolog.record.records import Record, encode_batch
+from duolog.security.logins.audit import Audit
 
 if TYPE_CHECKING:
     from duolog.broker.identity.needs import Broker
+    from duolog.core.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +32,14 @@ HELD_BYTES_MAX: Final = 4 * MIB
 BATCH_BYTES_MAX: Final = 256 * KIB
 _CONFIGS: Final = {"cleanup.policy": "delete", "retention.bytes": str(GIB)}
 """For a topic that the broker creates: failed logins of strangers must not fill the disk."""
+
+
+class BrokerAudit(Audit):
+    """The audit log of a broker: its topic has the lines, too, if there is one."""
+
+    def __init__(self, clock: "Clock", topic: "AuditTopic | None" = None) -> None:
+        super().__init__(clock, None if topic is None else topic.add)
+        self.topic: Final = topic
 
 
 class _Line(NamedTuple):

@@ -22,11 +22,11 @@ from duolog.security.sasl.exchange import Challenge, Exchange, Failure, Result, 
 
 if TYPE_CHECKING:
     from duolog.broker.event_loop.loop import Timer, Timers
-    from duolog.broker.identity.audit import Audit
-    from duolog.broker.identity.login_limits import LoginLimits
-    from duolog.broker.identity.mechanisms import Mechanisms
     from duolog.broker.identity.needs import Connection
     from duolog.core.clock import Clock
+    from duolog.security.logins.audit import Audit
+    from duolog.security.logins.inner import Exchanges
+    from duolog.security.logins.login_limits import LoginLimits
 
 FAILED: Final = "Authentication failed during authentication due to invalid credentials"
 """The text of every failure; Java clients show it to their users."""
@@ -55,10 +55,10 @@ class Shared(Protocol):
     """The parts that all logins of a broker share; `logins` has them."""
 
     clock: "Clock"
-    mechanisms: "Mechanisms"
     audit: "Audit"
     limits: "LoginLimits"
 
+    def exchanges(self, listener: str) -> "Exchanges": ...
     @property
     def timers(self) -> "Timers": ...
     @property
@@ -82,13 +82,13 @@ class Login:
 
     def handshake(self, mechanism: str) -> Handshake:
         """Choose a mechanism; after an error the connection is closed."""
-        logins, listener = self._logins, self._connection.listener
-        enabled = logins.mechanisms.enabled_at(listener)
+        logins, exchanges = self._logins, self._logins.exchanges(self._connection.listener)
+        enabled = exchanges.enabled
         too_soon = self._first and logins.clock.monotonic() - self._succeeded_at < _AGAIN_S
         if self._exchange is not None or too_soon:
             self._connection.end("SaslHandshake at the wrong time")
             return Handshake(ErrorCode.ILLEGAL_SASL_STATE, enabled)
-        exchange = logins.mechanisms.begin(mechanism, listener)
+        exchange = exchanges.begin(mechanism)
         if exchange is None:
             self._connection.end("SASL mechanism is not enabled")
             return Handshake(ErrorCode.UNSUPPORTED_SASL_MECHANISM, enabled)

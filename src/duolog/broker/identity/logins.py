@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.broker.event_loop.background import BesideTheLoop
 from duolog.broker.identity.login import Login
-from duolog.broker.identity.login_limits import LoginLimits
 from duolog.core.units import SECOND_MS
+from duolog.security.logins.inner import INNER_LISTENER
+from duolog.security.logins.login_limits import LoginLimits
+from duolog.security.logins.mechanisms import ListenerMechanisms
 from duolog.security.sasl.exchange import Failure, Result, Slow
 
 if TYPE_CHECKING:
     from duolog.broker.event_loop.loop import Timers
-    from duolog.broker.identity.audit import Audit
-    from duolog.broker.identity.mechanisms import Mechanisms
     from duolog.broker.identity.needs import Broker, Connection
     from duolog.core.clock import Clock
+    from duolog.security.logins.audit import Audit
+    from duolog.security.logins.inner import Exchanges, InnerExchanges
+    from duolog.security.logins.mechanisms import Mechanisms
 
 _WAITING_MAX: Final = 128
 
@@ -29,12 +32,21 @@ class Logins:
     def __init__(self, broker: "Broker", mechanisms: "Mechanisms", audit: "Audit") -> None:
         self.clock: Clock = broker.clock
         self.mechanisms = mechanisms
+        self.inner: InnerExchanges | None = None
+        """The login of a server that the broker runs itself, on a listener of its own."""
         self.audit = audit
         self.limits = LoginLimits(broker.clock)
         self._broker = broker
         self._passwords = BesideTheLoop(broker.loop)
         self._waiting = 0
         self._logins: dict[Connection, Login] = {}
+
+    def exchanges(self, listener: str) -> "Exchanges":
+        """Return the mechanisms of a listener."""
+        if listener == INNER_LISTENER:
+            assert self.inner is not None, "the inner listener is opened with its login"
+            return self.inner
+        return ListenerMechanisms(self.mechanisms, listener)
 
     @property
     def timers(self) -> "Timers":

@@ -67,7 +67,7 @@ class SecurityLog:
         if not changes:
             done(None)
             return
-        self._ensure_topic()
+        self.ensure_topic()
         now_ms = self._broker.clock.now_ms()
         records = (encode(change) for change in changes)
         rows = [
@@ -85,7 +85,8 @@ class SecurityLog:
         """Apply what was appended: a waiter's callback."""
         self._catch_up()
 
-    def _ensure_topic(self) -> None:
+    def ensure_topic(self) -> None:
+        """Create the topic if it does not exist."""
         if SECURITY_TOPIC not in self._broker.topics:
             self._broker.create_topic(SECURITY_TOPIC, 1, dict(CONFIGS))
         self._follow()

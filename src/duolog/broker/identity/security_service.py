@@ -7,27 +7,26 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.identity.audit import Audit
-from duolog.broker.identity.audit_topic import AuditTopic
+from duolog.broker.identity.audit_topic import AuditTopic, BrokerAudit
 from duolog.broker.identity.logins import Logins
-from duolog.broker.identity.mechanisms import Mechanisms
 from duolog.broker.identity.security_log import Done, SecurityLog, check_client_batch
-from duolog.broker.identity.security_settings import (
-    ISSUER_SETTINGS,
-    EnabledMechanisms,
-    super_users,
-)
+from duolog.broker.identity.security_settings import EnabledMechanisms
 from duolog.protocol.error_codes import ErrorCode
 from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC, AclAuthorizer
 from duolog.security.authorization.operations import Operation, ResourceType
+from duolog.security.authorization.super_users import super_users
 from duolog.security.identity.principal import USER, Identity, Principal
+from duolog.security.logins.inner import INNER_PRINCIPAL, InnerExchanges
+from duolog.security.logins.issuer_settings import has_issuer
+from duolog.security.logins.mechanisms import Mechanisms
 from duolog.security.records.records import Change, DecoyChange
 from duolog.security.sasl.bearer_exchange import InvalidToken
 from duolog.security.state.security_state import ADMINISTRATORS, SecurityState
 
 if TYPE_CHECKING:
-    from duolog.broker.identity.jwks import Issuer
     from duolog.broker.identity.needs import Broker
+    from duolog.security.logins.inner import InnerLogin
+    from duolog.security.logins.jwks import Issuer
 
 _SECRET_BYTES: Final = 32
 
@@ -44,12 +43,16 @@ class SecurityService:
         settings = broker.settings
         self.state = SecurityState()
         topic = settings.text("audit.log.topic")
-        self.audit = Audit(broker.clock, AuditTopic(broker, topic) if topic else None)
+        self.audit = BrokerAudit(broker.clock, AuditTopic(broker, topic) if topic else None)
         self.authorizer: AclAuthorizer | None = None
         if settings.text("authorizer.class.name"):
             self.authorizer = AclAuthorizer(
                 self.state.acls,
-                super_users=(*super_users(settings.text("super.users")), ADMINISTRATORS),
+                super_users=(
+                    *super_users(settings.text("super.users")),
+                    ADMINISTRATORS,
+                    INNER_PRINCIPAL,
+                ),
                 everyone_if_no_acl=settings.boolean("allow.everyone.if.no.acl.found"),
                 on_refusal=self.audit.denied,
                 append_only=(topic,) if topic else (),
@@ -74,6 +77,11 @@ class SecurityService:
             LogError: it cannot be read.
         """
         self._log.load()
+
+    def admit(self, login: "InnerLogin") -> None:
+        """Let the inner server log in on its listener, and make sure that it can read the topic."""
+        self.logins.inner = InnerExchanges(login)
+        self._log.ensure_topic()
 
     def start(self) -> None:
         """Load the keys of the issuer of tokens, and begin the topic of the audit log, if any.
@@ -142,10 +150,10 @@ class SecurityService:
 
 def _issuer(broker: "Broker") -> "Issuer | None":
     """Return what verifies the tokens of the configured issuer, if there is one."""
-    if not any(broker.settings.text(name) for name in ISSUER_SETTINGS):
+    if not has_issuer(broker.settings):
         return None
     # Loaded here: other brokers need no JSON Web Tokens.
-    from duolog.broker.identity.jwks import Issuer, rules_of  # noqa: PLC0415
+    from duolog.security.logins.jwks import Issuer, rules_of  # noqa: PLC0415
 
     rules = rules_of(broker.settings)
     assert rules is not None

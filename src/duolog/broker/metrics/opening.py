@@ -6,10 +6,10 @@ metrics.listen                             HTTP, for anyone on this machine
 
 from typing import TYPE_CHECKING, Final
 
-from duolog.broker.identity.security_settings import ISSUER_SETTINGS
 from duolog.broker.metrics.http import MetricsEndpoint, danger_of
 from duolog.core.errors import ConfigError
 from duolog.core.listening import open_listener, parse_address
+from duolog.security.logins.issuer_settings import ISSUER_SETTINGS
 
 if TYPE_CHECKING:
     from duolog.broker.metrics.tls import EndpointTls

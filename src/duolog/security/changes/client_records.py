@@ -5,6 +5,7 @@ carries. Everything else comes from Kafka's APIs, whose rules it must not bypass
 """
 
 from duolog.security.authorization.operations import ResourceType
+from duolog.security.identity.principal import USER
 from duolog.security.records.records import (
     AclChange,
     Change,
@@ -24,13 +25,15 @@ def check_client_record(key: bytes | None, value: bytes | None) -> Change:
     """
     change = decode(key, value)
     match change:
-        case TokenChange() | RoleMemberChange():
+        case TokenChange(_, token) if token is None or token.principal.kind == USER:
+            pass
+        case RoleMemberChange():
             pass
         case AclChange(acl) if acl.resource_type >= ResourceType.SUBJECT:
             pass
         case _:
             raise InvalidSecurityRecord(
-                "clients may append only tokens, role members and rules about subjects"
+                "clients may append only tokens of users, role members and rules about subjects"
             )
     if encode(change).key != key:
         # Another spelling of the key would be another key for compaction.

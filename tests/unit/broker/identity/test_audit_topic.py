@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from duolog.broker.identity.audit import TEXT_MAX
 from duolog.broker.identity.audit_topic import BATCH_BYTES_MAX, HELD_BYTES_MAX
 from duolog.core.errors import ConfigError
 from duolog.record.batch import whole_batches
+from duolog.security.logins.audit import TEXT_MAX
 from unit.broker.identity.test_logins import ALICE, RIGHT, gated_broker, logged_in, plain
 
 AUDIT = "audit"

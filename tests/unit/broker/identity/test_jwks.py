@@ -9,10 +9,10 @@ import pytest
 from joserfc import jws
 from joserfc.jwk import RSAKey
 
-from duolog.broker.identity import jwks
-from duolog.broker.identity.jwks import Issuer, check_address, fetch_keys, rules_of
 from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
+from duolog.security.logins import jwks
+from duolog.security.logins.jwks import Issuer, check_address, fetch_keys, rules_of
 from duolog.security.sasl.bearer_exchange import InvalidToken
 from duolog.security.sasl.jwt import Keys
 

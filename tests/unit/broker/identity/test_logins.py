@@ -13,12 +13,12 @@ import pytest
 
 from duolog.broker.identity import logins
 from duolog.broker.identity.login import FAILED
-from duolog.broker.identity.login_limits import BURST
 from duolog.broker.requests.request_log import RequestLog
 from duolog.core.units import SECOND_MS
 from duolog.security.credentials.scram import ScramMechanism, salted_password
 from duolog.security.credentials.tokens import Token, digest_of, new_token
 from duolog.security.identity.principal import ANONYMOUS, Principal
+from duolog.security.logins.login_limits import BURST
 from duolog.security.records.records import TokenChange
 
 HANDSHAKE, AUTHENTICATE, API_VERSIONS, METADATA, ALTER_SCRAM = 17, 36, 18, 3, 51

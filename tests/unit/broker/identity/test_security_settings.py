@@ -2,9 +2,10 @@
 
 import pytest
 
-from duolog.broker.identity.security_settings import EnabledMechanisms, super_users
+from duolog.broker.identity.security_settings import EnabledMechanisms
 from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
+from duolog.security.authorization.super_users import super_users
 from duolog.security.identity.principal import Principal
 
 

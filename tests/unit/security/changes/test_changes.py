@@ -232,3 +232,12 @@ def test_a_key_in_another_spelling_is_refused() -> None:
 
     with pytest.raises(InvalidSecurityRecord):
         check_client_record(key.replace(b":", b": "), value)
+
+
+@pytest.mark.parametrize("principal", [Principal("Server", "registry"), Principal("Role", "r")])
+def test_a_token_logs_in_users_only(principal: Principal) -> None:
+    """A token of another kind of principal would be the broker's own server."""
+    token = Token("0f" * 32, principal, 1, None)
+
+    with pytest.raises(InvalidSecurityRecord):
+        check_client_record(*encode(TokenChange(token.token_id, token)))

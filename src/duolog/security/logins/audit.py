@@ -3,10 +3,10 @@
     {"event":"login","host":"10.0.0.7","mechanism":"SCRAM-SHA-256","outcome":"failure",
      "principal":"User:alice","reason":"wrong password or unknown user","time":"…"}
 
-Lines go to the logger `duolog.audit`, at level info, and to the topic that `audit.log.topic` names.
-They contain no password, token, salt or key. Every text is JSON, so that a name with line breaks
-cannot forge a line, and it is cut after `TEXT_MAX` characters: a stranger chooses the names of its
-failed logins.
+Lines go to the logger `duolog.audit`, at level info, and those of a broker to the topic that
+`audit.log.topic` names, too. They contain no password, token, salt or key. Every text is JSON, so
+that a name with line breaks cannot forge a line, and it is cut after `TEXT_MAX` characters: a
+stranger chooses the names of its failed logins.
 """
 
 import json
@@ -25,9 +25,8 @@ from duolog.security.records.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from duolog.broker.identity.audit_topic import AuditTopic
     from duolog.core.clock import Clock
     from duolog.security.identity.principal import Identity
 
@@ -36,11 +35,12 @@ TEXT_MAX: Final = 1024
 
 
 class Audit:
-    """Writes the events of one broker."""
+    """Writes the events of one server."""
 
-    def __init__(self, clock: "Clock", topic: "AuditTopic | None" = None) -> None:
+    def __init__(self, clock: "Clock", keep: "Callable[[int, str], None] | None" = None) -> None:
+        """Write to the logger, and to `keep` with the time in ms, if it is given."""
         self._clock = clock
-        self.topic: Final = topic
+        self._keep = keep
 
     def login(self, client: "Identity", mechanism: str, listener: str, reason: str = "") -> None:
         """Record a login; with a `reason`, it failed, and the principal is only claimed."""
@@ -69,7 +69,7 @@ class Audit:
                 self._write("changed", client, **described)
 
     def _write(self, event: str, client: "Identity", **fields: str) -> None:
-        if self.topic is None and not LOGGER.isEnabledFor(logging.INFO):
+        if self._keep is None and not LOGGER.isEnabledFor(logging.INFO):
             return
         now_ms = self._clock.now_ms()
         moment = datetime.fromtimestamp(now_ms / 1000, UTC)
@@ -82,8 +82,8 @@ class Audit:
         }
         line = json.dumps({name: _cut(text) for name, text in row.items()}, sort_keys=True)
         LOGGER.info("%s", line)
-        if self.topic is not None:
-            self.topic.add(now_ms, line)
+        if self._keep is not None:
+            self._keep(now_ms, line)
 
 
 def _cut(text: str) -> str:

@@ -17,18 +17,16 @@ import ssl
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
-from duolog.broker.identity.security_settings import ISSUER_SETTINGS
 from duolog.core.errors import ConfigError
 from duolog.core.units import MIB, SECOND_MS
+from duolog.security.logins.issuer_settings import ISSUER_SETTINGS, Settings
 from duolog.security.sasl.bearer_exchange import InvalidToken
 from duolog.security.sasl.jwt import Keys, Rules, UnknownKey, verify
 
 if TYPE_CHECKING:
-    from duolog.broker.event_loop.loop import Loop
-    from duolog.broker.settings import BrokerSettings
     from duolog.core.clock import Clock
     from duolog.security.identity.principal import Principal
 
@@ -42,7 +40,14 @@ _RETRY_S: Final = 10.0
 _OK: Final = 200
 
 
-def rules_of(settings: "BrokerSettings") -> Rules | None:
+class Scheduler(Protocol):
+    """The event loop of a server; asyncio's is one."""
+
+    def call_later(self, delay: float, callback: Callable[[], None], /) -> object: ...
+    def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object: ...
+
+
+def rules_of(settings: Settings) -> Rules | None:
     """Return the rules for tokens of an issuer; None if no issuer is configured.
 
     Raises:
@@ -126,10 +131,10 @@ class Issuer:
 
     def __init__(
         self,
-        settings: "BrokerSettings",
+        settings: Settings,
         rules: Rules,
         clock: "Clock",
-        loop: "Loop",
+        loop: Scheduler,
         *,
         fetch: Callable[[str], Keys] = fetch_keys,
     ) -> None:
@@ -159,7 +164,7 @@ class Issuer:
                     detail=str(error),
                 ) from error
             self._fetched_at = self._clock.monotonic()
-            self._loop.timers.call_later(self._refresh_s, self._refresh)
+            self._loop.call_later(self._refresh_s, self._refresh)
         else:
             self._refresh()
 
@@ -181,7 +186,7 @@ class Issuer:
     def _refresh(self) -> None:
         self._fetch_now()
         wait_s = self._refresh_s if self._keys is not None else _RETRY_S
-        self._loop.timers.call_later(wait_s, self._refresh)
+        self._loop.call_later(wait_s, self._refresh)
 
     def _fetch_now(self) -> None:
         if self._fetching:

@@ -24,8 +24,13 @@ _NONCE_BYTES: Final = 24
 _SECRET_BYTES: Final = 32
 
 
+def no_sasl(_listener: str) -> tuple[str, ...]:
+    """Return no mechanism, for a server whose protocol has no SASL."""
+    return ()
+
+
 class Mechanisms:
-    """Begins exchanges over the users of one broker."""
+    """Begins exchanges over the users of one server."""
 
     def __init__(
         self,
@@ -42,6 +47,11 @@ class Mechanisms:
         self._own_secret = secrets.token_bytes(_SECRET_BYTES)
         """Used for decoys until there is a stored secret."""
         self._usual = _Usual(-1, ScramMechanism.SCRAM_SHA_512, {})
+
+    @property
+    def users_epoch(self) -> int:
+        """A number that grows when a credential changes: remembered passwords then expire."""
+        return self._state.users_epoch
 
     def begin(self, mechanism: str, listener: str) -> "Exchange | None":
         """Begin an exchange; None if the mechanism is not enabled at the listener."""
@@ -98,6 +108,22 @@ class Mechanisms:
                 {each: usual_iterations(state.users, each) for each in ScramMechanism},
             )
         return self._usual
+
+
+class ListenerMechanisms(NamedTuple):
+    """The mechanisms of one listener."""
+
+    mechanisms: Mechanisms
+    listener: str
+
+    @property
+    def enabled(self) -> tuple[str, ...]:
+        """The names of the mechanisms."""
+        return self.mechanisms.enabled_at(self.listener)
+
+    def begin(self, mechanism: str) -> "Exchange | None":
+        """Begin an exchange; None if the mechanism is not enabled."""
+        return self.mechanisms.begin(mechanism, self.listener)
 
 
 class _Usual(NamedTuple):
