@@ -23,12 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.core.errors import ConfigError
 from duolog.core.listening import Address, is_loopback, open_listener, parse_address
-from duolog.registry.access.authentication import (
-    Authentication,
-    BasicAuthentication,
-    NoAuthentication,
-)
-from duolog.registry.access.users import read_users
+from duolog.registry.access.server_access import ClusterAccess, FileAccess, ServerAccess
 from duolog.registry.election.election import SESSION_S, Election
 from duolog.registry.election.leaders import Leaders
 from duolog.registry.errors import DamagedRecordError
@@ -49,7 +44,9 @@ from duolog.registry.store.topic import ensure_topic
 from duolog.registry.store.writer import FencedWriter
 
 if TYPE_CHECKING:
+    from duolog.registry.access.settings import AccessSettings
     from duolog.registry.http.tls import RegistryTls
+    from duolog.security.logins.inner import InnerLogin
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +62,8 @@ class RegistryOptions:
     Attributes:
         advertise: the URL of this registry for the others of its group; derived if empty.
         users: the users file, see `access/users.py`.
+        inner: the login of the broker that runs this registry, if one does.
+        access: the settings of a registry with the users of the cluster, in place of a file.
         hosts: further names under which clients may address this registry.
         tls_certificate: a PEM file; the registry then speaks HTTPS.
         tls_key: the file of its private key, if that is not in the same file.
@@ -80,6 +79,8 @@ class RegistryOptions:
     listen: str = DEFAULT_LISTEN
     advertise: str = ""
     users: Path | None = None
+    access: "AccessSettings | None" = None
+    inner: "InnerLogin | None" = None
     hosts: tuple[str, ...] = ()
     tls_certificate: Path | None = None
     tls_key: Path | None = None
@@ -103,15 +104,14 @@ def run(options: RegistryOptions, report: Callable[[str], None]) -> int:
         TopicUnsuitable: the topic could lose schemas.
         RecordDamaged: a record of the topic has no meaning.
     """
-    accounts = None if options.users is None else read_users(options.users)
-    authentication = NoAuthentication() if accounts is None else BasicAuthentication(accounts)
+    access = _access(options)
     tls = _tls(options)
-    danger = _danger(authenticated=accounts is not None, encrypted=tls is not None)
+    danger = _danger(authenticated=access.authenticates, encrypted=tls is not None)
     listening = open_listener(
         parse_address(options.listen, option="listen"),
         insecure=options.insecure or not danger,
-        secure_hint="Listen on 127.0.0.1; or give --users and --tls-cert; or accept the risk with "
-        "--insecure.",
+        secure_hint="Listen on 127.0.0.1; or give --cluster-users, or --users, and --tls-cert; or "
+        "accept the risk with --insecure.",
         danger=danger,
     )
     with listening:
@@ -122,12 +122,26 @@ def run(options: RegistryOptions, report: Callable[[str], None]) -> int:
             options.noted([exposed])
         url = _url(options.advertise, address, "http" if tls is None else "https")
         cluster_id = ensure_topic(options.kafka)
-        process = _Process(options, url, cluster_id, authentication, tls)
+        process = _Process(options, url, cluster_id, access, tls)
         try:
+            access.load()
             process.follower.load()
             return asyncio.run(process.serve(listening, address, report))
         finally:
             process.follower.stop()
+            access.stop()
+
+
+def _access(options: RegistryOptions) -> ServerAccess:
+    if options.access is None:
+        return FileAccess(options.users)
+    if options.users is not None:
+        raise ConfigError(
+            "--users and --cluster-users are both given",
+            name="users",
+            hint="Keep one of them.",
+        )
+    return ClusterAccess(options.kafka, options.access, options.inner)
 
 
 def _tls(options: RegistryOptions) -> "RegistryTls | None":
@@ -158,14 +172,14 @@ class _Process:
         options: RegistryOptions,
         url: str,
         cluster_id: str,
-        authentication: Authentication,
+        access: ServerAccess,
         tls: "RegistryTls | None",
     ) -> None:
         self._tls = tls
         self._options = options
         self._url = url
         self._cluster_id = cluster_id
-        self._authentication = authentication
+        self._access = access
         self._rules = Registry(options.rules)
         self._replica = Replica(self._replay)
         self.follower = TopicFollower(options.kafka, self._replica.deliver, self._replica.fail)
@@ -177,7 +191,7 @@ class _Process:
         loop = asyncio.get_running_loop()
         kafka = self._options.kafka
         stopping = _stop_on_signals(loop)
-        _reload_on_signal(loop, self._authentication, self._options.users, self._tls)
+        _reload_on_signal(loop, self._access, self._tls)
         leadership = Leadership(
             self._replica, lambda: FencedWriter(kafka), NewRecord(*encode(BARRIER))
         )
@@ -187,7 +201,9 @@ class _Process:
             leadership,
             leaders=Leaders(kafka),
             url=self._url,
-            server=server_answers(self._cluster_id, kafka.group, self._options.version),
+            server=server_answers(
+                self._cluster_id, kafka.group, self._options.version, self._access.status
+            ),
             impact=self._options.impact,
         )
         election = Election(
@@ -198,9 +214,10 @@ class _Process:
             session_s=self._options.session_s,
         )
         hosts = AllowedHosts([*self._options.hosts, Address(*address).host, _host(self._url)])
-        server = HttpServer(Gate(hosts, self._authentication, service.handle).answer)
+        server = HttpServer(Gate(hosts, self._access.authentication, service.handle).answer)
         self._replica.attach(loop)
         self.follower.start()
+        self._access.start(loop)
         await server.start(listening, self._tls)
         election.start()
         scheme = "http" if self._tls is None else "https"
@@ -212,8 +229,6 @@ class _Process:
         await leadership.stop()
         await loop.run_in_executor(None, election.stop)
         service.close()
-        if isinstance(self._authentication, BasicAuthentication):
-            self._authentication.close()
         logger.info("registry has stopped")
         return 0
 
@@ -235,13 +250,16 @@ class _Process:
             )
 
 
-def server_answers(cluster_id: str, group: str, version: str) -> dict[str, Callable[[], Json]]:
+def server_answers(
+    cluster_id: str, group: str, version: str, users: Callable[[], Json]
+) -> dict[str, Callable[[], Json]]:
     """Return the answers of the endpoints that need no state."""
     clusters: Json = {"kafka-cluster": cluster_id, "schema-registry-cluster": group}
     return {
         "root": dict,
         "cluster_id": lambda: {"id": "", "scope": {"path": [], "clusters": clusters}},
         "server_version": lambda: {"version": version, "commitId": "unknown"},
+        "users_status": users,
         "deployment": lambda: {"attributes": ["opensource"]},
     }
 
@@ -287,29 +305,17 @@ def _stop_on_signals(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
 
 
 def _reload_on_signal(
-    loop: asyncio.AbstractEventLoop,
-    authentication: Authentication,
-    users: Path | None,
-    tls: "RegistryTls | None",
+    loop: asyncio.AbstractEventLoop, access: ServerAccess, tls: "RegistryTls | None"
 ) -> None:
     """Read users and certificates again when SIGHUP comes; a file with an error changes nothing."""
-    if sys.platform == "win32" or (users is None and tls is None):
+    if sys.platform == "win32" or not (access.reloads or tls is not None):
         return
     reading: set[asyncio.Task[None]] = set()
 
     async def read() -> None:
         if tls is not None:
             tls.reload()
-        if users is None:
-            return
-        assert isinstance(authentication, BasicAuthentication), "there are users without accounts"
-        try:
-            accounts = await loop.run_in_executor(None, read_users, users)
-        except ConfigError as error:
-            logger.warning("kept the users as they were", extra={"reason": error.one_line()})
-        else:
-            authentication.replace(accounts)
-            logger.info("read the users again", extra={"users": len(accounts)})
+        await access.reload()
 
     def start() -> None:
         task = loop.create_task(read())

@@ -19,6 +19,7 @@ from duolog.cli.kafka.security_topic import append, read_state
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column, Row
 from duolog.core.counts import counted
+from duolog.registry.names import normalized
 from duolog.security.authorization.acls import EVERY_HOST, Acl, PatternType, Permission
 from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
 from duolog.security.identity.principal import Principal
@@ -56,6 +57,7 @@ def acls() -> None:
       duolog acls list
       duolog acls add --allow User:alice --operation READ --topic orders --group billing
       duolog acls add --allow Role:writers --operation WRITE --topic orders- --prefix
+      duolog acls add --allow User:alice --operation READ --subject-prefix orders-
       duolog acls add --deny User:eve --operation ALL --topic '*' --host 10.0.0.7
       duolog acls remove --allow User:alice --operation READ --topic orders
     """
@@ -114,29 +116,39 @@ def rule_options(command: Callable[..., object]) -> Callable[..., object]:
     @click.option("--cluster", "on_cluster", is_flag=True, help="The cluster itself.")
     @click.option("--transactional-id", multiple=True, metavar="ID", help="Transactional id.")
     @click.option("--subject", multiple=True, metavar="NAME", help="Subject of the registry.")
+    @click.option(
+        "--subject-prefix", multiple=True, metavar="PREFIX", help="Subjects that begin with it."
+    )
     @click.option("--prefix", is_flag=True, help="The names are prefixes of names.")
     @click.option("--host", default=EVERY_HOST, show_default=True, help="IP address of the client.")
     @wraps(command)
     def with_rules(
         *, allow: tuple[str, ...], deny: tuple[str, ...], operations: tuple[str, ...], host: str,
         topic: tuple[str, ...], group: tuple[str, ...], on_cluster: bool,
-        transactional_id: tuple[str, ...], subject: tuple[str, ...], prefix: bool, **rest: Any,
+        transactional_id: tuple[str, ...], subject: tuple[str, ...],
+        subject_prefix: tuple[str, ...], prefix: bool, **rest: Any,
     ) -> object:  # fmt: skip
+        given = PatternType.PREFIXED if prefix else PatternType.LITERAL
         resources = [
-            *((ResourceType.TOPIC, name) for name in topic),
-            *((ResourceType.GROUP, name) for name in group),
-            *((ResourceType.TRANSACTIONAL_ID, name) for name in transactional_id),
-            *((ResourceType.SUBJECT, name) for name in subject),
-            *([(ResourceType.CLUSTER, CLUSTER_NAME)] if on_cluster else []),
+            *((ResourceType.TOPIC, given, name) for name in topic),
+            *((ResourceType.GROUP, given, name) for name in group),
+            *((ResourceType.TRANSACTIONAL_ID, given, name) for name in transactional_id),
+            *((ResourceType.SUBJECT, given, normalized(name)) for name in subject),
+            *(
+                (ResourceType.SUBJECT, PatternType.PREFIXED, normalized(name))
+                for name in subject_prefix
+            ),
+            *([(ResourceType.CLUSTER, given, CLUSTER_NAME)] if on_cluster else []),
         ]
         if not (allow or deny) or not resources:
             raise click.UsageError("Give --allow or --deny, and at least one resource.")
-        pattern = PatternType.PREFIXED if prefix else PatternType.LITERAL
+        if any(not name for _, _, name in resources):
+            raise click.UsageError("A name is empty; write '*' for all names.")
         rules = [
             Acl(kind, pattern, name, _principal(text), host, Operation[each.upper()], permission)
             for permission, texts in ((Permission.ALLOW, allow), (Permission.DENY, deny))
             for text in texts
-            for kind, name in resources
+            for kind, pattern, name in resources
             for each in operations
         ]
         return command(rules=rules, **rest)

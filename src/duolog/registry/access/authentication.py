@@ -1,9 +1,13 @@
-"""Basic authentication of requests.
+"""Authentication of requests by their header Authorization.
 
-scrypt is slow on purpose. It runs on two threads, next to the event loop, and a password that was
-right is remembered for `REMEMBER_S` by a keyed digest. An unknown name costs as much time as a
-wrong password. If many checks wait, further ones are refused: a client that guesses passwords does
-not delay the others for long.
+    NoAuthentication        there are no users
+    BasicAuthentication     accounts of a users file, by passwords
+    ClusterAuthentication   users of the cluster, by passwords and tokens
+
+The users file has hashes by scrypt, which is slow on purpose. It runs on two threads, next to the
+event loop, and a password that was right is remembered for `REMEMBER_S` by a keyed digest. An
+unknown name costs as much time as a wrong password. If many checks wait, further ones are refused:
+a client that guesses passwords does not delay the others for long.
 
 Thread: the event loop, except for scrypt itself.
 """
@@ -14,19 +18,32 @@ import binascii
 import hashlib
 import hmac
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+from duolog.registry.access.client import Client, ClusterClient
 from duolog.registry.access.passwords import PasswordHash, hash_password
 from duolog.registry.access.users import ANONYMOUS, Account, User
+from duolog.security.identity.principal import Identity
+from duolog.security.logins.authenticator import Authenticator, LoginFailed, TooManyLogins
+from duolog.security.logins.inner import INNER_PRINCIPAL
+
+if TYPE_CHECKING:
+    from duolog.security.authorization.authorizer import Authorizer
+    from duolog.security.logins.inner import InnerLogin
 
 REMEMBER_S: Final = 60.0
 _THREADS: Final = 2
 _WAITING_MAX: Final = 64
 _REMEMBERED_MAX: Final = 1000
 _CREDENTIALS_MAX: Final = 1024
+BASIC_CHALLENGE: Final = 'Basic realm="schema registry", charset="UTF-8"'
+BEARER_CHALLENGE: Final = 'Bearer realm="schema registry"'
+_BEARER: Final = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([-_.~+/A-Za-z0-9]+=*) *")
+"""RFC 6750."""
 
 
 class Unauthenticated(Exception):
@@ -38,10 +55,14 @@ class TooManyChecks(Exception):
 
 
 class Authentication(Protocol):
-    """Finds the user of a request."""
+    """Finds the client of a request."""
 
-    async def user(self, authorization: str | None) -> User:
-        """Return the user of a header Authorization.
+    @property
+    def challenges(self) -> tuple[str, ...]:
+        """The headers WWW-Authenticate of a refusal."""
+
+    async def client(self, authorization: str | None, host: str) -> Client:
+        """Return the client of a header Authorization, from an IP address.
 
         Raises:
             Unauthenticated: the header is missing or wrong.
@@ -52,13 +73,54 @@ class Authentication(Protocol):
 class NoAuthentication:
     """Lets every client do everything."""
 
-    async def user(self, authorization: str | None) -> User:
-        del authorization
+    challenges: Final[tuple[str, ...]] = ()
+
+    async def client(self, authorization: str | None, host: str) -> User:
+        del authorization, host
         return ANONYMOUS
+
+
+class ClusterAuthentication:
+    """Checks passwords and tokens against the users of a cluster.
+
+    Args:
+        authenticator: checks them.
+        authorizer: returns the access control lists of now; None if users may do everything.
+        inner: the login of the broker that runs this registry: it checks schema ids of records.
+    """
+
+    challenges: Final = (BASIC_CHALLENGE, BEARER_CHALLENGE)
+
+    def __init__(
+        self,
+        authenticator: Authenticator,
+        authorizer: "Callable[[], Authorizer | None]",
+        inner: "InnerLogin | None" = None,
+    ) -> None:
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._inner = inner
+
+    async def client(self, authorization: str | None, host: str) -> ClusterClient:
+        try:
+            if (token := bearer_token(authorization)) is not None:
+                identity = await self._authenticator.by_token(token, host)
+            else:
+                name, password = _credentials(authorization)
+                if self._inner is not None and self._inner.matches(name, password):
+                    return ClusterClient(Identity(INNER_PRINCIPAL, host), self._authorizer())
+                identity = await self._authenticator.by_password(name, password, host)
+        except LoginFailed as error:
+            raise Unauthenticated from error
+        except TooManyLogins as error:
+            raise TooManyChecks from error
+        return ClusterClient(identity, self._authorizer())
 
 
 class BasicAuthentication:
     """Checks names and passwords against the accounts of a users file."""
+
+    challenges: Final = (BASIC_CHALLENGE,)
 
     def __init__(
         self, accounts: Mapping[str, Account], clock: Callable[[], float] = time.monotonic
@@ -76,7 +138,7 @@ class BasicAuthentication:
         self._accounts = accounts
         self._remembered.clear()
 
-    async def user(self, authorization: str | None) -> User:
+    async def client(self, authorization: str | None, host: str) -> User:
         name, password = _credentials(authorization)
         digest = hmac.digest(self._key, f"{name}:{password}".encode(), hashlib.sha256)
         known = self._remembered.get(digest)
@@ -96,7 +158,7 @@ class BasicAuthentication:
         if account is None or not matches:
             raise Unauthenticated
         if accounts is not self._accounts:  # They were replaced meanwhile.
-            return await self.user(authorization)
+            return await self.client(authorization, host)
         if len(self._remembered) >= _REMEMBERED_MAX:
             self._remembered.clear()
         self._remembered[digest] = (self._clock() + REMEMBER_S, account.user)
@@ -105,6 +167,17 @@ class BasicAuthentication:
     def close(self) -> None:
         """Stop the threads."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def bearer_token(authorization: str | None) -> str | None:
+    """Return the token of a header Authorization; None if it has none.
+
+    Example:
+        >>> bearer_token("Bearer a.b.c"), bearer_token("Basic Og=="), bearer_token("Bearer ä")
+        ('a.b.c', None, None)
+    """
+    match = _BEARER.fullmatch(authorization or "")
+    return None if match is None else match[1]
 
 
 def _credentials(authorization: str | None) -> tuple[str, str]:

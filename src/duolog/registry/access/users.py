@@ -18,8 +18,10 @@ from typing import Final
 
 from duolog.core.errors import ConfigError
 from duolog.registry.access.passwords import PasswordHash
+from duolog.security.authorization.operations import Operation
 
 _KEYS: Final = frozenset({"password", "read", "write"})
+_READING: Final = frozenset({Operation.READ, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS})
 
 
 class Patterns:
@@ -57,6 +59,25 @@ class User:
     @property
     def reads_everything(self) -> bool:
         return self.read.everything or self.write.everything
+
+    def may(self, operation: Operation, subject: str | None) -> bool:
+        """Return whether the user may do this with a subject; see `client.Client`."""
+        if subject is None:
+            return self.administers
+        return self.may_read(subject) if operation in _READING else self.may_write(subject)
+
+    def may_read_topic(self, topic: str) -> bool:
+        """Return True: a users file has no rights on topics."""
+        del topic
+        return True
+
+    def may_see_group(self, group: str) -> bool:
+        """Return True, as `may_read_topic`."""
+        del group
+        return True
+
+    def note_refusal(self, operation: Operation, subject: str | None) -> None:
+        """Do nothing: there is no audit log."""
 
     def may_read(self, subject: str) -> bool:
         return self.read.include(subject) or self.write.include(subject)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.registry.access.authentication import Authentication, TooManyChecks, Unauthenticated
-from duolog.registry.access.users import User
+from duolog.registry.access.client import Client
 from duolog.registry.errors import RequestError
 from duolog.registry.http.access_log import log_access
 from duolog.registry.http.bodies import MalformedBody, read_json
@@ -48,7 +48,6 @@ from duolog.registry.json_text import Json
 
 logger = logging.getLogger(__name__)
 
-_CHALLENGE: Final = ("WWW-Authenticate", 'Basic realm="schema registry", charset="UTF-8"')
 _REQUEST_ID: Final = "x-request-id"
 _REQUEST_ID_MAX: Final = 128
 _FORWARDED: Final = "x-forward"
@@ -56,7 +55,7 @@ _FORWARDED: Final = "x-forward"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request to an endpoint, by a known user, with a readable body.
+    """A request to an endpoint, by a known client, with a readable body.
 
     Attributes:
         path: the parameters of the path.
@@ -68,7 +67,7 @@ class Call:
     path: Mapping[str, str]
     query: Parameters
     body: Json
-    user: User
+    client: Client
     media_type: str
     forwarded: bool
     request: HttpRequest
@@ -91,13 +90,16 @@ class Gate:
         user = ""
         try:
             self._ensure_same_site(request)
-            found = await self._authentication.user(request.headers.get("authorization"))
+            host = request.client.rpartition(":")[0]
+            authorization = request.headers.get("authorization")
+            found = await self._authentication.client(authorization, host)
             user = found.name
             response = await self._answer(request, found)
         except _Refusal as refusal:
             response = refusal.response
         except Unauthenticated:
-            response = error_response(401, "Unauthorized", headers=(_CHALLENGE,))
+            challenges = (("WWW-Authenticate", each) for each in self._authentication.challenges)
+            response = error_response(401, "Unauthorized", headers=tuple(challenges))
         except TooManyChecks:
             response = error_response(429, "Too many passwords are being checked now")
         response = _with_request_id(response, request)
@@ -120,7 +122,7 @@ class Gate:
                 error_response(403, f"The origin '{(origin or '')[:100]}' is not allowed")
             )
 
-    async def _answer(self, request: HttpRequest, user: User) -> HttpResponse:
+    async def _answer(self, request: HttpRequest, client: Client) -> HttpResponse:
         endpoint, path, query = _route(request)
         media_type = _negotiated(request)
         try:
@@ -129,7 +131,7 @@ class Gate:
                 path,
                 query,
                 _body(request) if _needs_body(endpoint) else None,
-                user,
+                client,
                 media_type,
                 _FORWARDED in request.headers,
                 request,

@@ -3,7 +3,8 @@
 An endpoint is named by its operation. A literal segment precedes a parameter, as in JAX-RS. HEAD is
 answered like GET without a body, and OPTIONS with the methods of the path.
 
-Source: the resources of Confluent's registry, except exporters and `/dek-registry`.
+Source: the resources of Confluent's registry, except exporters and `/dek-registry`; and
+`/v1/metadata/users`, which shows how old the users of the cluster are.
 """
 
 from collections.abc import Mapping
@@ -60,6 +61,7 @@ _SERVER: Final = (
     ("GET", "/v1/metadata/id", "cluster_id"),
     ("GET", "/v1/metadata/version", "server_version"),
     ("GET", "/v1/metadata/deployment", "deployment"),
+    ("GET", "/v1/metadata/users", "users_status"),
 )
 _READ: Final = (
     ("GET", "/subjects", "list_subjects"),

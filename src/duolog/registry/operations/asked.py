@@ -1,7 +1,7 @@
 """A call with the rules that decide it, and the checked values of its parameters."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
@@ -11,10 +11,14 @@ from duolog.registry.http.gate import Call
 from duolog.registry.http.parameters import MalformedParameter, Parameters, java_int
 from duolog.registry.names import in_context
 from duolog.registry.operations.permissions import Permissions
+from duolog.registry.operations.rights import RIGHTS
 from duolog.registry.rules.association_requests import AssociationRequest
+from duolog.registry.rules.association_requests import Operation as Change
 from duolog.registry.rules.decision import Decision
+from duolog.registry.rules.reader import RegistryReader
 from duolog.registry.rules.registry import Registry
 from duolog.registry.rules.requests import Page, RegisterRequest
+from duolog.security.authorization.operations import Operation
 
 AnyDecision = Decision[Any]
 """Each request has its own type of answer."""
@@ -35,7 +39,17 @@ class Asked:
 
     @cached_property
     def allows(self) -> Permissions:
-        return Permissions(self.call.user, self.rules)
+        return Permissions(self.call.client, self.rules)
+
+    @property
+    def operation(self) -> Operation:
+        """The operation that the client must be allowed, by the first of the endpoint's rights."""
+        return RIGHTS[self.call.endpoint.operation][0].operation
+
+    @cached_property
+    def seen(self) -> RegistryReader:
+        """The part of the registry that the client may see."""
+        return self.allows.seen(self.operation)
 
     @property
     def subject(self) -> str:
@@ -44,11 +58,11 @@ class Asked:
 
     @property
     def readable(self) -> str:
-        return self.allows.readable(self.subject)
+        return self.allows.readable(self.operation, self.subject)
 
     @property
     def writable(self) -> str:
-        self.allows.writable(self.subject)
+        self.allows.writable(self.operation, self.subject)
         return self.subject
 
     @property
@@ -57,14 +71,10 @@ class Asked:
 
     @property
     def id(self) -> int:
-        """The id of the path, which the user sees."""
-        schema_id = java_int(self.call.path["id"])
-        self.allows.ensure_id(schema_id, self.query.text("subject"))
-        return schema_id
+        return java_int(self.call.path["id"])
 
     @property
     def guid(self) -> str:
-        self.allows.ensure_guid(self.call.path["guid"])
         return self.call.path["guid"]
 
     @property
@@ -73,24 +83,33 @@ class Asked:
 
     @cached_property
     def schema(self) -> RegisterRequest:
-        return self.allows.references(RegisterRequest.from_json(self.call.body))
+        return self.allows.references(self.subject, RegisterRequest.from_json(self.call.body))
 
     @cached_property
     def association(self) -> AssociationRequest:
         """The body, whose subjects the user may change."""
         request = AssociationRequest.from_json(self.call.body)
-        self.ensure_associations([request])
+        resource_id = self.call.path.get("resource_id", request.resource_id)
+        self.ensure_associations([replace(request, resource_id=resource_id)])
         return request
 
     def ensure_associations(self, requests: Sequence[AssociationRequest]) -> None:
         """Ensure that the user may change all subjects; those of default names need all rights."""
         context = self.text("context")
         for request in requests:
+            found = self.rules.associations_of_resource_id(request.resource_id or "")
             for item in request.associations:
-                subject = item.subject
-                self.allows.writable(None if subject is None else _qualified(context, subject))
+                kind = item.association_type or "value"
+                old = [row.value for row in found if row.value.association_type == kind]
+                if item.operation is Change.DELETE:
+                    # Its subject is that of the existing association, whatever the item names.
+                    self.allows.change_associations(old, Operation.DELETE)
+                    continue
+                subject = None if item.subject is None else _qualified(context, item.subject)
+                self.allows.writable(Operation.WRITE, subject)
+                self.allows.change_associations(old, Operation.WRITE)
                 if item.schema is not None:
-                    self.allows.references(item.schema)
+                    self.allows.references(subject or "", item.schema)
 
     def flag(self, name: str) -> bool:
         return self.query.flag(name)

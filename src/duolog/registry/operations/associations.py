@@ -7,7 +7,7 @@ from duolog.registry.rules.association_requests import batch_of_queries, batch_o
 
 
 def associations_of_subject(asked: Asked) -> Answer:
-    return asked.rules.associations_of_subject(
+    return asked.seen.associations_of_subject(
         asked.readable,
         resource_type=asked.query.text("resourceType"),
         association_types=asked.query.texts("associationType"),
@@ -18,38 +18,29 @@ def associations_of_subject(asked: Asked) -> Answer:
 
 def associations_of_resource(asked: Asked) -> Answer:
     path = asked.call.path
-    return asked.allows.listed(
-        lambda page: asked.rules.associations_of_resource(
-            path["namespace"],
-            path["resource"],
-            resource_type=asked.query.text("resourceType"),
-            association_types=asked.query.texts("associationType"),
-            lifecycle=choice(Lifecycle, asked.query.text("lifecycle")),
-            page=page,
-        ),
-        asked.page,
-        lambda found: found.value.subject,
+    return asked.seen.associations_of_resource(
+        path["namespace"],
+        path["resource"],
+        resource_type=asked.query.text("resourceType"),
+        association_types=asked.query.texts("associationType"),
+        lifecycle=choice(Lifecycle, asked.query.text("lifecycle")),
+        page=asked.page,
     )
 
 
 def associations_of_resource_id(asked: Asked) -> Answer:
-    return asked.allows.listed(
-        lambda page: asked.rules.associations_of_resource_id(
-            asked.call.path["resource_id"],
-            resource_type=asked.query.text("resourceType"),
-            association_types=asked.query.texts("associationType"),
-            lifecycle=choice(Lifecycle, asked.query.text("lifecycle")),
-            page=page,
-        ),
-        asked.page,
-        lambda found: found.value.subject,
+    return asked.seen.associations_of_resource_id(
+        asked.call.path["resource_id"],
+        resource_type=asked.query.text("resourceType"),
+        association_types=asked.query.texts("associationType"),
+        lifecycle=choice(Lifecycle, asked.query.text("lifecycle")),
+        page=asked.page,
     )
 
 
 def associations_of_many(asked: Asked) -> Answer:
-    asked.allows.ensure_everything("read associations in batches")
     queries = batch_of_queries(asked.call.body)
-    return asked.rules.find_associations(queries, schemas=asked.flag("includeSchemas"))
+    return asked.seen.find_associations(queries, schemas=asked.flag("includeSchemas"))
 
 
 def create_associations(asked: Asked) -> AnyDecision:
@@ -69,8 +60,8 @@ def put_associations(asked: Asked) -> AnyDecision:
 
 def delete_associations(asked: Asked) -> AnyDecision:
     resource_id = asked.call.path["resource_id"]
-    for found in asked.rules.associations_of_resource_id(resource_id):
-        asked.allows.writable(found.value.subject)
+    found = asked.rules.associations_of_resource_id(resource_id)
+    asked.allows.delete_associations(resource_id, [row.value for row in found])
     return asked.rules.delete_associations(
         resource_id,
         resource_type=asked.query.text("resourceType"),

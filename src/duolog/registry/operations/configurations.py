@@ -10,7 +10,7 @@ def _maybe_subject(asked: Asked) -> str | None:
 
 
 def _maybe_writable(asked: Asked) -> str | None:
-    return asked.allows.writable(asked.call.path.get("subject"))
+    return asked.allows.writable(asked.operation, asked.call.path.get("subject"))
 
 
 def config(asked: Asked) -> Answer:
@@ -20,7 +20,7 @@ def config(asked: Asked) -> Answer:
 
 def set_config(asked: Asked) -> AnyDecision:
     request = ConfigRequest.from_json(asked.call.body)
-    asked.allows.ensure_alias(request.changes.get("alias"))
+    asked.allows.ensure_alias(asked.call.path.get("subject"), request.changes.get("alias"))
     return asked.rules.change_config(_maybe_writable(asked), request)
 
 
@@ -44,14 +44,10 @@ def delete_mode(asked: Asked) -> AnyDecision:
 
 def list_contexts(asked: Asked) -> Answer:
     prefix = asked.text("contextPrefix")
-    return asked.allows.listed(
-        lambda page: asked.rules.contexts(prefix=prefix, page=page),
-        asked.page,
-        lambda context: "" if context == "." else f":{context}:",
-    )
+    return asked.seen.contexts(prefix=prefix, page=asked.page)
 
 
 def delete_context(asked: Asked) -> AnyDecision:
     context = asked.call.path["context"]
-    asked.allows.writable(context if context.startswith(":") else f":{context}:")
+    asked.allows.writable(asked.operation, context if context.startswith(":") else f":{context}:")
     return asked.rules.delete_context(context)

@@ -1,147 +1,134 @@
-"""The user of a call may see and change some subjects only.
+"""The client of a call may see and change some subjects only.
 
-    a subject that the user may not read    is answered like one that does not exist
+    a subject that the client may not read  is answered like one that does not exist
     a list                                  lacks these subjects, and pages are counted without them
-    a schema by its id or GUID              exists if the user may read a subject that has it
+    a schema by its id or GUID              exists if the client may read a subject that has it
+    an alias, or another context            does not lead to such a subject
     a reference to such a subject           is answered like a missing reference
-    a change that the user may not make     403, for all such names alike
+    a change that the client may not make   403, for all such names alike
 
-Whether a name is refused depends on the user's patterns alone, never on what exists.
+Whether a name is refused depends on the client's rights alone, never on what exists. `rights.py`
+has the operation that each endpoint needs.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Iterable
+from typing import Final
 
-from duolog.registry.access.users import User
+from duolog.registry.access.client import Client
 from duolog.registry.errors import (
     RequestError,
+    association_not_found,
     invalid_schema,
-    schema_not_found,
     subject_not_found,
 )
-from duolog.registry.names import normalized
+from duolog.registry.names import GLOBAL_CONTEXT, SubjectName, context_of, normalized
+from duolog.registry.records.values import AssociationValue
+from duolog.registry.rules.reader import RegistryReader
 from duolog.registry.rules.registry import Registry
-from duolog.registry.rules.requests import Page, RegisterRequest
+from duolog.registry.rules.requests import RegisterRequest
+from duolog.security.authorization.operations import Operation
 
-Item = TypeVar("Item")
-
-_PAGE: Final = 1000
-_DENIED: Final = 40301
+DENIED: Final = 40301
 
 
-def denied(user: User, what: str) -> RequestError:
+def denied(client: Client, what: str) -> RequestError:
     """Return the refusal of a change."""
-    return RequestError(f"User '{user.name}' is not allowed to {what}", _DENIED)
+    return RequestError(f"User '{client.name}' is not allowed to {what}", DENIED)
 
 
 class Permissions:
-    """The part of a registry that one user may see."""
+    """The part of a registry that one client may see and change."""
 
-    def __init__(self, user: User, rules: Registry) -> None:
-        self._user = user
+    def __init__(self, client: Client, rules: Registry) -> None:
+        self._client = client
         self._rules = rules
 
-    def readable(self, subject: str) -> str:
+    def seen(self, operation: Operation) -> RegistryReader:
+        """Return the part of the registry on which the client may perform an operation."""
+        client = self._client
+        if client.reads_everything:
+            return self._rules
+        return self._rules.seen_by(lambda subject: client.may(operation, subject))
+
+    def readable(self, operation: Operation, subject: str) -> str:
         """Return the subject.
 
         Raises:
-            RequestError: the user may not read it.
+            RequestError: the client may not perform the operation, which only reads.
         """
-        if not self._user.may_read(normalized(subject)):
+        if not self._client.may(operation, normalized(subject)):
             raise subject_not_found(subject)
         return subject
 
-    def writable(self, subject: str | None) -> str | None:
+    def writable(self, operation: Operation, subject: str | None) -> str | None:
         """Return the subject; None is the global configuration or mode.
 
         Raises:
-            RequestError: the user may not change it.
+            RequestError: the client may not perform the operation, which changes something.
         """
-        if subject is None and not self._user.administers:
-            raise denied(self._user, "change global settings")
-        if subject is not None and not self._user.may_write(normalized(subject)):
-            raise denied(self._user, f"change subject '{subject}'")
+        for name in self._changed(operation, subject):
+            if not self._client.may(operation, name):
+                self._client.note_refusal(operation, name)
+                what = "global settings" if subject is None else f"subject '{subject}'"
+                raise denied(self._client, f"change {what}")
         return subject
 
-    def ensure_alias(self, alias: object) -> None:
-        """Ensure that an alias leads to a subject that the user may read.
+    def _changed(self, operation: Operation, subject: str | None) -> set[str | None]:
+        """Return the subjects that a change concerns; None is all of them."""
+        if subject is None or context_of(subject) == GLOBAL_CONTEXT:
+            return {None}
+        if operation is Operation.ALTER_CONFIGS:
+            return {normalized(subject)}
+        # Other changes follow an alias, whose owner may not be allowed to change its target.
+        return {normalized(subject), self._rules.target(subject)}
+
+    def ensure_alias(self, subject: str | None, alias: object) -> None:
+        """Ensure that an alias leads to a subject that the client may read.
 
         Raises:
             RequestError: it does not.
         """
-        if isinstance(alias, str) and alias and not self._user.may_read(normalized(alias)):
-            raise denied(self._user, f"use subject '{alias}' as an alias")
+        if not isinstance(alias, str) or not alias:
+            return
+        target = SubjectName.parse(subject or "").child(alias).text
+        if not self._client.may(Operation.READ, target):
+            raise denied(self._client, f"use subject '{alias}' as an alias")
 
-    def ensure_everything(self, what: str) -> None:
-        """Ensure that the user may read every subject.
-
-        Raises:
-            RequestError: the user may not.
-        """
-        if not self._user.reads_everything:
-            raise denied(self._user, what)
-
-    def references(self, request: RegisterRequest) -> RegisterRequest:
-        """Return a request whose references the user may read.
+    def references(self, subject: str, request: RegisterRequest) -> RegisterRequest:
+        """Return a request for a subject whose references the client may read.
 
         Raises:
-            RequestError: the user may not.
+            RequestError: the client may not.
         """
+        parent = SubjectName.parse(normalized(subject))
         for reference in request.references:
-            if not self._user.may_read(normalized(reference.subject)):
+            if not self._client.may(Operation.READ, parent.child(reference.subject).text):
                 raise invalid_schema(
                     f'No schema reference found for subject "{reference.subject}" '
                     f"and version {reference.version}"
                 )
         return request
 
-    def ensure_id(self, schema_id: int, subject: str | None = None) -> None:
-        """Ensure that the user may read a subject with this id.
+    def change_associations(self, found: Iterable[AssociationValue], operation: Operation) -> None:
+        """Ensure that the client may change the associations that a resource has.
 
         Raises:
-            RequestError: the user may not, or the id does not exist.
+            RequestError: the client may not.
         """
-        if not self._sees_id(schema_id, subject):
-            raise schema_not_found(schema_id)
+        for value in found:
+            if not self._client.may(operation, value.subject):
+                self._client.note_refusal(operation, value.subject)
+                raise denied(self._client, f"change associations of '{value.resource_id}'")
 
-    def ensure_guid(self, guid: str) -> None:
-        """Ensure that the user may read a subject with this GUID.
+    def delete_associations(self, resource_id: str, found: Iterable[AssociationValue]) -> None:
+        """Ensure that the client may delete the associations that a resource has.
 
         Raises:
-            RequestError: the user may not, or the GUID does not exist.
+            RequestError: the client may not, or sees none of them.
         """
-        if not self._user.reads_everything and not any(
-            self._sees_id(found.id, "" if found.context == "." else f":{found.context}:")
-            for found in self._rules.ids_of_guid(guid)
+        values = list(found)
+        if values and not any(
+            self._client.may(Operation.DESCRIBE, value.subject) for value in values
         ):
-            raise schema_not_found(guid)
-
-    def ids(self, ids: Iterable[int], subject: str) -> tuple[int, ...]:
-        """Return the ids that the user sees, in the context of a subject."""
-        return tuple(schema_id for schema_id in ids if self._sees_id(schema_id, subject))
-
-    def listed(
-        self,
-        fetch: Callable[[Page], Sequence[Item]],
-        page: Page,
-        subject_of: Callable[[Item], str],
-    ) -> Sequence[Item]:
-        """Return a page of those items whose subject the user may read."""
-        if self._user.reads_everything:
-            return fetch(page)
-        found = [item for item in _all(fetch) if self._user.may_read(subject_of(item))]
-        end = page.offset + page.limit if page.limit > 0 else None
-        return found[page.offset : end]
-
-    def _sees_id(self, schema_id: int, subject: str | None) -> bool:
-        if self._user.reads_everything:
-            return True
-        subjects = self._rules.subjects_of_id(schema_id, subject=subject, deleted=True)
-        return any(self._user.may_read(name) for name in subjects)
-
-
-def _all(fetch: Callable[[Page], Sequence[Item]]) -> Iterable[Item]:
-    offset = 0
-    while items := fetch(Page(offset, _PAGE)):
-        yield from items
-        offset += len(items)
+            raise association_not_found(resource_id)
+        self.change_associations(values, Operation.DELETE)

@@ -14,20 +14,16 @@ from duolog.schemas.source import SchemaText
 
 
 def list_schemas(asked: Asked) -> Answer:
-    return asked.allows.listed(
-        lambda page: asked.rules.schemas(
-            asked.text("subjectPrefix"),
-            aliases=asked.flag("aliases"),
-            deleted=asked.flag("deleted"),
-            latest_only=asked.flag("latestOnly"),
-            rule_type=asked.text("ruleType"),
-            resource_type=asked.query.text("resourceType"),
-            association_types=asked.query.texts("associationType"),
-            lifecycles=_lifecycles(asked.query.texts("lifecycle")),
-            page=page,
-        ),
-        asked.page,
-        lambda schema: schema.subject,
+    return asked.seen.schemas(
+        asked.text("subjectPrefix"),
+        aliases=asked.flag("aliases"),
+        deleted=asked.flag("deleted"),
+        latest_only=asked.flag("latestOnly"),
+        rule_type=asked.text("ruleType"),
+        resource_type=asked.query.text("resourceType"),
+        association_types=asked.query.texts("associationType"),
+        lifecycles=_lifecycles(asked.query.texts("lifecycle")),
+        page=asked.page,
     )
 
 
@@ -42,7 +38,7 @@ def schema_types(asked: Asked) -> Answer:
 
 
 def schema_by_id(asked: Asked) -> Answer:
-    return asked.rules.schema_by_id(
+    return asked.seen.schema_by_id(
         asked.id,
         subject=asked.query.text("subject"),
         form=asked.text("format"),
@@ -53,7 +49,7 @@ def schema_by_id(asked: Asked) -> Answer:
 
 
 def schema_text_by_id(asked: Asked) -> Answer:
-    found = asked.rules.schema_by_id(
+    found = asked.seen.schema_by_id(
         asked.id, subject=asked.query.text("subject"), form=asked.text("format")
     )
     return RawText(found.schema)
@@ -61,42 +57,34 @@ def schema_text_by_id(asked: Asked) -> Answer:
 
 def subjects_of_id(asked: Asked) -> Answer:
     schema_id = asked.id
-    return asked.allows.listed(
-        lambda page: asked.rules.subjects_of_id(
-            schema_id,
-            subject=asked.query.text("subject"),
-            deleted=asked.flag("deleted"),
-            page=page,
-        ),
-        asked.page,
-        str,
+    return asked.seen.subjects_of_id(
+        schema_id,
+        subject=asked.query.text("subject"),
+        deleted=asked.flag("deleted"),
+        page=asked.page,
     )
 
 
 def versions_of_id(asked: Asked) -> Answer:
     schema_id = asked.id
-    return asked.allows.listed(
-        lambda page: asked.rules.versions_of_id(
-            schema_id,
-            subject=asked.query.text("subject"),
-            deleted=asked.flag("deleted"),
-            page=page,
-        ),
-        asked.page,
-        lambda found: found.subject,
+    return asked.seen.versions_of_id(
+        schema_id,
+        subject=asked.query.text("subject"),
+        deleted=asked.flag("deleted"),
+        page=asked.page,
     )
 
 
 def schema_by_guid(asked: Asked) -> Answer:
-    return asked.rules.schema_by_guid(asked.guid, form=asked.text("format"))
+    return asked.seen.schema_by_guid(asked.guid, form=asked.text("format"))
 
 
 def ids_of_guid(asked: Asked) -> Answer:
-    return asked.rules.ids_of_guid(asked.guid)
+    return asked.seen.ids_of_guid(asked.guid)
 
 
 def check_compatibility(asked: Asked) -> Answer:
-    return asked.rules.compatibility(
+    return asked.seen.compatibility(
         asked.readable,
         asked.call.path.get("version"),
         asked.schema,

@@ -8,20 +8,16 @@ from duolog.registry.rules.requests import TagRequest
 
 def list_subjects(asked: Asked) -> Answer:
     prefix = asked.query.text("subjectPrefix")
-    return asked.allows.listed(
-        lambda page: asked.rules.subjects(
-            ":*:" if prefix is None else prefix,
-            deleted=asked.flag("deleted"),
-            deleted_only=asked.flag("deletedOnly"),
-            page=page,
-        ),
-        asked.page,
-        str,
+    return asked.seen.subjects(
+        ":*:" if prefix is None else prefix,
+        deleted=asked.flag("deleted"),
+        deleted_only=asked.flag("deletedOnly"),
+        page=asked.page,
     )
 
 
 def look_up_schema(asked: Asked) -> Answer:
-    return asked.rules.look_up(
+    return asked.seen.look_up(
         asked.readable,
         asked.schema,
         normalize=asked.flag("normalize"),
@@ -32,7 +28,7 @@ def look_up_schema(asked: Asked) -> Answer:
 
 def latest_with_metadata(asked: Asked) -> Answer:
     keys, values = asked.query.texts("key"), asked.query.texts("value")
-    return asked.rules.latest_with_metadata(
+    return asked.seen.latest_with_metadata(
         asked.readable,
         dict(zip(keys, values, strict=False)),
         form=asked.text("format"),
@@ -41,7 +37,7 @@ def latest_with_metadata(asked: Asked) -> Answer:
 
 
 def list_versions(asked: Asked) -> Answer:
-    return asked.rules.versions(
+    return asked.seen.versions(
         asked.readable,
         deleted=asked.flag("deleted"),
         deleted_only=asked.flag("deletedOnly"),
@@ -51,7 +47,7 @@ def list_versions(asked: Asked) -> Answer:
 
 
 def version(asked: Asked) -> Answer:
-    return asked.rules.version(
+    return asked.seen.version(
         asked.readable,
         asked.version,
         form=asked.text("format"),
@@ -62,7 +58,7 @@ def version(asked: Asked) -> Answer:
 
 
 def version_schema(asked: Asked) -> Answer:
-    found = asked.rules.version(
+    found = asked.seen.version(
         asked.readable,
         asked.version,
         form=asked.text("format"),
@@ -72,11 +68,9 @@ def version_schema(asked: Asked) -> Answer:
 
 
 def referenced_by(asked: Asked) -> Answer:
-    subject = asked.readable
-    ids = asked.rules.referenced_by(
-        subject, asked.version, deleted=asked.flag("deleted"), page=asked.page
+    return asked.seen.referenced_by(
+        asked.readable, asked.version, deleted=asked.flag("deleted"), page=asked.page
     )
-    return asked.allows.ids(ids, subject)
 
 
 def register(asked: Asked) -> AnyDecision:

@@ -67,7 +67,7 @@ def _found(basis: Basis, query: AssociationQuery, *, schemas: bool) -> ResourceA
         values = basis.state.associations.of_resource_id(query.resource_id)
     else:
         values = of_resource(basis, query.resource_namespace, query.resource_name)
-    values = chosen(values, kind, query.association_types, query.lifecycle)
+    values = chosen(basis.shown(values), kind, query.association_types, query.lifecycle)
     first = values[0] if values else None
     return resource_answer(
         basis,

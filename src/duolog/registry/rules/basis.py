@@ -1,12 +1,13 @@
 """The basis of all rules: state, settings, parsed schemas, and common questions."""
 
+import copy
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final, Protocol, Self, TypeVar
 
 from duolog.registry.errors import invalid_version, not_permitted
-from duolog.registry.names import DEFAULT_CONTEXT, SubjectName, normalized
+from duolog.registry.names import DEFAULT_CONTEXT, SubjectName, context_of, normalized
 from duolog.registry.records.keys import SchemaKey
 from duolog.registry.records.values import ConfigValue, Mode, SchemaValue
 from duolog.registry.rules.parsing import ParseLanguage, SchemaParser
@@ -17,6 +18,19 @@ from duolog.registry.state import State
 T = TypeVar("T")
 
 LATEST: Final = -1
+
+Sees = Callable[[str], bool]
+"""Returns whether a client may see a subject, by its shortest qualified name."""
+
+
+class OfSubject(Protocol):
+    """Something that belongs to a subject."""
+
+    @property
+    def subject(self) -> str: ...
+
+
+S = TypeVar("S", bound=OfSubject)
 
 
 class Basis:
@@ -34,6 +48,30 @@ class Basis:
         self.new_guid = new_guid
         self.versions = state.versions
         self.parser = SchemaParser(state, parse, settings.parsed_chars_max)
+        self.sees: Sees | None = None
+        """The subjects that the client of a request sees; None if it sees all."""
+
+    def seen_by(self, sees: Sees) -> Self:
+        """Return the part of it that a client sees: no alias, context or id leads elsewhere."""
+        seen = copy.copy(self)
+        seen.sees = sees
+        return seen
+
+    def shows(self, subject: str) -> bool:
+        """Return whether the client sees a subject."""
+        return self.sees is None or self.sees(subject)
+
+    def shown(self, values: Iterable[S]) -> Iterable[S]:
+        """Return the values whose subjects the client sees."""
+        return values if self.sees is None else [v for v in values if self.sees(v.subject)]
+
+    def contexts(self) -> list[str]:
+        """Return the default context, and those with a subject that the client sees."""
+        found = self.state.contexts()
+        if self.sees is None:
+            return found
+        seen = {context_of(name) for name in self.versions.subjects() if self.sees(name)}
+        return [each for each in found if each == DEFAULT_CONTEXT or each in seen]
 
     def config(self, subject: str | None) -> ConfigValue:
         """Return the configuration that holds for a subject."""
@@ -53,7 +91,8 @@ class Basis:
         config = self.state.scopes.configs.get(subject)
         if config is None or not config.alias or not subject:
             return subject
-        return SubjectName.parse(subject).child(config.alias).text
+        target = SubjectName.parse(subject).child(config.alias).text
+        return target if self.shows(target) else subject
 
     def find(self, subject: str, version: int, *, deleted: bool) -> SchemaValue | None:
         """Return a version; -1 is the latest one that is not deleted."""
@@ -68,7 +107,9 @@ class Basis:
         name = SubjectName.parse(subject)
         if name.context == DEFAULT_CONTEXT:
             for context in self.state.contexts()[1:]:
-                yield SubjectName(context, name.name).text
+                other = SubjectName(context, name.name).text
+                if self.shows(other):
+                    yield other
 
     def ensure_writable(self, subject: str) -> None:
         """Raise an error if the mode of the subject is READONLY.

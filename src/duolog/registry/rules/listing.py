@@ -38,7 +38,8 @@ def subjects(
 
     def wanted(subject: str) -> bool:
         is_active = basis.versions.latest(subject) is not None
-        return not is_active if deleted_only else deleted or is_active
+        of_kind = not is_active if deleted_only else deleted or is_active
+        return of_kind and basis.shows(subject)
 
     return list_page(filter(wanted, _with_prefix(basis, prefix)), page)
 
@@ -143,7 +144,7 @@ def referenced_by(
     value = _version(basis, basis.resolved(subject), version_number(text), deleted=True)
     found = {
         (context_of(other.subject), other.schema_id or 0)
-        for other in basis.versions.referrers(SchemaKey(value.subject, value.version))
+        for other in basis.shown(basis.versions.referrers(SchemaKey(value.subject, value.version)))
         if deleted or not other.deleted
     }
     ordered = sorted(found, key=lambda entry: (java_order(entry[0]), entry[1]))
@@ -183,11 +184,11 @@ def schemas(
     alias_names: dict[str, list[str]] = {}
     if aliases:
         for owner, config in basis.state.scopes.configs.items():
-            if owner is not None and config.alias and _begins(owner, prefix):
+            if owner and config.alias and basis.shows(owner) and _begins(owner, prefix):
                 target = SubjectName.parse(owner).child(config.alias).text
                 alias_names.setdefault(target, []).append(owner)
         names = sorted({*names, *alias_names}, key=java_order)
-    for name in names:
+    for name in filter(basis.shows, names):
         shown = [value for value in basis.versions.of(name) if deleted or not value.deleted]
         for value in shown[-1:] if latest_only else shown:
             rules = value.rule_set
@@ -258,18 +259,18 @@ def _by_id(basis: Basis, schema_id: int, subject: str | None) -> SchemaValue | N
     text = basis.resolved(subject) if subject else ""
     name = SubjectName.parse(text)
     if not name.name:
-        return _first(basis.versions.with_id(name.context, schema_id))
+        return _first(basis.shown(basis.versions.with_id(name.context, schema_id)))
     for place in basis.places(text):
         found = _first(
             value
             for value in basis.versions.with_id(context_of(place), schema_id)
-            if value.subject == place
+            if value.subject == place and basis.shows(place)
         )
         if found is not None:
             return found
     if name.context != DEFAULT_CONTEXT:
         return None
-    return _first(basis.versions.with_id(DEFAULT_CONTEXT, schema_id))
+    return _first(basis.shown(basis.versions.with_id(DEFAULT_CONTEXT, schema_id)))
 
 
 def _first(values: Iterable[SchemaValue]) -> SchemaValue | None:
@@ -307,7 +308,7 @@ def versions_of_id(
         raise errors.schema_not_found()
     return [
         SubjectVersion(other.subject, other.version)
-        for other in basis.versions.with_id(context_of(value.subject), schema_id)
+        for other in basis.shown(basis.versions.with_id(context_of(value.subject), schema_id))
         if deleted or not other.deleted
     ]
 
@@ -321,7 +322,7 @@ def schema_by_guid(basis: Basis, guid: str, *, form: str) -> SchemaTextAnswer:
     content = guid_bytes(guid)
     for context in basis.state.contexts() if content is not None else ():
         assert content is not None
-        value = _first(basis.versions.with_content(context, content))
+        value = _first(basis.shown(basis.versions.with_content(context, content)))
         if value is not None:
             return _text(basis, value, form, named=False)
     raise errors.schema_not_found(guid)
@@ -336,11 +337,14 @@ def ids_of_guid(basis: Basis, guid: str) -> tuple[ContextId, ...]:
         ContextId(context, number)
         for context in basis.state.contexts()
         for number in sorted(
-            {value.schema_id or 0 for value in basis.versions.with_content(context, content)}
+            {
+                value.schema_id or 0
+                for value in basis.shown(basis.versions.with_content(context, content))
+            }
         )
     )
 
 
 def contexts(basis: Basis, prefix: str, page: Page) -> tuple[str, ...]:
     """Return the names of the contexts that begin with a prefix."""
-    return list_page((name for name in basis.state.contexts() if name.startswith(prefix)), page)
+    return list_page((name for name in basis.contexts() if name.startswith(prefix)), page)

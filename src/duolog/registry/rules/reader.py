@@ -28,7 +28,7 @@ from duolog.registry.rules.answers import (
     SubjectVersion,
 )
 from duolog.registry.rules.association_requests import AssociationQuery
-from duolog.registry.rules.basis import Basis, list_page
+from duolog.registry.rules.basis import Basis, Sees, list_page
 from duolog.registry.rules.canonical import draft_of
 from duolog.registry.rules.parsing import ParseAhead
 from duolog.registry.rules.requests import Page, RegisterRequest
@@ -44,6 +44,14 @@ class RegistryReader:
     def __init__(self, state: State, basis: Basis) -> None:
         self.state = state
         self._basis = basis
+
+    def seen_by(self, sees: Sees) -> "RegistryReader":
+        """Return the part of the registry that a client may see; to it, nothing else exists."""
+        return RegistryReader(self.state, self._basis.seen_by(sees))
+
+    def target(self, subject: str) -> str:
+        """Return the qualified subject that a name stands for, through its alias if it has one."""
+        return self._basis.resolved(subject)
 
     def parse_ahead(self, subject: str, request: RegisterRequest) -> ParseAhead | None:
         """Return what parses the schema of a request on another thread; None if it is short.
@@ -339,5 +347,7 @@ class RegistryReader:
         page: Page,
     ) -> tuple[AssociationAnswer, ...]:
         kind = resource_type or association_queries.TOPIC
-        found = association_queries.chosen(values, kind, association_types, lifecycle)
+        found = association_queries.chosen(
+            self._basis.shown(values), kind, association_types, lifecycle
+        )
         return self._basis.schema_page(map(AssociationAnswer, found), page)

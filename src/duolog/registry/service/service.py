@@ -21,7 +21,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from duolog.core.errors import DuologError
 from duolog.registry.election.forwarding import (
@@ -38,6 +38,7 @@ from duolog.registry.http.routes import Kind
 from duolog.registry.json_text import Json, dump
 from duolog.registry.operations import schemas
 from duolog.registry.operations.asked import Asked
+from duolog.registry.operations.permissions import DENIED
 from duolog.registry.operations.raw_text import RawText
 from duolog.registry.operations.subjects import registered
 from duolog.registry.operations.table import (
@@ -55,6 +56,7 @@ from duolog.registry.rules.registry import Registry
 from duolog.registry.service.leadership import Leadership, Writer
 from duolog.registry.service.replica import Replica
 from duolog.registry.service.schemas_on_loop import SchemasOnLoop
+from duolog.registry.service.visible_on_loop import VisibleOnLoop
 from duolog.registry.store.errors import RecordDamaged, RecordTooLarge, WriterFenced, WriteUncertain
 from duolog.registry.store.stored import NewRecord
 from duolog.schemas.schema import Schema
@@ -80,10 +82,20 @@ IMPACT_RECORDS_MAX: Final = 10_000
 """Numbers of the last records that are read with a schema: by default, and at most."""
 
 ServerAnswer = Callable[[], Json]
-Impact = Callable[[str, Schema, SchemaSource, int], Json]
+
+
+class Visible(Protocol):
+    """The part of a cluster that the client of a request may see; called from any thread."""
+
+    def may_read_topic(self, topic: str) -> bool: ...
+    def may_see_group(self, group: str) -> bool: ...
+
+
+Impact = Callable[[str, Schema, SchemaSource, int, Visible], Json]
 """Returns what a schema would break as the next version of a subject.
 
-The number is that of the last records to read.
+The number is that of the last records to read. Topics and groups that the client may not see are
+left out: the registry's own user sees more than its clients.
 """
 
 
@@ -180,9 +192,11 @@ class RegistryService:
             raise RequestError(f"records must be between 0 and {IMPACT_RECORDS_MAX}", 422)
         subject, schema = asked.readable, schemas.text_of(asked.schema)
         source = SchemasOnLoop(self._rules, asyncio.get_running_loop())
+        visible = VisibleOnLoop(call.client, asyncio.get_running_loop())
         try:
             found = await asyncio.get_running_loop().run_in_executor(
-                self._impacts, lambda: impact(subject, source.parsed(schema), source, records)
+                self._impacts,
+                lambda: impact(subject, source.parsed(schema), source, records, visible),
             )
         except RequestError:
             raise
@@ -209,12 +223,23 @@ class RegistryService:
             elif not self._leadership.owned:
                 if call.forwarded:
                     raise _unknown_leader()
+                self._ensure_allowed(call)
                 response = await self._through_leader(call, repeatable=repeatable)
                 if response is not None:
                     return response
             if loop.time() > deadline:
                 raise _unknown_leader()
             await self._leadership.changed(_LOOK_AGAIN_S)
+
+    def _ensure_allowed(self, call: Call) -> None:
+        """Refuse a change here: the leader sees this registry's address, not the client's."""
+        if not call.client.reads_everything:
+            try:
+                WRITES[call.endpoint.operation](Asked(call, self._rules))
+            except RequestError as error:
+                if error.code == DENIED:
+                    raise
+                # All else is for the leader, whose state is newer.
 
     def _ensure_replica(self) -> None:
         if self._replica.failure is not None:

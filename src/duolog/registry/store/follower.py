@@ -13,6 +13,7 @@ Threads: `load` runs in the caller's thread, before `start`. Then the follower's
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
@@ -30,6 +31,7 @@ Deliver = Callable[[Sequence[StoredRecord]], None]
 
 _BATCH: Final = 2000
 _POLL_S: Final = 0.1
+PROBE_S: Final = 5.0
 _LOADING_WAIT_MS: Final = 10
 _LOAD_S: Final = 60.0
 """Longest time without any record while the topic is read for the first time."""
@@ -55,14 +57,20 @@ class TopicFollower:
     Args:
         deliver: gets records in order, in batches.
         failed: called once with the error that ends the thread.
+        reached: called every `PROBE_S` seconds or so: whether the topic can be read now.
     """
 
     def __init__(
-        self, options: KafkaOptions, deliver: Deliver, failed: Callable[[Exception], None]
+        self,
+        options: KafkaOptions,
+        deliver: Deliver,
+        failed: Callable[[Exception], None],
+        reached: Callable[[bool], None] | None = None,
     ) -> None:
         self._options = options
         self._deliver = deliver
         self._failed = failed
+        self._reached = reached
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._next_offset = OFFSET_BEGINNING
@@ -139,8 +147,12 @@ class TopicFollower:
     def _run(self) -> None:
         assert self._consumer is not None, "the topic is loaded before it is followed"
         try:
+            probe_at = 0.0
             while not self._stop.is_set():
                 self._take(_next(self._consumer))
+                if self._reached is not None and time.monotonic() >= probe_at:
+                    self._reached(self._is_reachable(self._consumer))
+                    probe_at = time.monotonic() + PROBE_S
         except Exception as error:  # The edge of the thread.
             logger.exception("the registry no longer follows its topic")
             self._failed(error)

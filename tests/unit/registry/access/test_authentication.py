@@ -19,6 +19,7 @@ from duolog.registry.access.passwords import PasswordHash, hash_password
 from duolog.registry.access.users import ANONYMOUS, Account, Patterns, User
 from unit.registry.turns import turns
 
+HOST = "10.0.0.7"
 ALICE = User("alice", Patterns(["*"]), Patterns([]))
 
 
@@ -42,7 +43,7 @@ class CountingHash(PasswordHash):
 
 
 def test_without_users_every_client_may_do_everything() -> None:
-    assert asyncio.run(NoAuthentication().user(None)) is ANONYMOUS
+    assert asyncio.run(NoAuthentication().client(None, HOST)) is ANONYMOUS
 
 
 def test_a_right_password_is_checked_next_to_the_loop_and_remembered_for_a_while() -> None:
@@ -52,7 +53,7 @@ def test_a_right_password_is_checked_next_to_the_loop_and_remembered_for_a_while
     async def scenario() -> None:
         for at in (0.0, 1.0, REMEMBER_S - 1, REMEMBER_S + 1):
             now[0] = at
-            assert await checks.user(header("alice:secret")) is ALICE
+            assert await checks.client(header("alice:secret"), HOST) is ALICE
 
     asyncio.run(scenario())
     assert len(hashed.threads) == 2
@@ -82,7 +83,7 @@ def test_another_header_is_refused(authorization: str | None) -> None:
     checks = BasicAuthentication({"alice": Account(ALICE, PasswordHash(hash_password("secret")))})
 
     with pytest.raises(Unauthenticated):
-        asyncio.run(checks.user(authorization))
+        asyncio.run(checks.client(authorization, HOST))
 
     checks.close()
 
@@ -96,9 +97,9 @@ def test_a_name_may_not_borrow_the_remembered_password_of_another() -> None:
     checks = BasicAuthentication(accounts)
 
     async def scenario() -> None:
-        assert await checks.user(header("alice:secret")) is ALICE
+        assert await checks.client(header("alice:secret"), HOST) is ALICE
         with pytest.raises(Unauthenticated):
-            await checks.user(header("bob:secret"))
+            await checks.client(header("bob:secret"), HOST)
 
     asyncio.run(scenario())
     checks.close()
@@ -111,15 +112,15 @@ def test_a_client_that_guesses_does_not_fill_the_memory(monkeypatch: pytest.Monk
     checks = BasicAuthentication({"alice": Account(ALICE, hashed)})
 
     async def scenario() -> None:
-        guesses = [asyncio.create_task(checks.user(header(f"alice:{n}"))) for n in range(3)]
+        guesses = [asyncio.create_task(checks.client(header(f"alice:{n}"), HOST)) for n in range(3)]
         await turns()
         with pytest.raises(TooManyChecks):
-            await checks.user(header("alice:secret"))
+            await checks.client(header("alice:secret"), HOST)
         hashed.free.set()
         for guess in guesses:
             with suppress(Unauthenticated):
                 await guess
-        assert await checks.user(header("alice:secret")) is ALICE
+        assert await checks.client(header("alice:secret"), HOST) is ALICE
 
     asyncio.run(scenario())
     checks.close()
@@ -131,12 +132,12 @@ def test_replaced_accounts_hold_from_the_next_request_on() -> None:
     bob = User("bob", Patterns(["*"]), Patterns([]))
 
     async def scenario() -> None:
-        assert await checks.user(header("alice:secret")) is ALICE
+        assert await checks.client(header("alice:secret"), HOST) is ALICE
         checks.replace({"bob": Account(bob, hashed)})
 
         with pytest.raises(Unauthenticated):
-            await checks.user(header("alice:secret"))
-        assert await checks.user(header("bob:secret")) is bob
+            await checks.client(header("alice:secret"), HOST)
+        assert await checks.client(header("bob:secret"), HOST) is bob
 
     asyncio.run(scenario())
     checks.close()
@@ -148,7 +149,7 @@ def test_a_password_that_is_being_checked_counts_for_the_new_accounts() -> None:
     checks = BasicAuthentication({"alice": Account(ALICE, hashed)})
 
     async def scenario() -> None:
-        checking = asyncio.create_task(checks.user(header("alice:secret")))
+        checking = asyncio.create_task(checks.client(header("alice:secret"), HOST))
         await turns(5)
         checks.replace({})
         hashed.free.set()

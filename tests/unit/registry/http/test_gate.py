@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from duolog.registry.access.authentication import TooManyChecks, Unauthenticated
+from duolog.registry.access.authentication import (
+    BASIC_CHALLENGE,
+    TooManyChecks,
+    Unauthenticated,
+)
 from duolog.registry.access.users import ANONYMOUS, User
 from duolog.registry.errors import RequestError
 from duolog.registry.http.gate import Call, Gate
@@ -23,7 +27,10 @@ Handle = Callable[[Call], Awaitable[HttpResponse]]
 class Authentication:
     """Accepts every request, unless the header says otherwise."""
 
-    async def user(self, authorization: str | None) -> User:
+    challenges = (BASIC_CHALLENGE,)
+
+    async def client(self, authorization: str | None, host: str) -> User:
+        assert host == "127.0.0.1"
         if authorization == "wrong":
             raise Unauthenticated
         if authorization == "busy":
@@ -65,7 +72,7 @@ def test_a_call_has_the_decoded_path_the_parameters_and_the_body() -> None:
     assert call.path == {"subject": "a/b"}
     assert call.query.flag("normalize")
     assert call.body == {"schema": "x"}
-    assert call.user is ANONYMOUS
+    assert call.client is ANONYMOUS
     assert call.forwarded
 
 

@@ -158,7 +158,8 @@ def test_a_large_schema_that_is_invalid_is_refused_as_a_small_one() -> None:
 def test_a_check_can_tell_what_a_schema_breaks() -> None:
     asked: list[tuple[str, str, int]] = []
 
-    def impact(subject: str, schema: Schema, source: Any, records: int) -> Any:
+    def impact(subject: str, schema: Schema, source: Any, records: int, visible: Any) -> Any:
+        assert visible.may_read_topic("a")
         assert threading.current_thread().name.startswith("impact")
         latest = source.latest(subject)
         asked.append((subject, schema.canonical, records))
@@ -193,7 +194,7 @@ def test_the_impact_of_a_large_schema_is_not_computed_on_the_loop(
 
     monkeypatch.setattr("duolog.schemas.source.parse", watched)
 
-    def impact(subject: str, schema: Schema, source: Any, _records: int) -> Any:
+    def impact(subject: str, schema: Schema, source: Any, _records: int, _visible: Any) -> Any:
         latest = source.latest(subject)
         return source.by_id(latest.schema_id).canonical == schema.canonical
 
