@@ -3,6 +3,7 @@
     config.md   ◄── the rows of broker, topic and engine settings
     apis.md       ◄── the APIs that the broker's router finds
     authorization.md ◄── the rights that each API needs
+    registry-rights.md ◄── the rights that each endpoint of the registry needs
     streams.md    ◄── the DSL's operators, expressions, types, and their names in Kafka Streams
     sql-functions.md ◄── the rows of SQL's functions
     metrics.md    ◄── the metrics that applications export
@@ -26,6 +27,7 @@ from compatibility_page import compatibility_page
 from figures_page import figures_page
 from kernel_nodes import README, kernel_readme
 from metrics_page import metrics_page
+from registry_rights_page import registry_rights_page
 from reliability_page import reliability_page
 from sql_functions_page import sql_functions_page
 from streams_page import streams_page
@@ -123,6 +125,7 @@ def main() -> int:
         ("config.md", settings_page()),
         ("apis.md", apis_page()),
         ("authorization.md", f"{WRITTEN_BY}\n\n{authorization_page()}"),
+        ("registry-rights.md", f"{WRITTEN_BY}\n\n{registry_rights_page()}"),
         ("streams.md", f"{WRITTEN_BY}\n\n{streams_page()}"),
         ("sql-functions.md", f"{WRITTEN_BY}\n\n{sql_functions_page()}"),
         ("metrics.md", f"{WRITTEN_BY}\n\n{metrics_page()}"),

@@ -159,6 +159,14 @@ def test_rules_about_subjects_are_kept_in_the_topic(broker: BrokerProcess) -> No
     as_admin(broker, "acls", "remove", *rule)
     assert listed(broker, "acls", "list-subjects") == []
 
+    prefix = ("--allow", "Role:r", "--operation", "READ", "--subject-prefix", ":.:orders-")
+    as_admin(broker, "acls", "add", *prefix, "--subject", "a")
+    rows = listed(broker, "acls", "list-subjects")
+    assert sorted((row["name"], row["pattern"]) for row in rows) == [
+        ("a", "literal"),
+        ("orders-", "prefixed"),
+    ]
+
 
 def test_a_second_bootstrap_is_refused(broker: BrokerProcess, tmp_path: Path) -> None:
     broker.stop()

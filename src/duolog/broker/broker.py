@@ -52,6 +52,7 @@ from duolog.protocol.messages import Messages
 from duolog.record.batch import NO_PRODUCER, BatchHeader, read_header, whole_batches
 from duolog.record.records import Record, decode_records
 from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC
+from duolog.security.logins.inner import INNER_LISTENER
 
 if TYPE_CHECKING:
     import socket
@@ -363,8 +364,9 @@ class Broker:
 
     def _computed(self) -> dict[str, tuple[Kind, str]]:
         """Return what Kafka has as settings, and here comes from the command line."""
-        told = ",".join(f"{row.name}://{row.advertised}" for row in self.endpoints)
-        heard = ",".join(f"{row.name}://{row.bound}" for row in self.endpoints)
+        rows = [row for row in self.endpoints if row.name != INNER_LISTENER]
+        told = ",".join(f"{row.name}://{row.advertised}" for row in rows)
+        heard = ",".join(f"{row.name}://{row.bound}" for row in rows)
         return {
             "advertised.listeners": (Kind.STRING, told),
             "broker.id": (Kind.INT, str(self.node_id)),

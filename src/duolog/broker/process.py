@@ -22,13 +22,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 from types import FrameType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.bootstrapping import create_administrator
 from duolog.broker.broker import Broker
+from duolog.broker.companion import Beside, Companion, beside
 from duolog.broker.identity.bootstrap import administrator_of
 from duolog.broker.log_format import log_to_stderr
-from duolog.broker.network.endpoints import PLAINTEXT, OpenEndpoint, endpoints, open_endpoints
+from duolog.broker.network.endpoints import OpenEndpoint, endpoints, open_endpoints
 from duolog.broker.network.file_descriptors import open_files_max
 from duolog.broker.network.start_checks import ensure_rights_mean_users
 from duolog.broker.network.tls_listeners import TlsListeners
@@ -83,16 +84,6 @@ class BrokerOptions:
 
 def _nothing(_broker: Broker) -> None:
     return
-
-
-class Companion(Protocol):
-    """A server that runs as long as the broker, whose client it is."""
-
-    def start(self, bootstrap_servers: str, failed: Callable[[], None]) -> None:
-        """Start it, without waiting for it; it calls `failed` if the broker should stop."""
-
-    def stop(self) -> None:
-        """Stop it and wait for its end; the broker still serves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +146,10 @@ def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> in
             opened.callback(endpoint.listening.close)
         ensure_rights_mean_users(settings, listeners, insecure=insecure)
         tls = TlsListeners(settings, listeners)
+        companion = None
         if edges.companion is not None:
-            _plain(listeners)
+            companion = beside(edges.companion, listeners, settings)
+            opened.callback(companion.endpoint.listening.close)
         disk = edges.open_disk(open_files_max(settings.integer("log.open.files.max")))
         log_manager = LogManager(disk, str(options.data_dir), edges.clock, settings.values)
         broker = Broker(
@@ -168,7 +161,7 @@ def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> in
         edges.made(broker)
         if exposed := _exposed(listeners, metrics):
             edges.insecure(exposed)
-        return _run(broker, listeners, tls, metrics, edges.companion)
+        return _run(broker, listeners, tls, metrics, companion)
 
 
 def _create_administrator(broker: Broker) -> None:
@@ -193,16 +186,16 @@ def _run(
     listeners: Sequence[OpenEndpoint],
     tls: TlsListeners,
     metrics: "MetricsEndpoint | None",
-    companion: Companion | None,
+    companion: Beside | None,
 ) -> int:
     request_log = RequestLog(*(router.routes for router in broker.entrances.all()))
     if broker.settings.boolean("logging.requests"):
         request_log.toggle()
-    stopping = _Stopping(broker, companion)
+    stopping = _Stopping(broker, None if companion is None else companion.companion)
     _handle_signals(broker, request_log, stopping, tls)
     try:
         _create_administrator(broker)
-        broker.start(listeners, tls)
+        _start(broker, listeners, tls, companion)
         if broker.settings.text("durability") == "os":
             logger.warning("durability=os: a power failure may lose acknowledged records")
         if not broker.schemas.available and any(one.config.schema_checks for one in broker.topics):
@@ -215,7 +208,7 @@ def _run(
         print(f"duolog broker ready on {listeners[0].bound}", flush=True)  # noqa: T201
         for exposed in _exposed(listeners, metrics):
             logger.warning("INSECURE: open to the network", extra={"server": exposed})
-        for endpoint in listeners:
+        for endpoint in broker.endpoints:
             logger.info(
                 "listener is ready",
                 extra={
@@ -226,7 +219,7 @@ def _run(
                 },
             )
         if companion is not None:
-            companion.start(str(_plain(listeners).bound), stopping.fail)
+            companion.start(stopping.fail)
         broker.run()
         logger.info("broker stops")
     finally:
@@ -237,21 +230,17 @@ def _run(
     return _FAILED if stopping.failed else 0
 
 
-def _plain(listeners: Sequence[OpenEndpoint]) -> OpenEndpoint:
-    """Return the first listener that a client without certificates and passwords can use.
-
-    Raises:
-        ConfigError: there is none, and the registry in this process is such a client.
-    """
-    for row in listeners:
-        if row.protocol == PLAINTEXT:
-            return row
-    raise ConfigError(
-        "the schema registry of this broker has no listener to connect to",
-        name="registry",
-        hint=f"Add a listener {PLAINTEXT}://127.0.0.1:PORT, or run `duolog registry` with a "
-        "properties file.",
-    )
+def _start(
+    broker: Broker,
+    listeners: Sequence[OpenEndpoint],
+    tls: TlsListeners,
+    companion: Beside | None,
+) -> None:
+    if companion is None or companion.login is None:
+        broker.start(listeners, tls)
+    else:
+        broker.security.admit(companion.login)
+        broker.start([*listeners, companion.endpoint], tls)
 
 
 def _exposed(listeners: Sequence[OpenEndpoint], metrics: "MetricsEndpoint | None") -> list[str]:

@@ -8,13 +8,14 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from duolog.core.errors import DuologError
 from duolog.runtime.errors import RegistryUnavailable
 from duolog.runtime.server_process import ServerProcess
+from duolog.security.logins.inner import InnerLogin
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ class RegistryProcess(ServerProcess):
         listen: `HOST:PORT`; port 0 chooses a free port.
         arguments: further arguments of `duolog registry`.
         log_path: file for the registry's output; None for the standard error of this process.
+        login: its login at a broker that runs it.
     """
 
     kind = "registry"
@@ -46,8 +48,10 @@ class RegistryProcess(ServerProcess):
         arguments: Sequence[str] = (),
         *,
         log_path: Path | None = None,
+        login: InnerLogin | None = None,
     ) -> None:
         super().__init__(listen, log_path)
+        self._login = login
         self._bootstrap_servers = bootstrap_servers
         self._arguments = tuple(arguments)
 
@@ -60,7 +64,12 @@ class RegistryProcess(ServerProcess):
     def command(self) -> list[str]:
         """Return the command with the brokers and the address."""
         servers = ("--bootstrap-servers", self._bootstrap_servers, "--listen", self._listen)
-        return [*REGISTRY_PROGRAM, *servers, *self._arguments]
+        login = () if self._login is None else ("--login-from-stdin", "--cluster-users")
+        return [*REGISTRY_PROGRAM, *servers, *login, *self._arguments]
+
+    def secret(self) -> bytes:
+        """Return the password at the broker."""
+        return b"" if self._login is None else self._login.password.encode()
 
 
 class RegistryOfBroker:
@@ -73,22 +82,40 @@ class RegistryOfBroker:
         listen: `HOST:PORT` of the registry.
         arguments: further arguments of `duolog registry`.
         report: called with the line that the registry is ready.
+        users: settings of users and rights, for a broker with an authorizer.
     """
 
     def __init__(
-        self, listen: str, arguments: Sequence[str], report: Callable[[str], None]
+        self,
+        listen: str,
+        arguments: Sequence[str],
+        report: Callable[[str], None],
+        users: Mapping[str, str] | None = None,
     ) -> None:
         self._listen = listen
         self._arguments = tuple(arguments)
         self._report = report
+        self._users = users or {}
+        self.user_info = ""
+        """Name and password by which the broker may ask the registry; empty if it needs none."""
         self.url: str | None = None
         """The address for clients of this machine; None until the registry is ready."""
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def start(self, bootstrap_servers: str, failed: Callable[[], None]) -> None:
+    def start(
+        self,
+        bootstrap_servers: str,
+        failed: Callable[[], None],
+        login: InnerLogin | None = None,
+    ) -> None:
         """Start the registry in the background; call `failed` if it does not start."""
-        process = RegistryProcess(bootstrap_servers, self._listen, self._arguments)
+        arguments = self._arguments
+        if login is not None:
+            self.user_info = f"{login.user}:{login.password}"
+            for name, value in self._users.items():
+                arguments += ("--set", f"{name}={value}")
+        process = RegistryProcess(bootstrap_servers, self._listen, arguments, login=login)
         self._thread = threading.Thread(
             target=self._run, args=(process, failed), name="registry", daemon=True
         )

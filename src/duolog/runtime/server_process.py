@@ -1,9 +1,10 @@
 """Run a server of Duolog as a child process.
 
 `start` returns when the server has reported that it is ready; `stop` asks it to exit and waits. The
-child never outlives this process, even after SIGKILL: its standard input is a pipe that is never
-written to, and it stops when the pipe closes. It has a session of its own, so that Ctrl-C in a
-terminal reaches only this process, which then stops everything in order.
+child never outlives this process, even after SIGKILL: its standard input is a pipe, and it stops
+when the pipe closes. A secret is the first line of the pipe, where no list of processes shows it.
+The child has a session of its own, so that Ctrl-C in a terminal reaches only this process, which
+then stops everything in order.
 
 Threads: use a `ServerProcess` from one thread, except for `kill`.
 """
@@ -58,6 +59,10 @@ class ServerProcess(ABC):
     def command(self) -> list[str]:
         """Return the command that starts the server."""
 
+    def secret(self) -> bytes:
+        """Return a line for the server's standard input; nothing by default."""
+        return b""
+
     def prepare(self) -> None:
         """Do what must be done before each start."""
         return
@@ -105,6 +110,7 @@ class ServerProcess(ABC):
                 env=_environment(),
             )
         try:
+            self._tell(self.secret())
             self._address = self._wait_until_ready(time.monotonic() + timeout_s)
         except BaseException:
             self.kill()
@@ -170,6 +176,14 @@ class ServerProcess(ABC):
             return ""
         tail = self._log_path.read_bytes()[-_LOG_TAIL_BYTES:]
         return tail.decode(errors="replace").strip()
+
+    def _tell(self, secret: bytes) -> None:
+        if secret:
+            assert self._process is not None
+            assert self._process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):  # It has ended; its output has the reason.
+                self._process.stdin.write(secret + b"\n")
+                self._process.stdin.flush()
 
     @property
     def _hint(self) -> str:

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import pytest
 
 from duolog.broker import process
 from duolog.broker.broker import Broker
+from duolog.broker.companion import beside
 from duolog.broker.network.endpoints import OpenEndpoint
 from duolog.broker.requests.request_log import RequestLog
 from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
 from duolog.core.listening import Address
+from duolog.security.logins.inner import InnerLogin
 
 
 def handle_signals(broker: Broker, log: RequestLog) -> None:
@@ -53,15 +56,51 @@ def test_a_signal_turns_the_request_log_on_in_the_loop(
     assert (before, log.on) == (False, True)
 
 
+class Registry:
+    """Notes how it is started."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, InnerLogin | None]] = []
+
+    def start(
+        self, bootstrap_servers: str, failed: Callable[[], None], login: InnerLogin | None = None
+    ) -> None:
+        del failed
+        self.started.append((bootstrap_servers, login))
+
+    def stop(self) -> None: ...
+
+
 def test_a_registry_of_the_broker_connects_to_its_plaintext_listener() -> None:
-    listening = socket.create_server(("127.0.0.1", 0))
-    with listening:
+    registry = Registry()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
         tls = OpenEndpoint("SSL", listening, Address("a", 1), "SSL")
         plain = OpenEndpoint("IN", listening, Address("a", 2), "PLAINTEXT")
 
-        assert process._plain([tls, plain]) is plain  # noqa: SLF001
+        found = beside(registry, [tls, plain], BrokerSettings())
+        found.start(lambda: None)
+
+        assert found.endpoint is plain
+        assert registry.started == [(str(plain.bound), None)]
         with pytest.raises(ConfigError, match="has no listener to connect to"):
-            process._plain([tls])  # noqa: SLF001
+            beside(registry, [tls], BrokerSettings())
+
+
+def test_with_an_authorizer_it_gets_a_listener_and_a_login_of_its_own() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        plain = OpenEndpoint("IN", listening, Address("a", 2), "PLAINTEXT")
+        settings = BrokerSettings({"authorizer.class.name": "acl"})
+
+        one, other = (beside(Registry(), [plain], settings) for _ in range(2))
+
+    for each in (one, other):
+        with each.endpoint.listening:
+            assert each.endpoint.bound.host == "127.0.0.1"
+            assert each.endpoint.protocol == "SASL_PLAINTEXT"
+            assert not each.endpoint.insecure
+    assert one.login is not None
+    assert one.login != other.login
+    assert one.login.password not in repr(one)
 
 
 def test_addresses_open_to_the_network_are_named_with_the_reason() -> None:

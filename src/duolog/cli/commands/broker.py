@@ -120,7 +120,7 @@ def broker(
     if data_dir is None:
         raise click.UsageError("Missing option '--data', or log.dirs in the --config file.")
     settings = file.settings | given.settings
-    registry = _registry(registry_listen, log_format)
+    registry = _registry(registry_listen, log_format, settings)
     return run(
         BrokerOptions(
             data_dir=data_dir.resolve(),
@@ -137,15 +137,19 @@ def broker(
     )
 
 
-def _registry(listen: str | None, log_format: str | None) -> "RegistryOfBroker | None":
+def _registry(
+    listen: str | None, log_format: str | None, settings: "Mapping[str, str]"
+) -> "RegistryOfBroker | None":
     if listen is None:
         return None
     from duolog.core.listening import parse_address  # noqa: PLC0415
+    from duolog.registry.access.settings import ACCESS_SETTINGS  # noqa: PLC0415
     from duolog.runtime.registry_process import RegistryOfBroker  # noqa: PLC0415
 
     parse_address(listen, option="registry")
     arguments = ("--log-format", log_format) if log_format else ()
-    return RegistryOfBroker(listen, arguments, functools.partial(print, flush=True))
+    users = {name: value for name, value in settings.items() if name in ACCESS_SETTINGS}
+    return RegistryOfBroker(listen, arguments, functools.partial(print, flush=True), users)
 
 
 def _open_registry(
@@ -164,13 +168,13 @@ def _open_registry(
         addresses_of(url)  # An address that cannot be used stops the start.
 
     @functools.cache
-    def opened(address: str) -> "SubjectsSource":
+    def opened(address: str, user: str) -> "SubjectsSource":
         return HttpSubjects(address, user)
 
     def open_registry() -> "SubjectsSource":
         address = url or (own.url if own is not None else None)
         if address is None:
             raise RegistryAwayError("the schema registry of this broker is starting")
-        return opened(address)
+        return opened(address, user or (own.user_info if own is not None and not url else ""))
 
     return open_registry

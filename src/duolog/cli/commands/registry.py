@@ -1,12 +1,19 @@
 """`duolog registry`: run a schema registry over a Kafka cluster until it is stopped."""
 
+import os
+import sys
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from duolog.cli.kafka.cluster import Cluster, cluster_options
-from duolog.cli.options import stop_with_stdin_option
+from duolog.cli.options import read_assignments, set_option, stop_with_stdin_option
+from duolog.security.logins.inner import InnerLogin, inner_properties
+
+if TYPE_CHECKING:
+    from duolog.registry.access.settings import AccessSettings
+    from duolog.registry.rules.settings import RulesSettings
 
 LEVELS: Final = (
     "NONE",
@@ -28,6 +35,50 @@ def _print_hash(context: click.Context, _param: click.Parameter, given: bool) ->
     password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     click.echo(hash_password(password))
     context.exit()
+
+
+def _read_login(
+    _context: click.Context,
+    _param: click.Parameter,
+    given: bool,  # noqa: FBT001 - click's callback
+) -> InnerLogin | None:
+    """Read the password of a broker's own registry, before its standard input is watched."""
+    if not given:
+        return None
+    line = bytearray()
+    while (byte := os.read(sys.stdin.fileno(), 1)) not in {b"", b"\n"}:
+        line += byte
+    return InnerLogin(line.decode())
+
+
+def _logged_in(cluster: Cluster, inner: InnerLogin | None) -> Cluster:
+    """Return the cluster, with the login of the broker that runs this registry, if one does."""
+    from duolog.runtime.broker_login import ensure_login  # noqa: PLC0415 - as below
+    from duolog.security.clients.profiles import client_profile  # noqa: PLC0415
+
+    if inner is not None:
+        profile = client_profile(inner_properties(inner))
+        cluster = Cluster.of(profile.brokers(cluster.bootstrap_servers))
+    ensure_login(cluster.brokers)
+    return cluster
+
+
+def _rules(compatibility: str) -> "RulesSettings":
+    from duolog.registry.records.values import CompatibilityLevel  # noqa: PLC0415 - as below
+    from duolog.registry.rules.settings import RulesSettings  # noqa: PLC0415
+
+    return RulesSettings(compatibility_level=CompatibilityLevel[compatibility.upper()])
+
+
+def _access(assignments: tuple[str, ...], *, cluster_users: bool) -> "AccessSettings | None":
+    """Return the settings of a registry with the users of the cluster."""
+    if not cluster_users:
+        if assignments:
+            raise click.UsageError("--set needs --cluster-users.")
+        return None
+    from duolog.registry.access.settings import AccessSettings  # noqa: PLC0415 - as below
+
+    return AccessSettings(read_assignments(assignments))
 
 
 @click.command(epilog="Schemas are described in docs/guide/schemas.md.")
@@ -66,6 +117,13 @@ def _print_hash(context: click.Context, _param: click.Parameter, given: bool) ->
     help="File with users, in TOML; all requests then need a name and a password. SIGHUP makes the "
     "registry read it again.",
 )
+@click.option(
+    "--cluster-users",
+    is_flag=True,
+    help="Take users, tokens and rights from the cluster: all requests then need a password or a "
+    "token. The registry's own user needs CLUSTER_ACTION on the cluster.",
+)
+@set_option("A setting of --cluster-users, such as super.users=User:ann. Repeatable.")
 @click.option(
     "--tls-cert",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -124,15 +182,21 @@ def _print_hash(context: click.Context, _param: click.Parameter, given: bool) ->
     help="Level of the log; the access log has level info.",
 )
 @cluster_options
+@click.option(
+    "--login-from-stdin", "inner", is_flag=True, hidden=True, is_eager=True, callback=_read_login
+)
 @stop_with_stdin_option
 def registry(
     *,
+    inner: InnerLogin | None,
     listen: str,
     advertise: str,
     topic: str,
     group: str,
     compatibility: str,
     users: Path | None,
+    cluster_users: bool,
+    assignments: tuple[str, ...],
     tls_cert: Path | None,
     tls_key: Path | None,
     hosts: tuple[str, ...],
@@ -154,8 +218,8 @@ def registry(
 
     \b
     Examples:
-      duolog registry
       duolog registry -b kafka.example:9092 --listen 127.0.0.1:8081
+      duolog registry --client-properties registry.properties --cluster-users
       duolog registry --hash-password
       duolog registry --listen 0.0.0.0:8081 --users users.toml --tls-cert server.pem \\
           --advertise https://registry-1.example:8081
@@ -164,21 +228,21 @@ def registry(
     from duolog import __version__  # noqa: PLC0415
     from duolog.broker.log_format import log_to_stderr  # noqa: PLC0415
     from duolog.registry.process import RegistryOptions, run  # noqa: PLC0415
-    from duolog.registry.records.values import CompatibilityLevel  # noqa: PLC0415
-    from duolog.registry.rules.settings import RulesSettings  # noqa: PLC0415
     from duolog.registry.store.clients import KafkaOptions  # noqa: PLC0415
-    from duolog.runtime.broker_login import ensure_login  # noqa: PLC0415
     from duolog.runtime.impact.of_registry import impact_in  # noqa: PLC0415
     from duolog.runtime.metrics.insecure_servers import note_insecure  # noqa: PLC0415
 
     log_to_stderr(log_format, log_level)
-    ensure_login(cluster.brokers)
+    access = _access(assignments, cluster_users=cluster_users)
+    cluster = _logged_in(cluster, inner)
     return run(
         RegistryOptions(
             kafka=KafkaOptions(cluster.bootstrap_servers, topic, group, cluster.properties),
             listen=listen,
             advertise=advertise,
             users=users,
+            access=access,
+            inner=inner,
             tls_certificate=tls_cert,
             tls_key=tls_key,
             hosts=hosts,
@@ -188,7 +252,7 @@ def registry(
             skip_damaged_records=skip_damaged_records,
             version=__version__,
             impact=impact_in(cluster.brokers),
-            rules=RulesSettings(compatibility_level=CompatibilityLevel[compatibility.upper()]),
+            rules=_rules(compatibility),
         ),
         report=click.echo,
     )
