@@ -19,7 +19,7 @@ from typing import Final
 from duolog.engine.kernel_classes import kernel_class_name
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.session import Session
-from duolog.security.clients.client_security import OAUTHBEARER, ClientSecurity
+from duolog.security.clients.client_security import OAUTHBEARER, TOKEN_ENDPOINT, ClientSecurity
 
 _NAME: Final = "duolog.security"
 """As in `ClientSecrets` of the kernel."""
@@ -30,7 +30,6 @@ _LOGIN_MODULES: Final = {
     "SCRAM-SHA-512": "scram.ScramLoginModule",
     OAUTHBEARER: "oauthbearer.OAuthBearerLoginModule",
 }
-_TOKEN_ENDPOINT: Final = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 - a setting's name
 _lock: Final = Lock()
 _names: Final[dict[ClientSecurity, str]] = {}
 
@@ -49,11 +48,12 @@ def jvm_security(security: ClientSecurity | None) -> dict[str, str]:
         found["sasl.mechanism"] = security.mechanism
         # The name distinguishes logins in Kafka's cache.
         found["sasl.jaas.config"] = f'{module} required duolog="{name}";'
-        if security.token is None:
+        if security.mechanism != OAUTHBEARER:
             found["sasl.client.callback.handler.class"] = kernel_class_name("SecretLogin")
         else:
             found["sasl.login.callback.handler.class"] = kernel_class_name("SecretTokens")
-            found[_TOKEN_ENDPOINT] = security.token.url
+            if security.token is not None:
+                found[TOKEN_ENDPOINT] = security.token.url
     return found
 
 
@@ -74,6 +74,7 @@ def _fields(security: ClientSecurity) -> dict[str, str]:
     fields = {
         "username": security.username,
         "password": security.password,
+        "bearer": security.bearer,
         "authorities": security.authorities,
         "chain": security.chain,
         "key": security.key,
@@ -81,7 +82,7 @@ def _fields(security: ClientSecurity) -> dict[str, str]:
     }
     if security.token is not None:
         fields |= {
-            _TOKEN_ENDPOINT: security.token.url,
+            TOKEN_ENDPOINT: security.token.url,
             "clientId": security.token.client_id,
             "clientSecret": security.token.client_secret,
             "scope": security.token.scope,

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from duolog.core.setting_types import Kind, Setting, Settings, Value, at_least, one_of
 from duolog.core.units import GIB, MIB, MINUTE_MS
@@ -359,7 +359,7 @@ class EngineConfig:
         return Brokers(self.bootstrap_servers, self.security, tuple(self.client_options.items()))
 
     @property
-    def python_clients(self) -> dict[str, str]:
+    def python_clients(self) -> dict[str, Any]:
         """The settings of all clients in Python, without the address. It has secrets."""
         security = {} if self.security is None else self.security.librdkafka()
         return dict(self.client_options) | security

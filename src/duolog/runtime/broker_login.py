@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from duolog.core.errors import DuologError
 from duolog.runtime.errors import BrokerUnavailable, LoginRefused
 from duolog.security.clients.brokers import Brokers
-from duolog.security.clients.client_security import PLAINTEXT, ClientSecurity
+from duolog.security.clients.client_security import PLAINTEXT, TOKEN_FILE, ClientSecurity
 
 WITHIN_S: Final = 10.0
 _ASK_S: Final = 0.25
@@ -111,6 +111,8 @@ def _about_login(security: ClientSecurity, text: str) -> tuple[str, str]:
         protocol = f"it is {security.protocol}"
         hint = f"Set security.protocol{security.where} to that of its listener; {protocol}."
         return "{} takes no login at this listener", hint
+    if security.bearer:
+        return "{} refuses the token of the login", f"Check {TOKEN_FILE}{security.where}."
     names = "sasl.username and sasl.password (or sasl.jaas.config)"
     user = security.username
     if security.token is not None:

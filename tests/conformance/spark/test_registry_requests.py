@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 PATIENCE: Final = "duolog.schema.registry.patience.ms"
-USERS: Final = "spark.duolog.schema.registry.passwords"
+USERS: Final = "duolog.schema.registry.passwords"
 RECORD: Final = b"\0\0\0\0\1\2"
 
 

@@ -54,7 +54,7 @@ class Cluster:
         return Brokers(self.bootstrap_servers, self.security, tuple(self.own.items()))
 
     @property
-    def properties(self) -> dict[str, str]:
+    def properties(self) -> dict[str, Any]:
         """Properties of clients, with secrets: pass them to clients only."""
         return self.own | ({} if self.security is None else self.security.librdkafka())
 

@@ -54,10 +54,6 @@ def session_conf(
         # Sends the counts of executors and the durations of epochs to the driver (ADR 0073).
         "spark.plugins": kernel_class_name("MetricsPlugin"),
         "spark.sql.streaming.streamingQueryListeners": kernel_class_name("Epochs"),
-        # Of no meaning: Spark hides local properties in its event log only if there is a setting of
-        # the same name, and that looks like a secret.
-        "spark.duolog.client.secrets": "",
-        "spark.duolog.schema.registry.passwords": "",
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": str(

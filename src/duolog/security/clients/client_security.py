@@ -5,8 +5,10 @@ Secrets are in no `repr`. A text in an error names a setting, and never repeats 
 Source: Kafka `SaslConfigs`, `SslConfigs`; librdkafka CONFIGURATION.md.
 """
 
+import re
+import time
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from duolog.core.errors import ConfigError
@@ -16,6 +18,12 @@ PROTOCOLS: Final = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 OAUTHBEARER: Final = "OAUTHBEARER"
 PASSWORD_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 MECHANISMS: Final = (*PASSWORD_MECHANISMS, OAUTHBEARER)
+TOKEN_ENDPOINT: Final = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 - a setting's name
+TOKEN_FILE: Final = "sasl.oauthbearer.token.location"  # noqa: S105 - a setting's name
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+"""RFC 6750, section 2.1."""
+_TOKEN_S: Final = 3600.0
+"""How long librdkafka uses a token until it asks for it again. The broker checks its real end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,8 @@ class ClientSecurity:
     Attributes:
         protocol: Kafka's `security.protocol`.
         mechanism: SASL mechanism; empty without SASL.
+        token: the endpoint that issues tokens for OAUTHBEARER.
+        bearer: a token for OAUTHBEARER that was issued before, in place of `token`.
         authorities: PEM text of the trusted certificates; empty for those of the system.
         chain: PEM text of the client's certificates, for mutual TLS.
         key: PEM text of the client's private key, in PKCS#8.
@@ -48,6 +58,7 @@ class ClientSecurity:
     username: str = ""
     password: str = field(default="", repr=False)
     token: TokenEndpoint | None = None
+    bearer: str = field(default="", repr=False)
     authorities: str = field(default="", repr=False)
     chain: str = field(default="", repr=False)
     key: str = field(default="", repr=False)
@@ -88,11 +99,12 @@ class ClientSecurity:
     def secrets(self) -> tuple[str, ...]:
         """The texts that must appear nowhere."""
         token = self.token.client_secret if self.token is not None else ""
-        return tuple(text for text in (self.password, token, self.key_password, self.key) if text)
+        found = (self.password, token, self.bearer, self.key_password, self.key)
+        return tuple(text for text in found if text)
 
-    def librdkafka(self) -> dict[str, str]:
+    def librdkafka(self) -> dict[str, Any]:
         """Return the settings by librdkafka's names."""
-        found = {"security.protocol": self.protocol.lower()}
+        found: dict[str, Any] = {"security.protocol": self.protocol.lower()}
         if self.has_login:
             found["sasl.mechanisms"] = self.mechanism
         if self.token is not None:
@@ -103,6 +115,8 @@ class ClientSecurity:
                 "sasl.oauthbearer.client.secret": self.token.client_secret,
                 "sasl.oauthbearer.scope": self.token.scope,
             }
+        if self.bearer:
+            found["oauth_cb"] = self._issued
         if self.encrypts:
             found["ssl.endpoint.identification.algorithm"] = (
                 "https" if self.verifies_host else "none"
@@ -117,9 +131,13 @@ class ClientSecurity:
         }
         return found | {name: text for name, text in texts.items() if text}
 
+    def _issued(self, _config: str) -> tuple[str, float]:
+        """Return the token and until when librdkafka may use it, in seconds since 1970."""
+        return self.bearer, time.time() + _TOKEN_S
+
     def _check_sasl(self) -> None:
         if not self.has_login:
-            if self.mechanism or self.username or self.password or self.token:
+            if self.mechanism or self.username or self.password or self.token or self.bearer:
                 raise self._without_effect("sasl.mechanism, sasl.username or sasl.password", "SASL")
             return
         if self.mechanism not in MECHANISMS:
@@ -145,12 +163,16 @@ class ClientSecurity:
 
     def _check_token(self) -> None:
         token = self.token
-        name = "sasl.oauthbearer.token.endpoint.url"
+        name = TOKEN_ENDPOINT
+        if self.bearer:
+            self._check_bearer()
+            return
         if token is None or not (token.url and token.client_id and token.client_secret):
             raise ConfigError(
                 f"the client credentials of OAUTHBEARER are missing{self.where}",
                 name=name,
-                hint=f"Give {name}, sasl.oauthbearer.client.id and sasl.oauthbearer.client.secret.",
+                hint=f"Give {name}, sasl.oauthbearer.client.id and sasl.oauthbearer.client.secret; "
+                f"or {TOKEN_FILE}, a file with a token.",
             )
         parts = urlsplit(token.url)
         loopback = parts.hostname in {"127.0.0.1", "::1", "localhost"}
@@ -160,6 +182,21 @@ class ClientSecurity:
                 name=name,
                 detail="The client sends its secret there. Files are not read (CVE-2025-27817).",
                 hint="Write https://HOST/PATH.",
+            )
+
+    def _check_bearer(self) -> None:
+        if self.token is not None:
+            raise ConfigError(
+                f"{TOKEN_FILE} and the settings of a token endpoint are both given{self.where}",
+                name=TOKEN_FILE,
+                hint=f"Give only {TOKEN_FILE}, or only {TOKEN_ENDPOINT} with client id and secret.",
+            )
+        if _TOKEN.fullmatch(self.bearer) is None:
+            raise ConfigError(
+                f'the file of setting "{TOKEN_FILE}" has no token{self.where}',
+                name=TOKEN_FILE,
+                detail="A token is one line of letters, digits and - . _ ~ + / =.",
+                hint="Write a token there: duolog tokens create USER > FILE",
             )
 
     def _check_tls(self) -> None:

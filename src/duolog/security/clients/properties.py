@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from duolog.core.errors import ConfigError
-from duolog.security.clients.client_security import ClientSecurity, TokenEndpoint
+from duolog.security.clients.client_security import TOKEN_FILE, ClientSecurity, TokenEndpoint
 from duolog.security.clients.jaas import NAME as JAAS
 from duolog.security.clients.jaas import parse_jaas
 from duolog.security.clients.pem import certificates_of, key_of, read_pem
+from duolog.security.clients.token_file import read_token
 
 _OF_SECURITY: Final = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.", "https.")
 _LOADS_CODE: Final = re.compile(
@@ -147,6 +148,8 @@ def _fields_of(name: str, value: str, base: Path) -> dict[str, object]:
     elif name in _FILES:
         field, take = _FILES[name]
         found[field] = take(read_pem(base / Path(value).expanduser(), name), name)
+    elif name == TOKEN_FILE:
+        found["bearer"] = read_token(base / Path(value).expanduser())
     elif name == _KEYSTORE:
         text = read_pem(base / Path(value).expanduser(), name)
         found |= {"chain": certificates_of(text, name), "key": key_of(text, name)}

@@ -13,7 +13,7 @@ import org.apache.spark.TaskContextImpl;
  * <p>Its arguments are the local property of the query and the value of the setting.
  */
 public final class RegistryUserSteps {
-  private static final String PROPERTY = "spark.duolog.schema.registry.passwords";
+  private static final String PROPERTY = "duolog.schema.registry.passwords";
   private static final String SETTING = "spark.duolog.schema.registry.password";
 
   private RegistryUserSteps() {}

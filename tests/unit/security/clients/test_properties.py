@@ -1,5 +1,6 @@
 """Properties by Kafka's and librdkafka's names become one form, or are refused by name."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,62 @@ def test_no_representation_has_a_secret() -> None:
     assert "planted" not in repr(found)
     assert "cGxhbnRlZA" not in repr(found)
     assert set(found.secrets) == {"planted", KEY}
+
+
+def bearer(directory: Path, content: str, **more: str) -> dict[str, str]:
+    (directory / "ann.token").write_text(content)
+    return {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.location": str(directory / "ann.token"),
+        **more,
+    }
+
+
+def test_a_token_is_read_from_a_file_and_given_to_librdkafka(tmp_path: Path) -> None:
+    found = security_of(bearer(tmp_path, "planted.abc-1_~+/==\n"))
+
+    settings = found.librdkafka()
+    value, until = settings["oauth_cb"]("")
+    assert (found.bearer, value) == ("planted.abc-1_~+/==", "planted.abc-1_~+/==")
+    assert until > time.time()
+    assert "sasl.oauthbearer.method" not in settings
+    assert "planted" not in f"{found!r}"
+    assert found.secrets == ("planted.abc-1_~+/==",)
+
+
+@pytest.mark.parametrize(
+    "content", ["", " \n", "two planted words", "a\0b", "x" * 20_000, "planteé"]
+)
+def test_a_file_without_a_token_is_refused_without_its_content(
+    tmp_path: Path, content: str
+) -> None:
+    with pytest.raises(ConfigError, match="has no token") as caught:
+        security_of(bearer(tmp_path, content))
+
+    assert "planted" not in caught.value.render()
+    assert "duolog tokens create" in caught.value.hint
+
+
+def test_a_missing_token_file_is_named(tmp_path: Path) -> None:
+    given = bearer(tmp_path, "a") | {"sasl.oauthbearer.token.location": str(tmp_path / "none")}
+
+    with pytest.raises(ConfigError, match=r'none" of setting .* cannot be read'):
+        security_of(given)
+
+
+def test_a_token_and_a_token_endpoint_are_refused_together(tmp_path: Path) -> None:
+    given = bearer(
+        tmp_path, "a", **{"sasl.oauthbearer.token.endpoint.url": "https://login.example/t"}
+    )
+
+    with pytest.raises(ConfigError, match="both given"):
+        security_of(given)
+
+
+def test_a_token_without_sasl_has_no_effect_and_is_refused(tmp_path: Path) -> None:
+    given = bearer(tmp_path, "a") | {"security.protocol": "SSL"}
+    del given["sasl.mechanism"]
+
+    with pytest.raises(ConfigError, match="but security"):
+        security_of(given)

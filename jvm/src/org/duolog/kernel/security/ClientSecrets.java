@@ -19,15 +19,16 @@ import org.apache.spark.sql.SparkSession;
  *   the task         the same on executors: a local property of the query's jobs
  * </pre>
  *
- * <p>The property is also a setting of the session, of no meaning: Spark hides the values of local
+ * <p>The property is also a setting of the context, of no meaning: Spark hides the values of local
  * properties in its event log only if a setting has the same name, and that contains "secret".
- * Threads: any.
+ * The name does not begin with "spark": before each job, Spark sets all properties that do to the
+ * settings of the session. Threads: any.
  */
 public final class ClientSecrets {
   /** The setting of a client that names its secrets. */
   public static final String NAME = "duolog.security";
 
-  private static final String TOLD = "spark.duolog.client.secrets";
+  private static final String TOLD = "duolog.client.secrets";
   private static final Map<String, ClientSecrets> KNOWN = new ConcurrentHashMap<>();
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls";
@@ -46,6 +47,7 @@ public final class ClientSecrets {
    */
   public static void tell(SparkSession spark, String secrets) {
     keep(secrets);
+    spark.sparkContext().conf().set(TOLD, "");
     spark.sparkContext().setLocalProperty(TOLD, secrets);
   }
 

@@ -23,10 +23,12 @@ import org.apache.spark.sql.SparkSession;
  *   the environment         DUOLOG_SCHEMA_REGISTRY_USER_INFO, for every address
  * </pre>
  *
- * <p>Spark hides properties and settings whose names contain "password". Threads: any.
+ * <p>Spark hides properties and settings whose names contain "password", properties only if there
+ * is a setting of the same name. The name does not begin with "spark": before each job, Spark sets
+ * all properties that do to the settings of the session. Threads: any.
  */
 public final class RegistryUsers {
-  private static final String TOLD = "spark.duolog.schema.registry.passwords";
+  private static final String TOLD = "duolog.schema.registry.passwords";
   private static final String SETTING = "spark.duolog.schema.registry.password";
   private static final String TOKEN_VARIABLE = "DUOLOG_SCHEMA_REGISTRY_TOKEN";
   private static final String VARIABLE = "DUOLOG_SCHEMA_REGISTRY_USER_INFO";
@@ -44,6 +46,7 @@ public final class RegistryUsers {
     for (Map.Entry<String, JsonNode> user : parsed(users).properties()) {
       GIVEN.put(withoutSlash(user.getKey()), user.getValue().asText());
     }
+    spark.sparkContext().conf().set(TOLD, "");
     spark.sparkContext().setLocalProperty(TOLD, users);
   }
 
