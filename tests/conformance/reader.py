@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-TIMEOUT_S: Final = 120
+TIMEOUT_S: Final = 600
 ENDED_WELL: Final = (0, 130)
 INSTALLED: Final = ("scripts/install", "source .venv/bin/activate")
 """Commands that the reader skips, because the installation has already run them."""

@@ -36,6 +36,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
     someone.kill()
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.deep] * (name in LONG)) for name in PAGES]
 )

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(540)]
 PASSWORD: Final = "planted-7f3Qz9-password"  # noqa: S105 - planted, to be looked for
 USER: Final = "runner"
 PRINCIPAL: Final = f"User:{USER}"
-WAIT_S: Final = 150.0
+WAIT_S: Final = 400.0
 TOPOLOGY: Final = """
 from duolog import Topology, col, count, sum_
 

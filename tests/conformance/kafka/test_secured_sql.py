@@ -14,7 +14,7 @@ from duolog.security.clients.profiles import brokers_of
 pytestmark = [pytest.mark.spark, pytest.mark.deep, pytest.mark.timeout(540)]
 
 SERVICE: Final = "secured_sql_"
-WAIT_S: Final = 150.0
+WAIT_S: Final = 400.0
 STATEMENTS: Final = """
 CREATE STREAM payments (id STRING KEY, amount BIGINT)
   WITH (KAFKA_TOPIC='payments', VALUE_FORMAT='JSON', PARTITIONS=1);
