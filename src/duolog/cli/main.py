@@ -27,6 +27,10 @@ COMMANDS: Final = {
     ),
     "consume": ("duolog.cli.commands.consume:consume", "Read records from a topic."),
     "demo": ("duolog.cli.demo.command:demo", "Run the demo: flights joined and counted live."),
+    "doctor": (
+        "duolog.cli.commands.doctor:doctor",
+        "Verify, repair and salvage a data directory.",
+    ),
     "dump-log": (
         "duolog.cli.commands.dump_log:dump_log",
         "Print the contents of log files and report damage.",

@@ -40,8 +40,8 @@ logger = logging.getLogger(__name__)
 
 TOPICS_DIRECTORY: Final = "topics"
 TOPIC_FILE_NAME: Final = "topic"
-_DELETED: Final = ".deleted"
-_NAME: Final = "name="
+DELETED: Final = ".deleted"
+NAME_PREFIX: Final = "name="
 _HINT: Final = "Restore the file from a copy, or move the topic's directory away."
 
 
@@ -96,11 +96,11 @@ class TopicCatalog:
         self._disk.sync_dir(self._directory)
         for name in self._disk.list(self._directory):
             path = f"{self._directory}/{name}"
-            topic_id = _topic_id(name.removesuffix(_DELETED))
+            topic_id = topic_id_of(name.removesuffix(DELETED))
             if topic_id is None:
                 logger.warning("ignored a directory that is not a topic", extra={"path": path})
                 continue
-            entry = None if name.endswith(_DELETED) else self._read(path, topic_id)
+            entry = None if name.endswith(DELETED) else self._read(path, topic_id)
             if entry is None:  # It was deleted, or a crash cut its creation off.
                 self._disk.remove_tree(path)
                 continue
@@ -117,7 +117,7 @@ class TopicCatalog:
         """Return the topic of a directory; None if its creation was not completed."""
         try:
             data = read_checked(self._disk, path, TOPIC_FILE_NAME, hint=_HINT)
-            entry = None if data is None else _decode(path, data, topic_id)
+            entry = None if data is None else decode_topic(path, data, topic_id)
         except DamagedFile as damage:
             return self._refused(path, topic_id, damage)
         if entry is not None:
@@ -129,14 +129,14 @@ class TopicCatalog:
 
     def _refused(self, path: str, topic_id: TopicId, damage: CorruptLog) -> TopicEntry:
         names = self._disk.list(path)
-        said = [name.removeprefix(_NAME) for name in names if name.startswith(_NAME)]
+        said = [name.removeprefix(NAME_PREFIX) for name in names if name.startswith(NAME_PREFIX)]
         if len(said) != 1:  # It could be any topic, one of the broker's own too.
             raise damage
         written = [int(name) for name in names if name.isdigit()]
         return TopicEntry(said[0], topic_id, max(written, default=0) + 1, damage=damage)
 
     def _say_name(self, path: str, name: str) -> None:
-        said = f"{path}/{_NAME}{name}"
+        said = f"{path}/{NAME_PREFIX}{name}"
         if not self._disk.exists(said):
             self._disk.open(said, create=True).close()
 
@@ -193,14 +193,14 @@ class TopicCatalog:
         path = self.directory(entry)
         return CatalogChange(
             entry,
-            lambda: self._disk.rename(path, path + _DELETED),
+            lambda: self._disk.rename(path, path + DELETED),
             self.sync,
             lambda: self._entries.pop(name, None),
         )
 
     def remove_files(self, entry: TopicEntry) -> None:
         """Remove the files of a deleted topic; on any thread."""
-        self._disk.remove_tree(self.directory(entry) + _DELETED)
+        self._disk.remove_tree(self.directory(entry) + DELETED)
 
     def growing(self, name: str, total: int) -> "CatalogChange":
         """Raise the number of partitions to `total`.
@@ -251,7 +251,8 @@ class TopicCatalog:
         self._entries[entry.name] = entry
 
 
-def _decode(path: str, data: bytes, topic_id: TopicId) -> TopicEntry:
+def decode_topic(path: str, data: bytes, topic_id: TopicId) -> TopicEntry:
+    """Decode the file `topic` in the directory `path`. Raises DamagedFile if it cannot be."""
     try:
         content = json.loads(data)
         entry = TopicEntry(
@@ -268,7 +269,8 @@ def _decode(path: str, data: bytes, topic_id: TopicId) -> TopicEntry:
     return entry
 
 
-def _topic_id(name: str) -> TopicId | None:
+def topic_id_of(name: str) -> TopicId | None:
+    """Return the id that a directory is named after; None if it is not one of a topic."""
     try:
         topic_id = TopicId(UUID(name))
     except ValueError:

@@ -55,13 +55,13 @@ def damaged(segments: Sequence[Segment], position: int, next_offset: int) -> Fol
     data = segment.file.pread(position, segment.size_bytes - position)
     found = _find(data, 1, next_offset)
     if found is not None:
-        if _is_torn(data, position, found[0], next_offset):
+        if is_torn(data, position, found[0], next_offset):
             return None
         return Following(segment.base_offset, position + found[0], found[1])
     for later in segments[1:]:
         start = _whole_at(later.file.pread(0, later.size_bytes), 0, next_offset)
         if start is not None:
-            torn = _is_torn(data, position, len(data), next_offset) or _is_cut(data)
+            torn = is_torn(data, position, len(data), next_offset) or is_cut(data)
             return None if torn else Following(later.base_offset, 0, start)
     return None
 
@@ -95,7 +95,7 @@ def _whole_at(data: bytes, position: int, next_offset: int) -> int | None:
     return header.base_offset
 
 
-def _is_torn(data: bytes, position: int, size_bytes: int, next_offset: int) -> bool:
+def is_torn(data: bytes, position: int, size_bytes: int, next_offset: int) -> bool:
     """Return whether a sector before `size_bytes` of `data`, read at `position`, is missing."""
     first = min(-position % _SECTOR_BYTES or _SECTOR_BYTES, size_bytes)
     # A batch begins with its offset, which is zeros for the most part.
@@ -111,7 +111,7 @@ def _is_torn(data: bytes, position: int, size_bytes: int, next_offset: int) -> b
     )
 
 
-def _is_cut(data: bytes) -> bool:
+def is_cut(data: bytes) -> bool:
     """Return whether a batch at the end of a segment is cut off, not only its size damaged."""
     if len(data) < HEADER_BYTES:
         return True

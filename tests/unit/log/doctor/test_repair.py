@@ -1,0 +1,101 @@
+"""Repairs: what other files determine is rebuilt, and no record batch changes."""
+
+from collections.abc import Callable
+from fnmatch import fnmatch
+
+import pytest
+
+from duolog.log.doctor import Severity, examine, repair
+from duolog.log.files.disk import read_file
+from duolog.testing.disk import CrashDisk
+from unit.log.doctor.small_directory import DATA, files_of, served, small_directory
+
+Damage = Callable[[CrashDisk, str], None]
+
+
+def cut(disk: CrashDisk, path: str) -> None:
+    disk.open(path).truncate(disk.size(path) - 1)
+
+
+def remove(disk: CrashDisk, path: str) -> None:
+    disk.remove(path)
+
+
+def flip(disk: CrashDisk, path: str) -> None:
+    file = disk.open(path)
+    position = disk.size(path) - 3
+    file.pwrite(position, bytes([file.pread(position, 1)[0] ^ 64]))
+
+
+REPAIRABLE: list[tuple[str, Damage]] = [
+    ("/0/00000000000000000000.index", flip),
+    ("/0/00000000000000000000.index", remove),
+    ("/0/00000000000000000000.timeindex", flip),
+    ("/1/00000000000000000000.timeindex", remove),
+    ("/1/*.txnindex", flip),
+    ("/1/*.txnindex", remove),
+    ("/0/recovery-point", flip),
+    ("/1/recovery-point", cut),
+    ("/2/recovery-point", flip),
+    ("/0/leader-epoch-checkpoint", flip),
+    ("/2/leader-epoch-checkpoint", cut),
+    ("/leader-epoch", flip),
+    ("/leader-epoch", remove),
+    ("/clean-shutdown", flip),
+    ("/last-start", cut),
+    ("/producer-ids", flip),
+    ("/name=orders", remove),
+]
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+@pytest.mark.parametrize(("ending", "damage"), REPAIRABLE)
+def test_a_damaged_file_is_rebuilt(ending: str, damage: Damage, stopped: bool) -> None:  # noqa: FBT001
+    disk = small_directory(stopped=stopped)
+    paths = [path for path in files_of(disk) if fnmatch(path, f"*{ending}")]
+    if not paths:
+        assert not stopped
+        pytest.skip("not there after a kill")
+    state = served(disk)
+    logs = {path: read_file(disk, path) for path in files_of(disk) if path.endswith(".log")}
+    damage(disk, paths[0])
+    report = examine(disk, DATA)
+    assert [one.severity for one in report.findings] == [Severity.REBUILDABLE]
+
+    repaired = list(repair(disk, report))
+
+    assert [f"{DATA}/{one.place.path}" for one in repaired] == paths[:1]
+    assert list(examine(disk, DATA).findings) == []
+    assert logs == {path: read_file(disk, path) for path in files_of(disk) if path.endswith(".log")}
+    again = served(disk)
+    if ending == "/producer-ids":  # The broker begins above all ids that were ever given.
+        assert again["kept"].pop("producer-ids") is None
+        del state["kept"]["producer-ids"]
+    assert again == state
+
+
+def test_nothing_is_repaired_next_to_damaged_record_batches() -> None:
+    disk = small_directory()
+    index = next(path for path in files_of(disk) if path.endswith("/0/00000000000000000000.index"))
+    flip(disk, index)
+    segment = index.replace(".index", ".log")
+    disk.open(segment).pwrite(200, b"damage")
+
+    report = examine(disk, DATA)
+
+    assert {one.severity for one in report.findings} == {Severity.DAMAGE, Severity.REBUILDABLE}
+    assert [one.repair for one in report.findings] == [None] * len(report.findings)
+    before = {path: read_file(disk, path) for path in files_of(disk)}
+    assert list(repair(disk, report)) == []
+    assert before == {path: read_file(disk, path) for path in files_of(disk)}
+
+
+def test_a_report_changes_nothing_before_its_repairs_are_applied() -> None:
+    disk = small_directory()
+    flip(disk, f"{DATA}/clean-shutdown")
+    before = {path: read_file(disk, path) for path in files_of(disk)}
+
+    report = examine(disk, DATA)
+
+    assert report.findings[0].repair is not None
+    assert before == {path: read_file(disk, path) for path in files_of(disk)}
