@@ -17,7 +17,7 @@ from duolog.core.errors import DuologError
 from duolog.log.doctor import rebuilds
 from duolog.log.doctor.batch_state import BatchState
 from duolog.log.doctor.batch_walk import BatchWalk, Gap, Whole
-from duolog.log.doctor.derived_files import aborted_problem, snapshot_problem
+from duolog.log.doctor.derived_files import Kept, aborted_problem, snapshot_problem
 from duolog.log.doctor.finding import Finding, Findings, Place, Severity
 from duolog.log.doctor.index_check import IndexCheck, IndexFiles
 from duolog.log.doctor.partition_files import PartitionFiles
@@ -98,6 +98,7 @@ class PartitionCheck:
         self._state = BatchState()
         self._counts = Counts(1)
         self._next_offset: int | None = None
+        self._first_offset: int | None = None
         self._last_epoch = -1
         self._at_point: tuple[ProducerStates, bytes] | None = None
 
@@ -216,6 +217,8 @@ class PartitionCheck:
 
     def _meet(self, name: str, segment: _SegmentFiles, whole: Whole) -> None:
         header, point = whole.header, self._files.point
+        if self._first_offset is None:
+            self._first_offset = header.base_offset
         if segment.at_point and point.position and whole.position == point.position:
             self._note_point()
         self._state.meet(header, whole.data)
@@ -317,16 +320,15 @@ class PartitionCheck:
             expected.cut(point.next_offset)
             if found is not None:
                 found.cut(point.next_offset)
-        problem = aborted_problem(found, expected, self._state.aborts, complete=self._is_complete)
+        problem = aborted_problem(found, expected, self._state.aborts, self._kept)
         if problem:
             data = expected.encode()
             self._rebuild(name, problem, rebuilds.content(self._subject.directory, name, data))
 
     @property
-    def _is_complete(self) -> bool:
-        """True if nothing was deleted or compacted away."""
-        files = self._files
-        return not (files.log_start or files.checkpoint.holes_below or files.segments[:1] > [0])
+    def _kept(self) -> Kept:
+        compacted = self._files.checkpoint.holes_below > 0
+        return Kept(self._first_offset or 0, compacted)
 
     def _check_small_files(self) -> None:
         files, directory = self._files, self._subject.directory
@@ -372,8 +374,8 @@ class PartitionCheck:
             if self._damaged or files.point.next_offset <= files.log_start:
                 return ""
             return f"no record batch begins at its position {files.point.position}"
-        complete = self._is_complete and not self._damaged
-        return snapshot_problem(files.point.producers, self._at_point[0], complete=complete)
+        kept = self._kept._replace(compacted=self._kept.compacted or self._damaged)
+        return snapshot_problem(files.point.producers, self._at_point[0], kept)
 
     # Findings
 

@@ -187,6 +187,7 @@ class _PartitionCopy:
         self._next: int | None = None
         self._first: int | None = None
         self._holes_below = 0
+        self._copied_end = 0
 
     def run(self, end: int) -> list[Gap]:
         """Copy it; `end` is the log end offset that a stop or start has noted, or 0."""
@@ -205,8 +206,8 @@ class _PartitionCopy:
             if self._gaps and self._gaps[-1].next_offset is None:
                 reason = self._gaps.pop().reason
             self._lose(found, end, reason)
-        if self._holes_below:
-            holes = CleanerCheckpoint(0, min(self._holes_below, found))
+        holes = CleanerCheckpoint(0, min(self._holes_below, self._copied_end))
+        if holes.holes_below:
             write_checkpoint(self._out_disk, self._target, holes)
         start = max(files.log_start, self._first or 0)
         if start:
@@ -248,7 +249,7 @@ class _PartitionCopy:
         self.state.meet(whole.header, whole.data)
         self.batches += 1
         self.bytes += len(whole.data)
-        self._next = whole.header.next_offset
+        self._next = self._copied_end = whole.header.next_offset
 
     def _meet_gap(self, gap: Gap) -> None:
         if self._next is not None and gap.next_offset is not None and gap.next_offset <= self._next:

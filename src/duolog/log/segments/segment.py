@@ -22,7 +22,13 @@ from duolog.log.errors import CorruptLog
 from duolog.log.files.disk import Disk, DiskFile, read_file
 from duolog.log.producers.aborted_index import ABORTED_ENTRY_BYTES, AbortedIndex
 from duolog.log.producers.transactions import Ended
-from duolog.log.segments.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES, OffsetIndex, TimeIndex
+from duolog.log.segments.index import (
+    OFFSET_ENTRY_BYTES,
+    RELATIVE_OFFSET_MAX,
+    TIME_ENTRY_BYTES,
+    OffsetIndex,
+    TimeIndex,
+)
 from duolog.log.segments.index_builder import NO_TIMESTAMP, IndexBuilder, Place
 from duolog.record.batch import HEADER_BYTES, LENGTH_END
 
@@ -302,7 +308,9 @@ class Segment:
             base_offset, length, delta, timestamp = _PLACE.unpack_from(chunk, within)
             size = LENGTH_END + length
             whole = HEADER_BYTES <= size <= self.size_bytes - position
-            if not whole or base_offset < self.base_offset:
+            # The checksum does not cover the base offset, and an index has 31 bits for it.
+            relative_offset = base_offset + delta - self.base_offset
+            if not whole or not delta <= relative_offset <= RELATIVE_OFFSET_MAX:
                 raise self._broken(position)
             yield _place((position, size, base_offset, base_offset + delta, timestamp))
             position += size

@@ -13,8 +13,8 @@ from duolog.testing.disk import CrashDisk
 
 DATA: Final = "/data"
 SETTINGS: Final[dict[str, Value]] = {
-    "log.segment.bytes": 1500,
-    "log.index.interval.bytes": 300,
+    "log.segment.bytes": 500,
+    "log.index.interval.bytes": 150,
     "log.recovery.point.bytes": 10**9,
 }
 TOPIC: Final = "orders"
@@ -34,7 +34,7 @@ class SmallDirectory:
         self.manager = LogManager(self.disk, DATA, FakeClock(), SETTINGS)
         self.commit = self.manager.group_commit("fsync", lambda: None, threaded=False)
         if self.manager.topics.get(TOPIC) is None:
-            self.manager.topics.create(TOPIC, PARTITIONS, {"index.interval.bytes": "300"})
+            self.manager.topics.create(TOPIC, PARTITIONS, {"index.interval.bytes": "150"})
         self.logs = [self.manager.log(TOPIC, partition) for partition in range(PARTITIONS)]
 
     def write(self, turns: int) -> None:
@@ -58,7 +58,7 @@ class SmallDirectory:
         else:
             self._sequences[partition] += records
         stamped = [
-            Record(0, 1000 + 7 * self._turn + i, b"key", bytes(range(60 + 20 * partition)))
+            Record(0, 1000 + 7 * self._turn + i, b"key", bytes(range(10 * partition)))
             for i in range(records)
         ]
         log.append(memoryview(encode_batch(stamped, producer=producer)))
@@ -85,11 +85,11 @@ def small_directory(*, stopped: bool = True) -> CrashDisk:
     """Return a disk with the directory; after a kill without `stopped`."""
     disk = CrashDisk()
     directory = SmallDirectory(disk)
-    directory.write(8)
+    directory.write(6)
     directory.set_points()
     directory.stop()
     directory.start()
-    directory.write(7)
+    directory.write(5)
     directory.set_points()
     directory.logs[2].advance_log_start(9)
     directory.manager.write_meta("producer-ids", b"1000")

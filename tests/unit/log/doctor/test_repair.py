@@ -60,11 +60,13 @@ def test_a_damaged_file_is_rebuilt(ending: str, damage: Damage, stopped: bool) -
     logs = {path: read_file(disk, path) for path in files_of(disk) if path.endswith(".log")}
     damage(disk, paths[0])
     report = examine(disk, DATA)
-    assert [one.severity for one in report.findings] == [Severity.REBUILDABLE]
+    assert {one.severity for one in report.findings} == {Severity.REBUILDABLE}
 
-    repaired = list(repair(disk, report))
+    repaired = [f"{DATA}/{one.place.path}" for one in repair(disk, report)]
 
-    assert [f"{DATA}/{one.place.path}" for one in repaired] == paths[:1]
+    # A start relies on more indexes with the new recovery point: those that are missing are made.
+    also_built = [path for path in repaired if "index" in path and "recovery-point" in ending]
+    assert [path for path in repaired if path not in also_built] == paths[:1]
     assert list(examine(disk, DATA).findings) == []
     assert logs == {path: read_file(disk, path) for path in files_of(disk) if path.endswith(".log")}
     again = served(disk)
