@@ -1,9 +1,11 @@
-"""The reliability page, generated from the campaigns that `scripts/bench kills` has stored."""
+"""The reliability page, generated from the runs that `scripts/bench` has stored."""
 
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Any, Final
+
+from doctor_runs_page import doctor_runs_section
 
 RESULTS: Final = Path(__file__).parents[2] / "bench/results/kills.json"
 
@@ -58,7 +60,8 @@ def reliability_page() -> str:
         f"## {kills.total()} kills, by process and point",
         f"| process and point | kills |\n|---|---|\n{where}",
     ]
-    return "\n\n".join(parts)
+    parts.append(doctor_runs_section())
+    return "\n\n".join(part for part in parts if part)
 
 
 def _row(one: dict[str, Any]) -> str:

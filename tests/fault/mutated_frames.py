@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from duolog.broker.router import find_apis
 from unit.broker.authorization.samples import SAMPLES
@@ -23,7 +23,7 @@ _CLIENTS: Final = 64
 _TURNS_MAX: Final = 10
 _METADATA: Final = 3
 _EXTREMES: Final = (0, 1, -1, 2, 127, 128, 2**15 - 1, -(2**15), 2**31 - 1, -(2**31), 2**63 - 1)
-_MORE: Final = {
+_MORE: Final[dict[tuple[int, int], dict[str, Any]]] = {
     (17, 1): {"mechanism": "PLAIN"},
     (18, 3): {"client_software_name": "test", "client_software_version": "1"},
     (36, 2): {"auth_bytes": b"\0alice\0secret"},

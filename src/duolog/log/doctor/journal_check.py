@@ -68,7 +68,7 @@ def _is_cut(rest: bytes) -> bool:
         return True
     _, path_bytes, position, data_bytes = _HEAD.unpack_from(rest)
     plausible = path_bytes <= _PATH_BYTES_MAX and position >= 0
-    return plausible and _HEAD.size + path_bytes + data_bytes > len(rest)
+    return bool(plausible and _HEAD.size + path_bytes + data_bytes > len(rest))
 
 
 def _has_empty_sector(data: bytes, start: int) -> bool:

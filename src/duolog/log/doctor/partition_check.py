@@ -18,7 +18,7 @@ from duolog.log.doctor import rebuilds
 from duolog.log.doctor.batch_state import BatchState
 from duolog.log.doctor.batch_walk import BatchWalk, Gap, Whole
 from duolog.log.doctor.derived_files import Kept, aborted_problem, snapshot_problem
-from duolog.log.doctor.finding import Finding, Findings, Place, Severity
+from duolog.log.doctor.finding import Finding, Findings, Place, Repair, Severity
 from duolog.log.doctor.index_check import IndexCheck, IndexFiles
 from duolog.log.doctor.partition_files import PartitionFiles
 from duolog.log.files.disk import Disk, DiskFile, read_file
@@ -394,7 +394,7 @@ class PartitionCheck:
     ) -> None:
         self._findings.note(self._place(name, offset, position), problem)
 
-    def _rebuild(self, name: str, problem: str, repair: "rebuilds.Repair") -> None:
+    def _rebuild(self, name: str, problem: str, repair: Repair) -> None:
         self._rebuildable.append(Finding(Severity.REBUILDABLE, self._place(name), problem, repair))
 
     def _report_rebuildable(self) -> None:
