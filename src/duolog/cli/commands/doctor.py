@@ -178,7 +178,7 @@ def _summarize(directory: Path, examined: Report | None, wrong: Sequence[Finding
     found = "nothing is wrong"
     if wrong:
         repairable = sum(one.repair is not None for one in wrong)
-        found = f"{counted(len(wrong), 'problem')}, of which --repair can mend {repairable}"
+        found = f"{counted(len(wrong), 'problem')}, of which --repair can rebuild {repairable}"
     click.echo(f"{directory}: {verified}{found}", err=True)
     if any(one.severity is Severity.DAMAGE for one in wrong):
         click.echo(

@@ -112,6 +112,7 @@ class _Examination:
             _interval_of(topic),
             self._decoders.get(topic.name),
             served=self._started and refused is None,
+            clean=root.clean,
             settled=root.settled,
         )
         before = len(self._findings)

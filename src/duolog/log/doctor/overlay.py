@@ -36,7 +36,7 @@ class ReadOnlyDisk(RealDisk):
 
 
 class Change(NamedTuple):
-    """A file that differs from the disk below. Sizes are None where there is no file."""
+    """A file that differs from the disk below. The size of a missing file is None."""
 
     path: str
     size_below: int | None

@@ -45,7 +45,10 @@ _FINDINGS_MAX: Final = 100
 class Subject:
     """A partition to verify.
 
-    `served` and `settled`: the rehearsed start serves it; no power failure can have torn its end.
+    Attributes:
+        served: the rehearsed start serves it.
+        clean: the last broker was stopped in order. After a kill, the last write may be cut off.
+        settled: no power failure can have torn a write.
     """
 
     directory: str
@@ -56,6 +59,7 @@ class Subject:
     index_interval_bytes: int = 4096
     decode: Decode | None = None
     served: bool = True
+    clean: bool = True
     settled: bool = True
 
 
@@ -192,11 +196,13 @@ class PartitionCheck:
         place = (segment.base_offset, gap.position)
         if place == (point.segment, point.position) and gap.position:
             self._note_point()
-        if self._may_be_torn and place >= (point.segment, point.position):
+        not_stopped = self._subject.served and not self._subject.clean
+        if not_stopped and place >= (point.segment, point.position):
             data = file.pread(gap.position, file.size_bytes - gap.position)
             cut = gap.end == file.size_bytes and is_cut(data)
             size = gap.end - gap.position
-            if cut or not size or is_torn(data, gap.position, size, gap.first_offset):
+            torn = not size or is_torn(data, gap.position, size, gap.first_offset)
+            if cut or (self._may_be_torn and torn):
                 left = file.size_bytes - gap.position
                 rest = "" if segment.bound is None else " and removes the segments after it"
                 self._note(

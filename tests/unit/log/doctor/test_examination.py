@@ -37,7 +37,7 @@ def disk(state: str) -> CrashDisk:
 
 @pytest.fixture(scope="module")
 def expected(state: str) -> dict[str, Any]:
-    """What a broker serves from the whole directory."""
+    """The state that a broker serves from the whole directory."""
     return directory(state)[1]
 
 
@@ -94,6 +94,18 @@ def test_a_file_that_is_cut_anywhere_is_found_or_changes_nothing(
             assert read_file(disk, f"{DATA}/clean-shutdown") is None
 
 
+def test_a_last_write_that_a_kill_cut_off_is_a_note() -> None:
+    disk = directory("killed")[0]
+    last = max(path for path in files_of(disk) if "/1/" in path and path.endswith(".log"))
+    cut = OverlayDisk(disk)
+    cut.open(last).truncate(disk.size(last) - 1)
+
+    (finding,) = examine(cut, DATA).findings
+
+    assert finding.severity is Severity.NOTE
+    assert "interrupted a write; the next start cuts the last" in finding.problem
+
+
 def test_a_zero_filled_tail_is_found_or_cut_by_the_next_start(
     disk: CrashDisk, expected: dict[str, Any]
 ) -> None:
@@ -102,7 +114,7 @@ def test_a_zero_filled_tail_is_found_or_cut_by_the_next_start(
         file = filled.open(path)
         file.append([bytes(700)])
 
-        # After a power failure zeros are the trace of a write that nobody was promised.
+        # After a power failure zeros are the trace of a write that was not acknowledged.
         noted = [one.problem for one in examine(filled, DATA).findings if "cuts" in one.problem]
         assert noted or not unnoticed(filled, expected), path
 
