@@ -1,5 +1,6 @@
 """Keep brokers away from a data directory while the doctor works on it."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,11 +8,12 @@ from typing import Final
 
 from duolog.core.operating_system.files import CLOEXEC, pread
 from duolog.core.operating_system.locks import try_lock
-from duolog.log.errors import DataDirInUse
+from duolog.log.errors import DataDirInUse, DataDirRefused
 from duolog.log.files.disk import LockHeld, RealLock
 
 _LOCK: Final = ".lock"
 _PID_BYTES_MAX: Final = 20
+_NOT_WRITABLE: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 @contextmanager
@@ -22,6 +24,7 @@ def exclusive(data_dir: str, *, read_only: bool) -> Iterator[None]:
 
     Raises:
         DataDirInUse: a broker runs on the directory.
+        DataDirRefused: it is not writable.
         OSError: the file system refused.
     """
     path = f"{data_dir}/{_LOCK}"
@@ -37,6 +40,14 @@ def exclusive(data_dir: str, *, read_only: bool) -> Iterator[None]:
             detail=f"{holder} holds its lock.",
             hint="Stop the broker, or examine a copy of the directory.",
         ) from None
+    except OSError as error:
+        if error.errno not in _NOT_WRITABLE:
+            raise
+        raise DataDirRefused(
+            f'data directory "{data_dir}" cannot be locked: {(error.strerror or "").lower()}',
+            detail="Its lock keeps a broker from starting meanwhile.",
+            hint="Use --read-only, which writes nothing, or run the command as the broker's user.",
+        ) from error
     try:
         yield
     finally:

@@ -100,7 +100,7 @@ class PartitionCheck:
         self._rebuildable: list[Finding] = []
         self._damaged = False
         self._state = BatchState()
-        self._counts = Counts(1)
+        self._segments = self._batches = self._bytes = 0
         self._next_offset: int | None = None
         self._first_offset: int | None = None
         self._last_epoch = -1
@@ -130,7 +130,7 @@ class PartitionCheck:
             pass
         self._check_small_files()
         self._report_rebuildable()
-        return self._counts
+        return Counts(1, self._segments, self._batches, self._bytes)
 
     # Segments
 
@@ -157,7 +157,8 @@ class PartitionCheck:
             self._note_point()
         self._check_indexes(segment)
         self._check_aborted(segment)
-        self._counts = self._counts.plus(Counts(0, 1, 0, file.size_bytes))
+        self._segments += 1
+        self._bytes += file.size_bytes
 
     def _check_join(self, base_offset: int) -> None:
         expected = self._next_offset
@@ -235,7 +236,7 @@ class PartitionCheck:
         self._check_epoch(name, whole)
         if self._subject.decode is not None and not header.control:
             self._check_records(name, segment, whole)
-        self._counts = self._counts.plus(Counts(0, 0, 1, 0))
+        self._batches += 1
 
     def _check_epoch(self, name: str, whole: Whole) -> None:
         header, files = whole.header, self._files
