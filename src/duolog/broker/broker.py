@@ -34,6 +34,7 @@ from duolog.broker.network.listener import Listener
 from duolog.broker.network.request_memory import RequestMemory
 from duolog.broker.network.tls_listeners import TlsListeners
 from duolog.broker.produce.rounds import Callback, Rounds
+from duolog.broker.quotas.enforcement import Enforcement
 from duolog.broker.requests.preloading import Preloading
 from duolog.broker.router import Entrances, Router, find_apis
 from duolog.broker.schema_checks.registered import RegisteredSchemas
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from duolog.broker.network.connection_quotas import OpenConnection
     from duolog.broker.network.endpoints import OpenEndpoint
     from duolog.broker.network.needs import Flushable
+    from duolog.broker.quotas.entities import Quotas
     from duolog.broker.requests.needs import Refusable
     from duolog.broker.schema_checks.registered import OpenRegistry
     from duolog.broker.topics.topics import Waiter
@@ -112,7 +114,6 @@ class Broker:
         self.expressions = Expressions(self.loop)
         self.slices = TimeSlices(clock, self.loop.timers)
         self.controller = Controller(self.loop, self.slices)
-        self.quotas = ClientQuotas(log_manager)
         self.tls = TlsListeners(settings)
         self.configs = Configs(
             log_manager,
@@ -140,6 +141,10 @@ class Broker:
         self.counters = Counters()
         self.rounds = Rounds(self.group_commit, self.partition_changed, self.counters)
         self._prepare_connections(settings)
+        self._enforcement = Enforcement(settings, clock)
+        self.enforcement: Enforcement | None = None
+        """Measures what clients use; None if no client has a quota."""
+        self.quotas = ClientQuotas(log_manager, self._quotas_changed)
         self.security = SecurityService(self)
         self.authorizer = self.security.authorizer
         self.groups = GroupCoordinatorService(self)
@@ -156,7 +161,7 @@ class Broker:
         self.request_memory = RequestMemory(
             settings.integer("queued.max.request.bytes"), self.loop.timers
         )
-        self.connections = ConnectionQuotas(settings, self.loop.timers)
+        self.connections = ConnectionQuotas(settings, self.loop.timers, self.clock)
         self.connections_to_flush: list[Flushable] = []
         self.connection_type: ConnectionType = Connection
         """Its replacement by tests can fail on purpose."""
@@ -373,6 +378,10 @@ class Broker:
             "listeners": (Kind.STRING, heard),
             "log.dirs": (Kind.STRING, self.data_dir),
         }
+
+    def _quotas_changed(self, quotas: "Quotas") -> None:
+        self.connections.rates.update(quotas)
+        self.enforcement = self._enforcement if self._enforcement.update(quotas) else None
 
     def _ensure_tls_usable(self, candidate: BrokerSettings) -> None:
         self.tls.ensure_usable(candidate)

@@ -55,6 +55,7 @@ def write_api_versions(
     features: Sequence[Feature] = (),
     *,
     error_code: int = 0,
+    throttle_ms: int = 0,
 ) -> bytes:
     """Return the body of the response for `(key, versions)` pairs."""
     flexible = version >= _FIRST_FLEXIBLE
@@ -62,7 +63,7 @@ def write_api_versions(
     rows = [_RANGE.pack(key, served[0], served[-1]) + tags for key, served in apis]
     parts = [INT16.pack(error_code), write_array_length(len(rows), flexible=flexible), *rows]
     if version >= _FIRST_THROTTLE:
-        parts.append(INT32.pack(0))
+        parts.append(INT32.pack(throttle_ms))
     if flexible:
         parts.append(_write_features(version, features))
     return b"".join(parts)

@@ -55,7 +55,6 @@ _RESULT_V4: Final = Struct(">ihqq")
 _RESULT: Final = Struct(">ihqqq")
 _ABORTED: Final = Struct(">qq")
 _NO_REPLICA: Final = INT32.pack(-1)
-_THROTTLE_0: Final = bytes(4)
 
 TopicKey = bytes | UUID
 """A topic as identified in the request: the bytes of its name, or from v13 its id."""
@@ -209,6 +208,7 @@ def writing_fetch_response(
     error_code: int = 0,
     session_id: int = 0,
     read_committed: bool = False,
+    throttle_ms: int = 0,
 ) -> Generator[None, None, list[bytes | Chunk]]:
     """Encode the whole frame of the response in steps; return its pieces in order."""
     flexible = version >= _FIRST_FLEXIBLE
@@ -242,7 +242,7 @@ def writing_fetch_response(
             yield
     run.append(tags)
     last = b"".join(run)
-    head = tags + _THROTTLE_0
+    head = tags + INT32.pack(throttle_ms)
     if version >= _FIRST_SESSION:
         head += error_code.to_bytes(2, signed=True) + INT32.pack(session_id)
     size = 4 + len(head) + body_bytes + len(last)

@@ -37,7 +37,7 @@ VERSIONS: Final = range(14)
 
 _FIRST_NULL_MEANS_ALL: Final = 1
 _FIRST_CLUSTER_ID: Final = 2
-_FIRST_THROTTLE: Final = 3
+FIRST_THROTTLE: Final = 3
 _FIRST_AUTO_CREATION: Final = 4
 _FIRST_OFFLINE: Final = 5
 _FIRST_LEADER_EPOCH: Final = 7
@@ -166,7 +166,7 @@ def metadata_response_start(
     flexible = version >= _FIRST_FLEXIBLE
     tags = b"\0" if flexible else b""
     parts = []
-    if version >= _FIRST_THROTTLE:
+    if version >= FIRST_THROTTLE:
         parts.append(INT32.pack(0))
     parts += [
         write_array_length(1, flexible=flexible),

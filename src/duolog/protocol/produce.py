@@ -41,7 +41,6 @@ _FIRST_RECORD_ERRORS: Final = 8
 _ACKS_TIMEOUT: Final = Struct(">hi")
 _RESULT: Final = Struct(">ihqq")
 _RESULT_LOG_START: Final = Struct(">ihqqq")
-_THROTTLE_0: Final = bytes(4)
 _FRAME_START: Final = Struct(">ii")
 _FRAME_START_FLEXIBLE: Final = Struct(">iib")
 
@@ -138,9 +137,11 @@ def _read_records(
     return buffer[position:end], end
 
 
-def write_produce_response(version: int, correlation_id: int, results: ProduceResults) -> bytes:
+def write_produce_response(
+    version: int, correlation_id: int, results: ProduceResults, throttle_ms: int = 0
+) -> bytes:
     """Encode the whole frame of the response."""
-    body = b"".join(produce_response_parts(version, results))
+    body = b"".join(produce_response_parts(version, results, throttle_ms))
     return produce_response_start(version, correlation_id, len(body)) + body
 
 
@@ -151,7 +152,9 @@ def produce_response_start(version: int, correlation_id: int, size_bytes: int) -
     return _FRAME_START.pack(4 + size_bytes, correlation_id)
 
 
-def produce_response_parts(version: int, results: ProduceResults) -> Iterator[bytes]:
+def produce_response_parts(
+    version: int, results: ProduceResults, throttle_ms: int = 0
+) -> Iterator[bytes]:
     """Yield the body of a response, one part per partition."""
     flexible = version >= _FIRST_FLEXIBLE
     yield write_array_length(len(results), flexible=flexible)
@@ -162,7 +165,7 @@ def produce_response_parts(version: int, results: ProduceResults) -> Iterator[by
             yield _write_result(result, version)
         if flexible:
             yield b"\0"
-    yield _THROTTLE_0 + b"\0" if flexible else _THROTTLE_0
+    yield INT32.pack(throttle_ms) + (b"\0" if flexible else b"")
 
 
 def _write_result(result: ProduceResult, version: int) -> bytes:

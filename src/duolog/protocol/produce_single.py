@@ -60,6 +60,11 @@ def read_single(
     return acks, bytes(frame[start:end]), index, frame[records:tags]
 
 
+def with_throttle_time(answer: bytes, throttle_ms: int) -> bytes:
+    """Return an answer of `single_answer` with a throttle time, which is before its last tags."""
+    return answer[:-5] + throttle_ms.to_bytes(4) + answer[-1:]
+
+
 def single_answer(name: bytes) -> Callable[[int, int, int, int], bytes]:
     """Return the function that encodes the response for a partition of the topic `name`.
 

@@ -86,6 +86,7 @@ class FakeBroker:
         slow_reads_s: float = 0.0,
     ) -> None:
         self.authorizer: Any = None
+        self.enforcement: Any = None
         self.settings = BrokerSettings(settings)
         self.clock = FakeClock()
         self.timers = self

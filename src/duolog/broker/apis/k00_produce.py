@@ -11,6 +11,8 @@ v7  zstd                     v8  errors of single records, error message
 v9  flexible                 v10 current leader, a tagged field that is never needed here
 v11 TRANSACTION_ABORTABLE    v12 a batch adds its partition to the transaction (KIP-890)
 
+A client above its quota is throttled after its batches are staged.
+
 Source: Kafka `KafkaApis.handleProduceRequest`, `ReplicaManager.appendRecords`.
 """
 
@@ -59,6 +61,7 @@ from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC
 if TYPE_CHECKING:
     from duolog.broker.apis.context import Connection
     from duolog.broker.broker import Broker
+    from duolog.broker.quotas.charge import Charge
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +73,7 @@ _DONE: Final = object
 class PendingProduce(InFlightRequest):
     """A produce request whose batches are on their way to the disk."""
 
-    __slots__ = ("_answer", "connection", "correlation_id", "results", "version")
+    __slots__ = ("_answer", "connection", "correlation_id", "results", "throttle_ms", "version")
 
     appends = True
 
@@ -81,6 +84,8 @@ class PendingProduce(InFlightRequest):
         correlation_id: int,
         results: ProduceResults,
         answer: Data | None,
+        *,
+        throttle_ms: int,
     ) -> None:
         self.data = None
         self._answer = answer
@@ -88,11 +93,12 @@ class PendingProduce(InFlightRequest):
         self.version = version
         self.correlation_id = correlation_id
         self.results = results
+        self.throttle_ms = throttle_ms
 
     def durable(self) -> None:
         self.connection.broker.counters.produce_requests += 1
         answer = self._answer or write_produce_response(
-            self.version, self.correlation_id, self.results
+            self.version, self.correlation_id, self.results, self.throttle_ms
         )
         self.connection.complete(self, answer)
 
@@ -135,13 +141,23 @@ class UnansweredProduce:
 def handle_frame(
     connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
 ) -> None:
-    if version >= FIRST_VERSION and append_single(connection, frame, correlation_id, position):
+    enforcement = connection.broker.enforcement
+    charge = None if enforcement is None else enforcement.charge_frame(connection, frame)
+    if version >= FIRST_VERSION and append_single(
+        connection, frame, correlation_id, position, charge
+    ):
         return
-    steps = _steps(connection, frame, version, correlation_id, position)
+    steps = _steps(connection, frame, version, correlation_id, position, charge=charge)
     step = next(steps, _DONE)
+    if charge is not None:
+        charge.pause()
     if step is not _DONE:
         connection.hold()
-        run_generator(connection.broker, _held(connection, frame, steps, step))
+        held = _held(connection, frame, steps, step)
+        if charge is None:
+            run_generator(connection.broker, held)
+        else:
+            run_generator(connection.broker, held, timed=charge.timed)
 
 
 def _held(connection: "Connection", frame: memoryview, steps: Steps, step: Step) -> Steps:
@@ -171,7 +187,13 @@ def _held(connection: "Connection", frame: memoryview, steps: Steps, step: Step)
 
 
 def _steps(
-    connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
+    connection: "Connection",
+    frame: memoryview,
+    version: int,
+    correlation_id: int,
+    position: int,
+    *,
+    charge: "Charge | None",
 ) -> Steps:
     """Serve a request; one with few partitions and few records to look at is one step."""
     broker = connection.broker
@@ -201,6 +223,7 @@ def _steps(
             yield None
     if many:
         yield from freeing(request.topics)
+    throttle_ms = _throttle_ms(charge, frame, request)
     if request.acks == 0:
         yield from _check_unanswered(connection, results, many=many)
         if (many or broker.rounds.dirty) and not connection.closed:
@@ -208,14 +231,20 @@ def _steps(
         if many:
             yield from freeing(results)
         return
-    answer = (yield from _written(version, correlation_id, results)) if many else None
-    pending = PendingProduce(connection, version, correlation_id, results, answer)
+    answer = (yield from _written(version, correlation_id, results, throttle_ms)) if many else None
+    pending = PendingProduce(
+        connection, version, correlation_id, results, answer, throttle_ms=throttle_ms
+    )
     connection.begin(pending)
     if many or broker.rounds.dirty:
         # What was appended in earlier rounds is on the disk with this one.
         broker.rounds.pending.append(pending)
     else:
         pending.durable()
+
+
+def _throttle_ms(charge: "Charge | None", frame: memoryview, request: ProduceRequest) -> int:
+    return 0 if charge is None else charge.produced(len(frame), answered=request.acks != 0)
 
 
 def _refusal(connection: "Connection", request: ProduceRequest) -> Generator[None, None, ErrorCode]:
@@ -344,13 +373,13 @@ def _append(
 
 
 def _written(
-    version: int, correlation_id: int, results: ProduceResults
+    version: int, correlation_id: int, results: ProduceResults, throttle_ms: int
 ) -> Generator[None, None, Data]:
     """Write the answer, in steps."""
     pieces: list[bytes | FileSpan] = []
     run: list[bytes] = []
     size_bytes = 0
-    for part in produce_response_parts(version, results):
+    for part in produce_response_parts(version, results, throttle_ms):
         run.append(part)
         size_bytes += len(part)
         if len(run) >= _PARTS_A_PIECE:

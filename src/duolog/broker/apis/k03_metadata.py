@@ -33,6 +33,7 @@ from duolog.core.names import metric_name
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.headers import response_header
 from duolog.protocol.metadata import (
+    FIRST_THROTTLE,
     VERSIONS,
     BrokerRow,
     MetadataRequest,
@@ -44,11 +45,14 @@ from duolog.protocol.metadata import (
     write_topic,
 )
 from duolog.protocol.operations import OPERATIONS_NOT_ASKED
+from duolog.protocol.throttle_time import with_throttle_time
 from duolog.security.authorization.operations import ResourceType
 
 if TYPE_CHECKING:
     from duolog.broker.apis.context import Connection
     from duolog.broker.broker import Broker
+    from duolog.broker.quotas.charge import Charge
+    from duolog.broker.requests.in_flight import Data
 
 _KEY = 3
 _TOPIC, _EVERY_TOPIC, _NEW_TOPIC, _CLUSTER = checks_of(_KEY)
@@ -67,25 +71,35 @@ class _Form(NamedTuple):
 def handle_frame(
     connection: "Connection", frame: memoryview, version: int, correlation_id: int, position: int
 ) -> None:
+    enforcement = connection.broker.enforcement
+    charge = None if enforcement is None else enforcement.charge_frame(connection, frame)
     content = bytes(frame)  # The receive buffer may be another's when this fails.
     if len(frame) <= LARGE_BYTES:
         request = read_metadata_request(frame[position:], version)
-        _Metadata(connection, content, version, correlation_id).serve(request)
-        return
-    metadata = _Metadata(connection, content, version, correlation_id)
-    body = frame[position:]
-    decode_beside(
-        connection, body, lambda data: read_metadata_request(data, version), metadata.serve
-    )
+        _Metadata(connection, content, version, correlation_id, charge).serve(request)
+    else:
+        metadata = _Metadata(connection, content, version, correlation_id, charge)
+        body = frame[position:]
+        decode_beside(
+            connection, body, lambda data: read_metadata_request(data, version), metadata.serve
+        )
+    if charge is not None:
+        charge.pause()
 
 
 class _Metadata:
     """A request on its way to its answer."""
 
     def __init__(
-        self, connection: "Connection", frame: bytes, version: int, correlation_id: int
+        self,
+        connection: "Connection",
+        frame: bytes,
+        version: int,
+        correlation_id: int,
+        charge: "Charge | None",
     ) -> None:
         self._broker = connection.broker
+        self._charge = charge
         self._connection = connection
         self._frame = frame
         self._version = version
@@ -101,7 +115,10 @@ class _Metadata:
         self._run(self._create_missing(request))
 
     def _run(self, steps: Iterator[None]) -> None:
-        self._broker.slices.run(self._guarded(steps), wanted=lambda: not self._connection.closed)
+        guarded = self._guarded(steps)
+        if self._charge is not None:
+            guarded = self._charge.timed(guarded)
+        self._broker.slices.run(guarded, wanted=lambda: not self._connection.closed)
 
     def _guarded(self, steps: Iterator[None]) -> Iterator[None]:
         """Run `steps`, and answer with the error that they raise: the client waits for one."""
@@ -119,7 +136,11 @@ class _Metadata:
         left = len(names)
 
         def prepare(name: str) -> Change:
-            return broker.creating_topic(name, broker.settings.integer("num.partitions"), {})
+            partitions = broker.settings.integer("num.partitions")
+            change = broker.creating_topic(name, partitions, {})
+            if self._charge is not None:
+                self._charge.mutate(partitions, strict=False)
+            return change
 
         def done(name: str, error: Exception | None) -> None:
             nonlocal left
@@ -157,7 +178,12 @@ class _Metadata:
         pieces.append(b"".join((*run, end)))
         size_bytes = len(self._header) + len(start) + sum(map(len, pieces))
         head = size_bytes.to_bytes(4) + self._header + start
-        self._connection.complete(self._waiting, [head, *pieces])
+        answer: Data = [head, *pieces]
+        if self._charge is not None:
+            throttle_ms = self._charge.answered()
+            if throttle_ms and self._version >= FIRST_THROTTLE:
+                answer = with_throttle_time(answer, _KEY, self._version, throttle_ms)
+        self._connection.complete(self._waiting, answer)
         broker.counters.cold["Metadata"].observe(broker.clock.monotonic() - self._came_at)
 
     def _parts(self, request: MetadataRequest) -> Iterator[bytes]:

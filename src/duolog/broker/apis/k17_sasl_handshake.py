@@ -33,4 +33,4 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     context.reply({"error_code": answer.error_code, "mechanisms": list(answer.mechanisms)})
 
 
-API = Api(key=17, name="SaslHandshake", versions=range(2), handle=handle)
+API = Api(key=17, name="SaslHandshake", versions=range(2), handle=handle, exempt=True)

@@ -51,15 +51,33 @@ def handle_frame(
         error_code = ErrorCode.NONE
         if version >= _FIRST_SOFTWARE and not _names_software(frame, position):
             error_code = ErrorCode.INVALID_REQUEST
-        body = _body(version, apis if error_code == ErrorCode.NONE else (), error_code)
+        if error_code != ErrorCode.NONE:
+            apis = ()
+        throttle_ms = _throttle_ms(connection, frame)
+        write = _write if throttle_ms else _body  # Throttle times differ, so those are not kept.
+        body = write(version, apis, error_code, throttle_ms)
     connection.answer(InFlightRequest(), write_frame(INT32.pack(correlation_id), body))
     broker.counters.cold["ApiVersions"].observe(0.0)
 
 
-@lru_cache(maxsize=2 * len(VERSIONS))
-def _body(version: int, apis: tuple[tuple[int, range], ...], error_code: int) -> bytes:
+def _throttle_ms(connection: "Connection", frame: memoryview) -> int:
+    """Return the throttle time of a client that has logged in: before, it is any user's."""
+    broker = connection.broker
+    if broker.enforcement is None or connection in broker.connections.unauthenticated:
+        return 0
+    return broker.enforcement.charge_frame(connection, frame).answered()
+
+
+def _write(
+    version: int, apis: tuple[tuple[int, range], ...], error_code: int, throttle_ms: int
+) -> bytes:
     features = _FEATURES if error_code == ErrorCode.NONE else ()
-    return write_api_versions(version, apis, features, error_code=error_code)
+    return write_api_versions(
+        version, apis, features, error_code=error_code, throttle_ms=throttle_ms
+    )
+
+
+_body: Final = lru_cache(maxsize=2 * len(VERSIONS))(_write)
 
 
 def _names_software(frame: memoryview, position: int) -> bool:

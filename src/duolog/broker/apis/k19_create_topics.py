@@ -3,10 +3,11 @@
 Behaviour: each topic has its own error and message. -1 for a count takes the broker's default.
 A replication factor above 1 is INVALID_REPLICATION_FACTOR, unless `replication.factor.clamp`
 is set. A topic is on the disk when the answer leaves. More than 10,000 partitions in one request
-are POLICY_VIOLATION for all of it.
+are POLICY_VIOLATION for all of it. Partitions count for the quota `controller_mutation_rate`, also
+if the request only validates, as in Kafka.
 
 v4  -1 for counts       v5 flexible; counts and configs of what was created
-v7  topic id
+v6  quota exceeded      v7 topic id
 
 Source: Kafka `ReplicationControlManager.createTopics`. `configs` is never null: Java's admin
 client fails on null.
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _TOPIC, _CONFIGS = checks_of(19)
 _FIRST_CONFIGS: Final = 5
+_FIRST_QUOTA_ERROR: Final = 6
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
@@ -56,8 +58,9 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         _TOPIC.ensure(context, topic.name)
         new = decided[topic.name] = _decide(topic, context)
         broker.topics.configs.check_asked(new.configs)
+        broker.topics.check_new(new.name, new.partitions, new.configs)
+        context.mutate(new.partitions, strict_from=_FIRST_QUOTA_ERROR)
         if request.validate_only:
-            broker.topics.check_new(new.name, new.partitions, new.configs)
             return None
         return broker.creating_topic(new.name, new.partitions, new.configs)
 

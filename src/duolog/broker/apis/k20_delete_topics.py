@@ -3,14 +3,14 @@
 Behaviour: each topic has its own error. Fetches that wait for a topic that goes are answered.
 Internal topics are kept: groups would lose their offsets under a running broker.
 
-v5  error message       v6 by name or by id
+v5  error message, quota exceeded       v6 by name or by id
 
 Source: Kafka `ControllerApis.deleteTopics`.
 """
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from duolog.broker.apis.context import RequestContext
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _DESCRIBE, _DELETE = checks_of(20)
 _NO_ID = UUID(int=0)
+_FIRST_QUOTA_ERROR: Final = 5
 
 
 class _Asked(NamedTuple):
@@ -51,6 +52,7 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         if times[topic] > 1:
             raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
         found[topic] = _find(topic.name, topic.topic_id or _NO_ID, context)
+        context.mutate(len(found[topic].partitions), strict_from=_FIRST_QUOTA_ERROR)
         return context.broker.deleting_topic(found[topic].name)
 
     def done(topic: _Asked, error: Exception | None) -> bytes:

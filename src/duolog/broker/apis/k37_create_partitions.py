@@ -4,14 +4,14 @@ Behaviour: a topic grows to the count that is asked for; the same count or a sma
 INVALID_PARTITIONS. Keys then go to other partitions than before, as in Kafka.
 An internal topic keeps its partitions: groups are found by their number.
 
-v2  flexible       v3 throttling as its own error, which is never given
+v2  flexible       v3 quota exceeded
 
 Source: Kafka `ReplicationControlManager.createPartitions`.
 """
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.authorization.table import checks_of
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 (_TOPIC,) = checks_of(37)
+_FIRST_QUOTA_ERROR: Final = 3
 
 
 def handle(request: "Oldest | Newest", context: RequestContext) -> None:
@@ -43,7 +44,8 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
         if times[topic.name] > 1:
             raise KafkaError("topic is in the request twice", code=ErrorCode.INVALID_REQUEST)
         _TOPIC.ensure(context, topic.name)
-        _check(topic, context)
+        current = _check(topic, context)
+        context.mutate(topic.count - current, strict_from=_FIRST_QUOTA_ERROR)
         if request.validate_only:
             return None
         return context.broker.topics.growing(topic.name, topic.count)
@@ -63,8 +65,8 @@ def handle(request: "Oldest | Newest", context: RequestContext) -> None:
     )
 
 
-def _check(asked: "OldestTopic | NewestTopic", context: RequestContext) -> None:
-    """Refuse what a topic cannot grow to.
+def _check(asked: "OldestTopic | NewestTopic", context: RequestContext) -> int:
+    """Refuse what a topic cannot grow to; return how many partitions it has.
 
     Raises:
         KafkaError: with Kafka's code.
@@ -85,6 +87,7 @@ def _check(asked: "OldestTopic | NewestTopic", context: RequestContext) -> None:
     if asked.assignments is not None:
         assignments = [assignment.broker_ids for assignment in asked.assignments]
         check_assignments(assignments, asked.count - current, context.broker.settings)
+    return current
 
 
 API = Api(key=37, name="CreatePartitions", versions=range(4), handle=handle)

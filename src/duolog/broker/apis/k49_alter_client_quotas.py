@@ -1,7 +1,7 @@
 """AlterClientQuotas, API key 49, versions 0-1.
 
-Behaviour: sets and removes quotas of users, client ids and addresses. They are kept on the disk and
-not enforced yet. Each entity is changed whole or not.
+Behaviour: sets and removes quotas of users, client ids and addresses. They are on the disk, and in
+force, when the answer leaves. Each entity is changed whole or not.
 
 v1  flexible
 
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from duolog.broker.apis.context import RequestContext
 from duolog.broker.authorization.table import checks_of
-from duolog.broker.configs.client_quotas import SUBJECT, Entity, entity_of
+from duolog.broker.configs.client_quotas import SUBJECT, entity_of
 from duolog.broker.controller import Change
 from duolog.broker.errors import kafka_code
+from duolog.broker.quotas.entities import Entity
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import Steps, change_each, run_steps
 from duolog.core.errors import KafkaError

@@ -1,4 +1,4 @@
-"""Quotas of clients: stored and described, but not enforced yet.
+"""Quotas of clients: stored, described and changed; `broker.quotas` enforces them.
 
 An entity is a user, a client id or both, or an IP address; the name None means the default for all
 entities without their own quota.
@@ -12,11 +12,22 @@ Source: Kafka `ClientQuotaControlManager`, `ClientQuotasImage`; KIP-546, KIP-612
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duolog.broker.controller import Change
+from duolog.broker.quotas.entities import (
+    CLIENT_ID,
+    CONNECTIONS,
+    FETCH,
+    IP,
+    MUTATION,
+    PRODUCE,
+    REQUEST,
+    USER,
+    Entity,
+)
 from duolog.core.errors import KafkaError
 from duolog.core.units import INT32_MAX, INT64_MAX
 from duolog.log.errors import CorruptLog
@@ -28,24 +39,21 @@ if TYPE_CHECKING:
 FILE: Final = "client-quotas"
 _HINT: Final = "Restore it from a copy, or remove it: then there are no quotas."
 SUBJECT: Final = "/quotas"
-USER, CLIENT_ID, IP = "user", "client-id", "ip"
 
 EXACT, DEFAULT, ANY = 0, 1, 2
 """The way in which a filter component matches an entity name."""
 
 _FRACTION_MAX: Final = 1e-6
 _OF_CLIENTS: Final[Mapping[str, int | None]] = {
-    "producer_byte_rate": INT64_MAX,
-    "consumer_byte_rate": INT64_MAX,
-    "request_percentage": None,
-    "controller_mutation_rate": None,
+    PRODUCE: INT64_MAX,
+    FETCH: INT64_MAX,
+    REQUEST: None,
+    MUTATION: None,
 }
-_OF_ADDRESSES: Final[Mapping[str, int | None]] = {"connection_creation_rate": INT32_MAX}
+_OF_ADDRESSES: Final[Mapping[str, int | None]] = {CONNECTIONS: INT32_MAX}
 """The maximum of each integer quota; None if the quota may have a fraction."""
 
-Entity = tuple[tuple[str, str | None], ...]
-"""The key of quotas: entity types with names, sorted by type."""
-Quotas = dict[Entity, dict[str, float]]
+Stored = dict[Entity, dict[str, float]]
 
 
 class Component(NamedTuple):
@@ -64,14 +72,18 @@ def entity_of(parts: Iterable[tuple[str, str | None]]) -> Entity:
 class ClientQuotas:
     """The quotas of one broker."""
 
-    def __init__(self, log_manager: "LogManager") -> None:
-        """Read the file.
+    def __init__(
+        self, log_manager: "LogManager", on_change: Callable[[Stored], None] = lambda _: None
+    ) -> None:
+        """Read the file; `on_change` is called with the quotas now, and when they are changed.
 
         Raises:
             CorruptLog: it cannot be understood.
         """
         self._log_manager = log_manager
+        self._on_change = on_change
         self._quotas = _decode(log_manager.read_meta(FILE, hint=_HINT) or b"[]")
+        on_change(self._quotas)
 
     def find(
         self, components: Iterable[Component], *, strict: bool
@@ -110,6 +122,7 @@ class ClientQuotas:
 
         def apply() -> Iterable[None]:
             self._quotas = quotas
+            self._on_change(quotas)
             return ()
 
         return Change(write, None, apply)
@@ -194,12 +207,12 @@ def _invalid(message: str) -> KafkaError:
     return KafkaError(message, code=ErrorCode.INVALID_REQUEST)
 
 
-def _encode(quotas: Quotas) -> bytes:
+def _encode(quotas: Stored) -> bytes:
     rows = [{"entity": dict(entity), "quotas": found} for entity, found in quotas.items()]
     return json.dumps(rows, indent=1).encode()
 
 
-def _decode(data: bytes) -> Quotas:
+def _decode(data: bytes) -> Stored:
     try:
         return {
             entity_of(row["entity"].items()): {

@@ -82,6 +82,7 @@ DYNAMIC: Final = frozenset(
         "producer.id.expiration.ms",
         "max.connections",
         "max.connections.per.ip",
+        "max.connection.creation.rate",
         "num.recovery.threads.per.data.dir",
         "log.cleaner.threads",
         "log.cleaner.backoff.ms",

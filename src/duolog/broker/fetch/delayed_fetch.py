@@ -8,7 +8,8 @@ While it waits, it is in the `waiters` of each requested partition, or the parti
 are. When a high watermark moves (a last stable offset moves only with it), or a topic goes, the
 broker calls `check` at the end of the round; a timer calls `expire`.
 
-What asks for very many partitions is done in time slices. Later requests of its connection begin
+A fetch of a client above its quota is answered at once, without records. What asks for very many
+partitions is done in time slices. Later requests of its connection begin
 when it is answered or waits.
 
 Source: Kafka `DelayedFetch`.
@@ -29,6 +30,7 @@ from duolog.protocol.fetch import FIRST_TOPIC_ID, FetchRequest, writing_fetch_re
 if TYPE_CHECKING:
     from duolog.broker.event_loop.loop import Timer
     from duolog.broker.fetch.fetch_sessions import Broker
+    from duolog.broker.quotas.charge import Charge
     from duolog.broker.requests.in_flight import FileSpan
     from duolog.broker.requests.needs import Connection
 
@@ -44,18 +46,29 @@ class DelayedFetch(InFlightRequest):
         "_again",
         "_bytes_min",
         "_came_at",
+        "_charge",
         "_connection",
         "_correlation_id",
         "_looking",
         "_plan",
         "_request",
+        "_throttle_ms",
         "_timer",
         "_version",
         "changes_nothing",
     )
 
-    def __init__(self, connection: "Connection[Broker]", version: int, correlation_id: int) -> None:
+    def __init__(
+        self,
+        connection: "Connection[Broker]",
+        version: int,
+        correlation_id: int,
+        charge: "Charge | None" = None,
+    ) -> None:
         self.data = None
+        self._charge = charge
+        """The account of the request; None if its client has no quota."""
+        self._throttle_ms = 0
         self.changes_nothing = False
         """True if the fetch is waiting, so that later requests need not wait for it."""
         self._connection = connection
@@ -68,6 +81,11 @@ class DelayedFetch(InFlightRequest):
 
     def serve(self, request: FetchRequest) -> None:
         """Answer now, in later rounds, or when there is enough."""
+        if self._charge is not None:
+            # More would always be above the quota, however long the client waits.
+            bytes_max = min(request.bytes_max, self._charge.fetch_bytes_max())
+            bytes_min = min(request.bytes_min, bytes_max)
+            request = request._replace(bytes_max=bytes_max, bytes_min=bytes_min)
         self._request = request
         self._bytes_min = request.bytes_min if request.max_wait_ms > 0 else 0
         self._look()
@@ -95,6 +113,8 @@ class DelayedFetch(InFlightRequest):
             self._again = True
         elif self._wanted():
             steps = self._steps()
+            if self._charge is not None:
+                steps = self._charge.timed(steps)
             if next(steps, _DONE) is not _DONE:  # One step is enough for nearly all.
                 self._connection.broker.slices.run(steps, wanted=self._wanted)
 
@@ -136,9 +156,13 @@ class DelayedFetch(InFlightRequest):
                 return found
             self._plan = plan = found
         fetched = yield from plan.fetch()
-        if fetched.failed or fetched.size_bytes >= self._bytes_min or not plan.waits:
-            return (yield from plan.respond(fetched))
-        return None
+        if not (fetched.failed or fetched.size_bytes >= self._bytes_min or not plan.waits):
+            return None
+        if self._charge is not None:
+            self._throttle_ms, withheld = self._charge.fetched(fetched.size_bytes)
+            if withheld:
+                return plan.withhold()
+        return (yield from plan.respond(fetched))
 
     def _park(self) -> Generator[None, None, bool]:
         """Wait at every partition of the request; return whether to look again at once."""
@@ -159,6 +183,7 @@ class DelayedFetch(InFlightRequest):
             error_code=response.error_code,
             session_id=response.session_id,
             read_committed=self._request.read_committed,
+            throttle_ms=self._throttle_ms,
         )
 
     def _answer(self, data: "list[bytes | FileSpan]") -> None:

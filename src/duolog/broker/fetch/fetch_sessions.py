@@ -244,6 +244,10 @@ class WholeFetch:
             session_id = yield from sessions.begin(self.request, fetched, client, by_id=self._by_id)
         return Response(_NONE, session_id, fetched.results)
 
+    def withhold(self) -> Response:
+        """Return an answer without partitions; it begins no session."""
+        return Response(_NONE, 0, [])
+
     def park(self, waiter: "WaitingFetch") -> Generator[None, None, None]:
         """Wait at every partition of the request."""
         left = PARTITIONS_A_STEP
@@ -361,6 +365,13 @@ class SessionFetch:
             session.broker.fetch_sessions.remove(session.id)
             return Response(_NONE, 0, results)
         return Response(_NONE, session.id, results)
+
+    def withhold(self) -> Response:
+        """Return an answer without partitions; what was found is found again by the next fetch."""
+        over = self._is_over()
+        return Response(
+            ErrorCode.INVALID_FETCH_SESSION_EPOCH if over else _NONE, self._session.id, []
+        )
 
     def park(self, waiter: "WaitingFetch") -> Generator[None, None, None]:
         self._session.waiter = waiter

@@ -19,7 +19,7 @@ Invariants:
 A frame that cannot be read closes this connection with one log line, and no other.
 
 Source: Kafka's `Selector` handles what a client sent before it closed its side, but sends it no
-answers.
+answers; `KafkaChannel.ChannelMuteState`.
 """
 
 import logging
@@ -30,6 +30,8 @@ from typing import TYPE_CHECKING, Final, Generic
 from duolog.broker.authorization.decisions import Decisions
 from duolog.broker.authorization.table import READ_RECORDS, WRITE_RECORDS
 from duolog.broker.event_loop.time_slices import SLICE_S
+from duolog.broker.network.last_answers import LastAnswers
+from duolog.broker.network.muting import Muting
 from duolog.broker.network.needs import B_co
 from duolog.broker.network.receive_buffer import USUAL_BYTES, ReceiveBuffer
 from duolog.broker.network.send_queue import SendQueue, Transport
@@ -46,7 +48,7 @@ from duolog.security.identity.principal import ANONYMOUS, Identity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duolog.broker.event_loop.loop import Timer
+    from duolog.broker.quotas.charge import Client
     from duolog.broker.requests.needs import Parked, Passed
     from duolog.core.listening import Address
     from duolog.security.authorization.authorizer import Authorizer
@@ -60,8 +62,6 @@ to fill it, and who sends one large frame sends others."""
 _IN_FLIGHT_MAX: Final = 256
 _HELD_BYTES_MAX: Final = 1 * MIB
 """Answers above this wait to be sent before further requests are handled."""
-_LAST_ANSWERS_S: Final = 5.0
-"""A client that has closed its side may go without any progress for so long."""
 _LAST_WORD_S: Final = 0.2
 """The time between the last response and the end of a connection that the broker ends."""
 _HEAD: Final = Struct(">iIih")
@@ -102,6 +102,8 @@ class Connection(Generic[B_co]):
         """The topics that the client may fetch from."""
         self.may_write = Decisions(WRITE_RECORDS)
         """The topics that the client may produce to."""
+        self.metered: Client | None = None
+        """What the client has used of its quotas."""
         self.closed = False
         self.on_close: list[Callable[[], None]] = []
         self.parked: set[Parked] = set()
@@ -123,15 +125,13 @@ class Connection(Generic[B_co]):
         self._waits_for_memory = False
         self.received_bytes = 0
         self._events = READ
-        self._flushing_due = False
+        self.flushing_due = False
         self._in_flight_max = _IN_FLIGHT_MAX
+        """0 while no request is handled or read: answers hold too much memory, or it is muted."""
+        self._muting: Muting | None = None
         self._held_bytes = 0
-        self._half_closed = False
-        self._last_check: Timer | None = None
-        self._progressed = False
-        """True if a client that closed its side has read or been sent something since the last
-        check.
-        """
+        self._last_answers: LastAnswers | None = None
+        """What ends the connection of a client that has closed its side."""
         broker.loop.register(self._fd, READ, self._on_ready)
 
     @property
@@ -159,6 +159,21 @@ class Connection(Generic[B_co]):
         """End what `hold` began."""
         self._rests = False
         self._unfinished -= 1
+        self.flush_soon()
+
+    def mute(self, seconds: float) -> None:
+        """Handle and read nothing more for some time: the client is above a quota."""
+        if self.closed:
+            return
+        if self._muting is None:
+            self._muting = Muting(self.broker.timers, self._unmute)
+            self.on_close.append(self._muting.cancel)
+        self._in_flight_max = 0
+        self._muting.extend(self.broker.clock.monotonic() + seconds)
+
+    def _unmute(self) -> None:
+        if self._held_bytes <= _HELD_BYTES_MAX:
+            self._in_flight_max = _IN_FLIGHT_MAX
         self.flush_soon()
 
     def answer(self, request: InFlightRequest, data: Data) -> None:
@@ -204,13 +219,13 @@ class Connection(Generic[B_co]):
             self.flush_soon()
 
     def flush_soon(self) -> None:
-        if not self._flushing_due:
-            self._flushing_due = True
+        if not self.flushing_due:
+            self.flushing_due = True
             self.broker.connections_to_flush.append(self)
 
     def flush(self) -> None:
         """Send the responses that are next in order, then handle the frames that had to wait."""
-        self._flushing_due = False
+        self.flushing_due = False
         if self.closed:
             return
         in_flight, queue = self.in_flight, self._queue
@@ -232,16 +247,18 @@ class Connection(Generic[B_co]):
         if sent:
             self.active = True
             if not in_flight:
-                self._held_bytes, self._in_flight_max = 0, _IN_FLIGHT_MAX
+                self._held_bytes = 0
+                muted = self._muting is not None and self._muting.active
+                self._in_flight_max = 0 if muted else _IN_FLIGHT_MAX
                 if self._end_reason:
                     reason = self._end_reason
                     self.broker.timers.call_later(_LAST_WORD_S, lambda: self.close(reason))
                     return
             if self._received.end > self._received.start:
                 self._handle_frames()
-        if self._half_closed:
-            self._progressed = True
-            self._maybe_end()
+        if self._last_answers is not None:
+            self._last_answers.progressed = True
+            self.maybe_end()
         self._watch()
 
     def let_in(self, identity: Identity) -> None:
@@ -320,44 +337,20 @@ class Connection(Generic[B_co]):
 
     def _on_end(self) -> None:
         """The client sends nothing more; it may still read. All that it has sent was handled."""
-        self._half_closed = True
-        self._maybe_end()
+        self._last_answers = LastAnswers(self, self.broker.timers)
+        self.maybe_end()
         if not self.closed:
             self._watch()
-            self._check_later()
+            self._last_answers.check_later()
 
-    def _maybe_end(self) -> None:
+    def maybe_end(self) -> None:
         """Answer long polls; close the connection if the client has all that it asked for."""
         for waiter in list(self.parked):
             waiter.expire()
         if not (self.in_flight or self._queue.pieces or self._unfinished or self._out_of_turn):
-            self._close_by_client()
+            self.close_by_client()
 
-    def _check_later(self) -> None:
-        self._progressed = False
-        timer = self.broker.timers.call_later(_LAST_ANSWERS_S, self._check_last_answers)
-        if self._last_check is None:
-            self.on_close.append(self._cancel_last_check)
-        self._last_check = timer
-
-    def _cancel_last_check(self) -> None:
-        assert self._last_check is not None
-        self._last_check.cancel()
-
-    def _check_last_answers(self) -> None:
-        """Close the connection of a client that closed its side, unless something still happens."""
-        self._maybe_end()
-        if self.closed:
-            return
-        works_on_it = any(
-            request.data is None and not request.waits_for_clients for request in self.in_flight
-        )
-        if works_on_it or self._progressed or self._flushing_due:
-            self._check_later()
-        else:
-            self._close_by_client()
-
-    def _close_by_client(self) -> None:
+    def close_by_client(self) -> None:
         cut_off = self._received.end > self._received.start
         self.close(
             "frame is cut off" if cut_off else "closed by the client",
@@ -485,7 +478,7 @@ class Connection(Generic[B_co]):
         if self._queue.pieces:
             events = WRITE
         elif (
-            self._half_closed
+            self._last_answers is not None
             or self._out_of_turn
             or self._rests
             or self._waits_for_memory

@@ -1,4 +1,4 @@
-"""Limit the connections of a broker: in total, per address, and by idle time.
+"""Limit the connections of a broker: in total, per address, by rate, and by idle time.
 
 A connection above a limit is closed at once. A connection without traffic for
 `connections.max.idle.ms` is closed, unless it waits for a response of the broker. A client that
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.broker.network.file_descriptors import connections_max
 from duolog.broker.network.unauthenticated import Unauthenticated
+from duolog.broker.quotas.connection_rates import ConnectionRates
 from duolog.core.errors import ConfigError
 from duolog.core.units import SECOND_MS
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from duolog.broker.requests.in_flight import InFlightRequest
     from duolog.broker.requests.needs import Parked
     from duolog.broker.settings import BrokerSettings
+    from duolog.core.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +52,7 @@ class OpenConnection(Protocol):
 class ConnectionQuotas:
     """All open connections."""
 
-    def __init__(self, settings: "BrokerSettings", timers: "Timers") -> None:
+    def __init__(self, settings: "BrokerSettings", timers: "Timers", clock: "Clock") -> None:
         self._settings = settings
         self._timers = timers
         self._descriptors = connections_max(settings.integer("log.open.files.max"))
@@ -62,6 +64,7 @@ class ConnectionQuotas:
         """Connections so far, by listener."""
         self.refused = 0
         self.unauthenticated = Unauthenticated(settings, timers)
+        self.rates = ConnectionRates(settings, clock)
 
     def __iter__(self) -> Iterator[OpenConnection]:
         return iter(list(self._open))

@@ -4,7 +4,8 @@ Connections over loopback are not paced: congestion control has no use there, an
 uses bbr, its timers double the cost of a large fetch.
 
 When the process has no file descriptors left, accepting pauses for a second instead of running
-in a busy loop, and resumes when connections have been closed.
+in a busy loop, and resumes when connections have been closed. It also pauses while connections come
+at a higher rate than `max.connection.creation.rate` allows.
 """
 
 import errno
@@ -14,6 +15,7 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.network.endpoints import PLAINTEXT
+from duolog.broker.network.late_closes import LateCloses
 from duolog.core.listening import is_loopback
 from duolog.core.operating_system.polling import READ
 from duolog.core.operating_system.sockets import set_buffer_size, unpace
@@ -42,6 +44,7 @@ class Listener:
         self._socket = endpoint.listening
         self._fd = self._socket.fileno()
         self._open = True
+        self._late = LateCloses(broker.timers)
         self._accepted_bytes: dict[tuple[int, int], int] = {}
         """The size that the system accepts, by option and wanted size of a buffer."""
         self._socket.settimeout(0)
@@ -53,6 +56,7 @@ class Listener:
             self._broker.loop.modify(self._fd, 0)
             self._broker.loop.unregister(self._fd)
             self._socket.close()
+            self._late.close()
 
     def _on_ready(self, _events: int) -> None:
         for _ in range(_ACCEPTS_MAX):
@@ -74,6 +78,11 @@ class Listener:
                 self._pause(OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
                 return
             self._admit(accepted, address[0], f"{address[0]}:{address[1]}")
+            throttle_s = self._broker.connections.rates.of_all()
+            if throttle_s:
+                self._broker.loop.modify(self._fd, 0)
+                self._broker.timers.call_later(throttle_s, self._resume)
+                return
 
     def _admit(self, accepted: socket.socket, host: str, address: str) -> None:
         connections = self._broker.connections
@@ -83,6 +92,12 @@ class Listener:
             accepted.close()
             connections.refused += 1
             logger.warning("refused a connection", extra={"client": address, "reason": reason})
+            return
+        throttle_s = connections.rates.of_address(host)
+        if throttle_s:
+            connections.refused += 1
+            self._late.add(accepted, throttle_s)
+            logger.info("throttled a connection", extra={"client": address, "seconds": throttle_s})
             return
         try:
             accepted.settimeout(0)

@@ -18,12 +18,13 @@ from duolog.broker.requests.in_flight import InFlightRequest
 from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 from duolog.protocol.produce import ProduceResult, write_produce_response
-from duolog.protocol.produce_single import FIRST_VERSION, read_single
+from duolog.protocol.produce_single import FIRST_VERSION, read_single, with_throttle_time
 from duolog.record.batch import CRC_START, HEADER_BYTES, TRANSACTIONAL_BIT
 
 if TYPE_CHECKING:
     from duolog.broker.produce.needs import Connection
     from duolog.broker.produce.rounds import Pending
+    from duolog.broker.quotas.charge import Charge
     from duolog.broker.topics.topics import Topic
 
 _REQUESTS_MAX: Final = 64
@@ -35,7 +36,7 @@ _attributes_and_time = Struct(">h12xq").unpack_from
 class ProduceBurst(InFlightRequest):
     """Produce requests whose batches are on their way to the disk together."""
 
-    __slots__ = ("connection", "requests", "round")
+    __slots__ = ("connection", "requests", "round", "throttle_ms")
 
     appends = True
 
@@ -45,19 +46,24 @@ class ProduceBurst(InFlightRequest):
         self.round = pending
         self.requests: list[tuple[Topic, int, int, int, int]] = []
         """Topic, correlation id, partition, base offset, log start offset."""
+        self.throttle_ms = 0
+        """The throttle time of the last request: no other follows it."""
 
     def durable(self) -> None:
         self.connection.broker.counters.produce_requests += len(self.requests)
         if len(self.requests) == 1:
             topic, correlation_id, index, base_offset, log_start_offset = self.requests[0]
-            self.connection.complete(
-                self, topic.write_answer(correlation_id, index, base_offset, log_start_offset)
-            )
+            answer = topic.write_answer(correlation_id, index, base_offset, log_start_offset)
+            if self.throttle_ms:
+                answer = with_throttle_time(answer, self.throttle_ms)
+            self.connection.complete(self, answer)
             return
         answers = [
             topic.write_answer(correlation_id, index, base_offset, log_start_offset)
             for topic, correlation_id, index, base_offset, log_start_offset in self.requests
         ]
+        if self.throttle_ms:
+            answers[-1] = with_throttle_time(answers[-1], self.throttle_ms)
         self.connection.complete(self, b"".join(answers))
 
     def failed(self, error: Exception) -> None:
@@ -71,11 +77,17 @@ class ProduceBurst(InFlightRequest):
             )
             for topic, correlation_id, index, _, _ in self.requests
         ]
+        if self.throttle_ms:
+            answers[-1] = with_throttle_time(answers[-1], self.throttle_ms)
         self.connection.complete(self, b"".join(answers))
 
 
 def append_single(
-    connection: "Connection", frame: memoryview, correlation_id: int, position: int
+    connection: "Connection",
+    frame: memoryview,
+    correlation_id: int,
+    position: int,
+    charge: "Charge | None" = None,
 ) -> bool:
     """Stage the batch of a request of the usual form; False leaves the request as it was."""
     single = read_single(frame, position)
@@ -116,9 +128,12 @@ def append_single(
         not isinstance(burst, ProduceBurst)
         or burst.round is not pending
         or len(burst.requests) >= _REQUESTS_MAX
+        or burst.throttle_ms
     ):
         burst = ProduceBurst(connection, pending)
         connection.begin(burst)
         pending.append(burst)
     burst.requests.append((topic, correlation_id, index, base_offset, log.log_start_offset))
+    if charge is not None:
+        burst.throttle_ms = charge.produced(len(frame), answered=True)
     return True

@@ -23,10 +23,12 @@ from duolog.broker.requests.needs import B_co
 from duolog.core.units import KIB
 from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.headers import RequestHeader, read_request_header, response_header
+from duolog.protocol.throttle_time import throttle_time_position, with_throttle_time
 
 if TYPE_CHECKING:
     from kio.static.protocol import Entity
 
+    from duolog.broker.quotas.charge import Charge
     from duolog.broker.requests.needs import Broker, Connection
     from duolog.protocol.schema import Fields
     from duolog.security.authorization.authorizer import Authorizer
@@ -66,6 +68,8 @@ class Api:
     """True if the request changes nothing: it is abandoned when its client disconnects."""
     awaits_clients: bool = False
     """True if the answer may have to wait for what other clients do."""
+    exempt: bool = False
+    """True if no quota counts the request: a login, or what only brokers send."""
     secret: bool = False
     """True if requests contain secrets: no log line shows a part of one, at no level."""
 
@@ -82,6 +86,7 @@ class RequestContext(Generic[B_co]):
         "_in_flight_request",
         "api",
         "broker",
+        "charge",
         "client_id",
         "connection",
         "header",
@@ -107,6 +112,8 @@ class RequestContext(Generic[B_co]):
         self.replied = False
         self.large = False
         """True if the response is encoded in a helper thread, as the request was decoded."""
+        self.charge: Charge | None = None
+        """The account of the request; None if its client has no quota."""
         self._in_flight_request = in_flight_request
         self._came_at = broker.clock.monotonic()
 
@@ -190,7 +197,32 @@ class RequestContext(Generic[B_co]):
     def _complete(self, frame: Data) -> None:
         took_s = self.broker.clock.monotonic() - self._came_at
         self.broker.counters.cold[self.api.name].observe(took_s)
+        if self.charge is not None:
+            frame = self._throttled(frame, self.charge.answered())
         self.connection.complete(self._in_flight_request, frame)
+
+    def _throttled(self, frame: Data, throttle_ms: int) -> Data:
+        """Return the response with its throttle time, if its version has one."""
+        header = self.header
+        position = throttle_time_position(self.broker.messages.response_type(header))
+        if not throttle_ms or position is None:
+            return frame
+        key, version = header.api_key, header.api_version
+        return with_throttle_time(frame, key, version, throttle_ms, position_in_body=position)
+
+    def mutate(self, partitions: int, *, strict_from: int) -> None:
+        """Count partitions that are created or deleted towards the client's quota.
+
+        Raises:
+            KafkaError: THROTTLING_QUOTA_EXCEEDED, if the version of the request is at least
+                `strict_from` and the client must wait first.
+        """
+        if self.charge is not None:
+            self.charge.mutate(partitions, strict=self.version >= strict_from)
+
+    def timed(self, steps: Iterator[None]) -> Iterator[None]:
+        """Return the same steps; their time on the loop counts towards the client's quota."""
+        return steps if self.charge is None else self.charge.timed(steps)
 
     def reply_error(self, code: int, message: str | None = None) -> None:
         """Answer every entity of the request with one error."""
@@ -254,6 +286,8 @@ def handle_cold(
         MalformedRequest: the bytes are no such request.
     """
     messages = broker.messages
+    if broker.enforcement is not None and not api.exempt:
+        context.charge = broker.enforcement.charge(context.connection, context.client_id)
     large = len(body) > LARGE_BYTES
     if not large and messages.loaded(context.header):
         with _hidden(api):
@@ -272,6 +306,8 @@ def handle_cold(
 
     context.large = large
     decode_beside(context.connection, body, decode, decoded)
+    if context.charge is not None:
+        context.charge.pause()
 
 
 @contextmanager
@@ -315,7 +351,12 @@ def decode_beside(
 
 def _run_handler(broker: "Broker", api: Api, context: "RequestContext[Broker]") -> None:
     assert api.handle is not None
+    charge = context.charge
+    if charge is not None:
+        charge.go_on()
     try:
         api.handle(context.request, context)
     except Exception as error:  # noqa: BLE001  One of the four edges: the request.
         broker.refuse(context, error)
+    if charge is not None:
+        charge.pause()

@@ -59,7 +59,7 @@ def work_in_slices(
         except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.
             context.broker.refuse(context, error)
 
-    context.broker.slices.run(steps(), wanted=context.wanted)
+    context.broker.slices.run(context.timed(steps()), wanted=context.wanted)
 
 
 def run_steps(context: "RequestContext[Broker]", steps: Steps) -> None:
@@ -74,13 +74,17 @@ def run_steps(context: "RequestContext[Broker]", steps: Steps) -> None:
         except Exception as error:  # noqa: BLE001  The edge of a request, in a later round.
             context.broker.refuse(context, error)
 
-    run_generator(context.broker, guarded(), wanted=context.wanted)
+    run_generator(context.broker, guarded(), wanted=context.wanted, timed=context.timed)
 
 
 def run_generator(
-    broker: "Broker", steps: Steps, *, wanted: Callable[[], bool] = lambda: True
+    broker: "Broker",
+    steps: Steps,
+    *,
+    wanted: Callable[[], bool] = lambda: True,
+    timed: Callable[[Iterator[None]], Iterator[None]] = lambda steps: steps,
 ) -> None:
-    """Run a generator to its end, in time slices, while it is `wanted`.
+    """Run a generator to its end, in time slices, while it is `wanted`; `timed` counts its time.
 
     The generator yields None at points where it may be interrupted. If it yields a function, the
     function is called off the event loop, and its result or exception is sent to the generator.
@@ -89,7 +93,7 @@ def run_generator(
 
     def go_on(result: object = None, error: Exception | None = None) -> None:
         if wanted():
-            broker.slices.run(some(result, error), wanted=wanted)
+            broker.slices.run(timed(some(result, error)), wanted=wanted)
 
     def some(result: object, error: Exception | None) -> Iterator[None]:
         while True:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from duolog.broker.event_loop.background import BesideTheLoop
     from duolog.broker.event_loop.loop import Timers
     from duolog.broker.event_loop.time_slices import TimeSlices
+    from duolog.broker.quotas.charge import Client
+    from duolog.broker.quotas.enforcement import Enforcement
     from duolog.broker.requests.in_flight import Data, InFlightRequest
     from duolog.core.clock import Clock
     from duolog.protocol.messages import Messages
@@ -52,6 +54,8 @@ class Broker(Protocol):
     clock: "Clock"
     controller: "Controller"
     counters: "Counters"
+    enforcement: "Enforcement | None"
+    """Measures what clients use; None if no client has a quota."""
     messages: "Messages"
     beside: "BesideTheLoop"
     slices: "TimeSlices"
@@ -95,6 +99,7 @@ class Connection(Protocol[B_co]):
     identity: "Identity"
     may_read: "Decisions"
     may_write: "Decisions"
+    metered: "Client | None"
     closed: bool
     appending: int
     in_flight: "deque[InFlightRequest]"
@@ -110,6 +115,7 @@ class Connection(Protocol[B_co]):
     def answer(self, request: "InFlightRequest", data: "Data") -> None: ...
     def appended(self) -> None: ...
     def hold(self) -> None: ...
+    def mute(self, seconds: float) -> None: ...
     def let_pass(self, fetch: Passed) -> None: ...
     def go_on(self) -> None: ...
     def refuse_bytes(self, error: Exception) -> None: ...

@@ -12,6 +12,7 @@ from duolog.broker.settings.inert_settings import INERT_ROWS, REFUSED_ROWS
 from duolog.broker.settings.listener_prefix import ListenerSettings, prefixed
 from duolog.broker.settings.log_cleaner import CLEANER_SETTINGS
 from duolog.broker.settings.network import CONNECTION_ROWS, LISTENER_ROWS, WATCHING_ROWS
+from duolog.broker.settings.quotas import QUOTA_ROWS
 from duolog.broker.settings.schema_registry import REGISTRY_ROWS
 from duolog.broker.settings.security import SECURITY_ROWS
 from duolog.broker.settings.tls import STORE_ROWS, UNAUTHENTICATED_ROWS
@@ -260,6 +261,7 @@ SETTINGS: Final = ListenerSettings(
     + STORE_ROWS
     + UNAUTHENTICATED_ROWS
     + CONNECTION_ROWS
+    + QUOTA_ROWS
     + WATCHING_ROWS
     + _IDENTITY_ROWS
     + _TOPIC_ROWS

@@ -161,15 +161,10 @@ ssl.provider string - dynamic
 ssl.secure.random.implementation string - dynamic
 ssl.trustmanager.algorithm string PKIX dynamic
 
-# quotas are kept and not enforced
+# nothing is replicated, and classes of Java are not loaded
 alter.log.dirs.replication.quota.window.num int 11 1..
 alter.log.dirs.replication.quota.window.size.seconds int 1 1..
 client.quota.callback.class class -
-controller.quota.window.num int 11 1..
-controller.quota.window.size.seconds int 1 1..
-max.connection.creation.rate int 2147483647 0.. dynamic
-quota.window.num int 11 1..
-quota.window.size.seconds int 1 1..
 replication.quota.window.num int 11 1..
 replication.quota.window.size.seconds int 1 1..
 

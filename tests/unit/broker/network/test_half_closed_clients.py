@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from duolog.broker.network import connection
+from duolog.broker.network import last_answers
 from unit.broker.conftest import FETCH, PRODUCE, Client, fetch_fields, produce_fields
 from unit.broker.transactional_producer import coordinate
 
@@ -20,7 +20,7 @@ FOREVER_MS = 600_000
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """In each round, the broker checks whether a client that closed its side makes progress."""
-    monkeypatch.setattr(connection, "_LAST_ANSWERS_S", 0.0)
+    monkeypatch.setattr(last_answers, "_CHECK_S", 0.0)
 
 
 @pytest.fixture
