@@ -278,6 +278,7 @@ class FakeBroker:
             advertised=self.advertised,
             replied=False,
             wanted=lambda: True,
+            timed=lambda steps: steps,
             reply=reply,
             reply_pieces=reply_pieces,
             encode_item=lambda path, item: self.messages.encode_item(header, path, item),

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.metrics.process_stats import process_lines
+from duolog.broker.metrics.quotas import quota_lines
 from duolog.broker.metrics.security import security_lines
 from duolog.broker.metrics.text import Kind, Labels, Sample, head, histograms, line, single
 from duolog.core.histogram import TIMES_S, Histogram
@@ -56,6 +57,7 @@ def exposition(broker: "Broker") -> Iterator[str]:
         "Partitions without lines of their own: metrics.partitions.max.",
         0 if partitions <= limit else partitions,
     )
+    yield from quota_lines(broker)
     yield from security_lines(broker)
     yield from process_lines()
 

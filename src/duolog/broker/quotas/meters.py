@@ -29,17 +29,15 @@ Clients = tuple[str | None, str | None]
 class Throttles:
     """The throttle times of a meter."""
 
-    __slots__ = ("_count", "_ms", "count", "total_ms")
+    __slots__ = ("_count", "_ms", "count")
 
     def __init__(self, windows: Windows) -> None:
         self.count = 0
-        self.total_ms = 0
         self._ms = Rate(windows)
         self._count = Rate(windows)
 
     def record(self, throttle_ms: int, now_ms: int) -> None:
         self.count += 1
-        self.total_ms += throttle_ms
         self._ms.record(throttle_ms, now_ms)
         self._count.record(1, now_ms)
 
