@@ -46,6 +46,10 @@ COMMANDS: Final = {
         "Copy topics and groups to another Kafka cluster.",
     ),
     "produce": ("duolog.cli.commands.produce:produce", "Write lines to a topic as records."),
+    "quotas": (
+        "duolog.cli.commands.quotas:quotas",
+        "Manage quotas of users, client ids and addresses.",
+    ),
     "registry": (
         "duolog.cli.commands.registry:registry",
         "Run a schema registry over a Kafka cluster.",

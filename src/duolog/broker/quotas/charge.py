@@ -76,6 +76,9 @@ class Fetch(NamedTuple):
 class Needs(Protocol):
     """What a charge needs of `Enforcement`."""
 
+    epoch: int
+    """Grows when the meters of any client may be others than before."""
+
     @property
     def clock(self) -> "Clock": ...
     def refresh(self, client: Client) -> None: ...
@@ -84,23 +87,23 @@ class Needs(Protocol):
 class Charge:
     """The account of one request."""
 
-    __slots__ = ("_client", "_connection", "_needs", "_since", "_wait_from_ms", "_wait_ms")
+    __slots__ = ("_client", "_clock", "_connection", "_needs", "_since", "_wait_until_ms")
 
     def __init__(self, needs: Needs, connection: Connection, client: Client) -> None:
         """Begin an account, whose request is being handled from now on."""
         self._needs = needs
+        self._clock = needs.clock
         self._connection = connection
         self._client = client
-        self._since: float | None = None
-        self._wait_ms = 0
-        """Time to wait for tokens, as of `_wait_from_ms`."""
-        self._wait_from_ms = 0
-        self.resume()
+        self._since = None if client.request is None else self._clock.monotonic()
+        """When the loop began to work on the request, if its time is counted."""
+        self._wait_until_ms = 0
+        """When the client has tokens again."""
 
     def resume(self) -> None:
         """Begin to count time on the loop."""
         if self._client.request is not None:
-            self._since = self._needs.clock.monotonic()
+            self._since = self._clock.monotonic()
 
     def go_on(self) -> None:
         """Begin to count, unless it has begun."""
@@ -109,7 +112,7 @@ class Charge:
 
     def pause(self) -> None:
         """Count the time on the loop since `resume`."""
-        percents = self._percents()
+        percents = self._percents(self._clock.monotonic())
         if percents and self._client.request is not None:
             self._client.request.rate.record(percents, self._now_ms())
         self._since = None
@@ -135,13 +138,20 @@ class Charge:
         The time of a request that is not `answered` is not limited, as in Kafka: its client would
         not know why it waits.
         """
-        self._needs.refresh(self._client)
-        now_ms = self._now_ms()
-        meter = self._client.produce
-        bytes_ms = 0 if meter is None else meter.record(size_bytes, now_ms)
-        request_ms = self._request_ms(now_ms) if answered else 0
-        if meter is not None and bytes_ms > request_ms:
-            return self._throttle(meter.throttles, bytes_ms, now_ms)
+        client = self._client
+        if client.epoch != self._needs.epoch:
+            self._needs.refresh(client)
+        now = self._clock.monotonic()
+        now_ms = int(now * SECOND_MS)
+        bytes_ms = request_ms = 0
+        if client.produce is not None:
+            bytes_ms = client.produce.record(size_bytes, now_ms)
+        if answered and client.request is not None:
+            request_ms = client.request.record(self._percents(now), now_ms)
+        if not (bytes_ms or request_ms):
+            return 0
+        if client.produce is not None and bytes_ms > request_ms:
+            return self._throttle(client.produce.throttles, bytes_ms, now_ms)
         return self._throttle_request(request_ms, now_ms)
 
     def fetched(self, size_bytes: int) -> Fetch:
@@ -185,7 +195,7 @@ class Charge:
         wait_ms = meter.take(partitions, now_ms, strict=strict)
         if not wait_ms:
             return
-        self._wait_ms, self._wait_from_ms = wait_ms, now_ms
+        self._wait_until_ms = now_ms + wait_ms
         if strict:
             raise KafkaError(
                 "more partitions are created or deleted than the quota of "
@@ -200,7 +210,7 @@ class Charge:
         self._needs.refresh(self._client)
         now_ms = self._now_ms()
         request_ms = self._request_ms(now_ms)
-        wait_ms = max(0, self._wait_ms - (now_ms - self._wait_from_ms))
+        wait_ms = max(0, self._wait_until_ms - now_ms)
         meter = self._client.mutation
         if meter is not None and wait_ms > request_ms:
             return self._throttle(meter.throttles, wait_ms, now_ms)
@@ -208,13 +218,14 @@ class Charge:
 
     def _request_ms(self, now_ms: int) -> int:
         meter = self._client.request
-        return 0 if meter is None else meter.record(self._percents(), now_ms)
+        if meter is None:
+            return 0
+        return meter.record(self._percents(self._clock.monotonic()), now_ms)
 
-    def _percents(self) -> float:
+    def _percents(self, now: float) -> float:
         """Return the time on the loop that is not counted yet, in hundredths of seconds."""
         if self._since is None:
             return 0.0
-        now = self._needs.clock.monotonic()
         seconds, self._since = now - self._since, now
         return seconds * _PERCENT
 
@@ -229,4 +240,4 @@ class Charge:
         return throttle_ms
 
     def _now_ms(self) -> int:
-        return int(self._needs.clock.monotonic() * SECOND_MS)
+        return int(self._clock.monotonic() * SECOND_MS)

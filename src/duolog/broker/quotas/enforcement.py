@@ -40,7 +40,7 @@ class Enforcement:
 
     def __init__(self, settings: "BrokerSettings", clock: "Clock") -> None:
         self.clock: Final = clock
-        self._epoch = 0
+        self.epoch = 0
         """Grows when the meters of any client may be others than before."""
         windows = windows_of(settings)
 
@@ -70,7 +70,7 @@ class Enforcement:
         client = connection.metered
         if (
             client is None
-            or client.epoch != self._epoch
+            or client.epoch != self.epoch
             or client.identity is not connection.identity
             or frame[_CLIENT_ID : _CLIENT_ID + len(client.head)] != client.head
         ):
@@ -84,7 +84,7 @@ class Enforcement:
         client = connection.metered
         if (
             client is None
-            or client.epoch != self._epoch
+            or client.epoch != self.epoch
             or client.identity is not connection.identity
             or client.client_id != client_id
         ):
@@ -94,7 +94,7 @@ class Enforcement:
 
     def refresh(self, client: Client) -> None:
         """Look up the meters of a client, if they may be others by now."""
-        if client.epoch == self._epoch:
+        if client.epoch == self.epoch:
             return
         now_ms = int(self.clock.monotonic() * SECOND_MS)
         who = client.identity.principal.name, client.client_id
@@ -103,7 +103,7 @@ class Enforcement:
         client.request = self.request.find(*who, now_ms)
         client.mutation = self.mutation.find(*who, now_ms)
         # Now: looking up may have dropped unused meters, of others.
-        client.epoch = self._epoch
+        client.epoch = self.epoch
 
     def _client(self, connection: Connection, head: bytes, client_id: str) -> Client:
         client = connection.metered = Client(connection.identity, client_id, head)
@@ -111,4 +111,4 @@ class Enforcement:
         return client
 
     def _look_up_again(self) -> None:
-        self._epoch += 1
+        self.epoch += 1

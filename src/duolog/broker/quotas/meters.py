@@ -50,31 +50,39 @@ class Throttles:
 class RateMeter:
     """A rate with a limit."""
 
-    __slots__ = ("clients", "limit", "rate", "throttle_ms_max", "throttles")
+    __slots__ = ("_limit", "at_once", "clients", "rate", "throttle_ms_max", "throttles")
 
     def __init__(
         self, clients: Clients, limit: float, windows: Windows, throttle_ms_max: int = INT32_MAX
     ) -> None:
         self.clients: Final = clients
-        self.limit = limit
         self.rate: Final = Rate(windows)
+        self.at_once = 0.0
+        """What a client that has used nothing may use without waiting."""
+        self.limit = limit
         self.throttle_ms_max: Final = throttle_ms_max
         self.throttles: Final = Throttles(windows)
+
+    @property
+    def limit(self) -> float:
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: float) -> None:
+        self._limit = limit
+        self.at_once = limit * self.rate.windows.whole_s
 
     def record(self, value: float, now_ms: int) -> int:
         """Add what was used; return the milliseconds until the rate is at the limit again, or 0."""
         rate = self.rate
         rate.record(value, now_ms)
+        if rate.total_at_most <= self.at_once:
+            return 0  # However old the samples are.
         excess = rate.measure(now_ms) - self.limit
         if excess <= 0:
             return 0
         wait_ms = math.floor(excess / self.limit * rate.elapsed_ms(now_ms) + 0.5)
         return min(wait_ms, self.throttle_ms_max)
-
-    @property
-    def at_once(self) -> float:
-        """What a client that has used nothing may use without waiting."""
-        return self.limit * self.rate.windows.whole_s
 
     def is_idle(self, now_ms: int) -> bool:
         return self.rate.is_idle(now_ms)

@@ -6,8 +6,8 @@ The rate is the sum of the samples, divided by the time since the oldest of them
 counts as at least `samples - 1` whole windows, so a client that has just started may use what it
 could have used before. A sample is emptied when nothing was added to it for `samples` windows.
 
-A rate is asked for at each request, so the sum and the oldest start are kept, and computed again
-only when a sample begins or is emptied.
+A rate is asked for at each request, so the sum, the oldest start and the end of the current sample
+are kept, and computed again only when a sample begins or is emptied.
 
 Pure: the caller gives the time, in milliseconds that never decrease.
 
@@ -41,6 +41,7 @@ class Rate:
 
     __slots__ = (
         "_current",
+        "_current_end",
         "_empty_at",
         "_lasts",
         "_oldest",
@@ -57,6 +58,8 @@ class Rate:
         """When something was last added to each sample."""
         self._values: list[float] = []
         self._current = 0
+        self._current_end = -1
+        """When the current sample is over; before the first one, it always is."""
         self._total = 0.0
         self._oldest = 0
         self._empty_at = 0
@@ -64,17 +67,21 @@ class Rate:
 
     def record(self, value: float, now_ms: int) -> None:
         """Add `value`; a negative one takes back what was added."""
-        if not self._starts:
-            self._begin(now_ms)
-        elif now_ms - self._starts[self._current] >= self.windows.window_ms:
+        if now_ms >= self._current_end:
             self._advance(now_ms)
-        self._values[self._current] += value
-        self._lasts[self._current] = now_ms
+        current = self._current
+        self._values[current] += value
+        self._lasts[current] = now_ms
         self._total += value
 
     def measure(self, now_ms: int) -> float:
         """Return the amount per second."""
         return self.total(now_ms) * SECOND_MS / self.elapsed_ms(now_ms)
+
+    @property
+    def total_at_most(self) -> float:
+        """The sum of the samples, or more, if some of them should have been emptied."""
+        return self._total
 
     def total(self, now_ms: int) -> float:
         """Return the sum of the samples."""
@@ -105,6 +112,9 @@ class Rate:
 
     def _advance(self, now_ms: int) -> None:
         """Go to the next sample: a new one, or the oldest, emptied."""
+        if not self._starts:
+            self._begin(now_ms)
+            return
         # One more than `samples`: the oldest may have begun before the span and reach into it.
         self._current = (self._current + 1) % (self.windows.samples + 1)
         if self._current == len(self._starts):
@@ -129,5 +139,6 @@ class Rate:
     def _summarize(self) -> None:
         self._total = sum(self._values)
         self._oldest = min(self._starts)
+        self._current_end = self._starts[self._current] + self.windows.window_ms
         # The samples' last times only grow: this is too early at worst.
         self._empty_at = min(self._lasts) + self.windows.span_ms

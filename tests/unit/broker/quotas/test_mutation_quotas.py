@@ -133,7 +133,7 @@ def test_the_throttle_time_is_what_is_left_when_the_answer_leaves(limited: Any) 
         return charges[-1]
 
     enforcement.charge = noted
-    limited.turn_until(lambda: charges and charges[-1]._wait_ms)  # noqa: SLF001
+    limited.turn_until(lambda: charges and charges[-1]._wait_until_ms)  # noqa: SLF001
 
     limited.clock.advance(4.0)
 

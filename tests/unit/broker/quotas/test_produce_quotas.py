@@ -60,7 +60,6 @@ def test_no_request_is_handled_after_the_one_that_is_throttled(timed: Any, versi
     timed.topic("t")
     timed.quota({"client-id": "test"}, producer_byte_rate=1000.0)
     client, batch = timed.user("alice"), timed.batch(b"x" * 6000)
-    timed.user("admin").connection.broker.topics.find("t")
     frame = client.frame(PRODUCE, version, **produce_fields("t", batch))
     for _ in range(4):
         client.expect(PRODUCE, version)
