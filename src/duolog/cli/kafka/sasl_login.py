@@ -24,6 +24,9 @@ from duolog.security.clients.client_security import OAUTHBEARER, ClientSecurity,
 
 _FAILED: Final = 58
 _TIMEOUT_S: Final = 10.0
+_ROUNDS_MIN: Final = 4096
+"""Fewer would let a false server guess the password from the proof."""
+_ROUNDS_MAX: Final = 1_000_000
 _DIGESTS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 Login = Generator[bytes, bytes, None]
@@ -59,6 +62,8 @@ def _scram(security: ClientSecurity, digest: str, nonce: str) -> Login:
     fields = dict(part.split("=", 1) for part in challenge.split(",") if "=" in part)
     if not fields.get("r", "").startswith(nonce) or not {"s", "i"} <= fields.keys():
         raise _failed("its first message is invalid")
+    if not (fields["i"].isdecimal() and _ROUNDS_MIN <= int(fields["i"]) <= _ROUNDS_MAX):
+        raise _failed(f"it asks for {fields['i'][:20]} iterations")
     salt, rounds = base64.b64decode(fields["s"]), int(fields["i"])
     salted = hashlib.pbkdf2_hmac(digest, security.password.encode(), salt, rounds)
     client_key = hmac.digest(salted, b"Client Key", digest)
