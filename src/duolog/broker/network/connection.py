@@ -103,7 +103,7 @@ class Connection(Generic[B_co]):
         self.may_write = Decisions(WRITE_RECORDS)
         """The topics that the client may produce to."""
         self.metered: Client | None = None
-        """What the client has used of its quotas."""
+        """The meters of the quotas of the client."""
         self.closed = False
         self.on_close: list[Callable[[], None]] = []
         self.parked: set[Parked] = set()
@@ -131,7 +131,7 @@ class Connection(Generic[B_co]):
         self._muting: Muting | None = None
         self._held_bytes = 0
         self._last_answers: LastAnswers | None = None
-        """What ends the connection of a client that has closed its side."""
+        """Ends the connection of a client that has closed its side."""
         broker.loop.register(self._fd, READ, self._on_ready)
 
     @property

@@ -74,7 +74,7 @@ class Fetch(NamedTuple):
 
 
 class Needs(Protocol):
-    """What a charge needs of `Enforcement`."""
+    """The interface that a charge needs of `Enforcement`."""
 
     epoch: int
     """Grows when the meters of any client may be others than before."""
@@ -155,7 +155,7 @@ class Charge:
         return self._throttle_request(request_ms, now_ms)
 
     def fetched(self, size_bytes: int) -> Fetch:
-        """Return the throttle time of a fetch response with so many bytes of records.
+        """Return the throttle time of a fetch response with this number of bytes of records.
 
         Records above the limit are withheld and not counted. Only if the client got nothing within
         the windows they are sent: a batch that is larger than the limit of all windows would never

@@ -1,4 +1,4 @@
-"""What clients have used of their limits, and how long they must wait if it was too much.
+"""The use of limits by clients, and how long clients must wait if it was too much.
 
 A meter belongs to one limit of one quota, and to all connections that share the limit. It is kept
 while something was used within the windows; after that, a new meter is the same.
@@ -20,7 +20,7 @@ from duolog.broker.quotas.token_bucket import TokenBucket
 from duolog.core.units import INT32_MAX
 
 _SWEEP_AT: Final = 1000
-"""Meters are looked through for unused ones when there are so many, then at twice what is left."""
+"""Number of meters at which unused ones are dropped; after that, it is twice the rest if more."""
 
 Clients = tuple[str | None, str | None]
 """User and client id that share a limit; None stands for all of them."""
@@ -58,7 +58,7 @@ class RateMeter:
         self.clients: Final = clients
         self.rate: Final = Rate(windows)
         self.at_once = 0.0
-        """What a client that has used nothing may use without waiting."""
+        """The amount that a client may use without waiting if it has used nothing before."""
         self.limit = limit
         self.throttle_ms_max: Final = throttle_ms_max
         self.throttles: Final = Throttles(windows)

@@ -14,7 +14,7 @@ ALTER_QUOTAS = 49
 
 
 class TimedHarness(Harness):
-    """A broker with a clock that stands still."""
+    """A broker whose clock only the test moves."""
 
     clock: FakeClock
 

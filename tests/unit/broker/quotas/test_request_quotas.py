@@ -52,7 +52,7 @@ REQUESTS: dict[str, tuple[int, int, dict[str, Any]]] = {
 
 
 def be_busy_until_muted(busy: Any, client: Any) -> None:
-    """Let each look at the time take 300 ms, until the client is muted: then time stands still."""
+    """Let each look at the time take 300 ms, until the client is muted; from then on, none."""
     busy.clock.look_ms, mute = 300, client.connection.mute
 
     def mute_and_rest(seconds: float) -> None:
