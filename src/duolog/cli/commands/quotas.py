@@ -125,6 +125,7 @@ def set_quotas(*, values: Mapping[str, float], entity: Entity, cluster: Cluster)
         entity,
         [{"key": key, "value": value, "remove": False} for key, value in values.items()],
         f"set quotas of {_text(entity)}",
+        "set",
     )
 
 
@@ -139,11 +140,12 @@ def remove(*, names: tuple[str, ...], entity: Entity, cluster: Cluster) -> None:
         entity,
         [{"key": name, "value": 0.0, "remove": True} for name in names],
         f"remove quotas of {_text(entity)}",
+        "removed",
     )
 
 
 def _alter(
-    cluster: Cluster, entity: Entity, operations: list[dict[str, object]], doing: str
+    cluster: Cluster, entity: Entity, operations: list[dict[str, object]], doing: str, done: str
 ) -> None:
     parts = [{"entity_type": kind, "entity_name": name} for kind, name in entity.items()]
     with Wire(cluster) as wire:
@@ -152,6 +154,7 @@ def _alter(
         )
     for entry in answer.entries:
         _ensure(entry, doing)
+    click.echo(f"{done} quotas of {_text(entity)}", err=True)
 
 
 def _ensure(answer: Any, doing: str) -> None:
