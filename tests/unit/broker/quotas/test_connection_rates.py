@@ -105,6 +105,21 @@ def test_a_rate_of_zero_serves_one_connection_for_each_window(clock: FakeClock) 
     assert rates(clock, max_connection_creation_rate="0").of_all() == 1.0
 
 
+def test_the_rate_of_all_can_be_changed_at_run_time(timed: Any) -> None:
+    """Through the API, as kafka-configs does."""
+    change = {"name": "max.connection.creation.rate", "config_operation": 0, "value": "1"}
+    resource = {"resource_type": 4, "resource_name": "", "configs": [change]}
+    found = timed.broker.connections.rates
+    before = [found.of_all() for _ in range(50)]
+
+    answer = timed.user("admin").ask(44, 1, resources=[resource], validate_only=False)
+    after = [found.of_all() for _ in range(11)]
+
+    assert answer.responses[0].error_code == 0
+    assert not any(before)
+    assert after[-1] == 1.0
+
+
 def listen(timed: Any) -> tuple[Listener, tuple[str, int]]:
     (endpoint,) = open_endpoints(endpoints(timed.broker.settings, ("127.0.0.1:0",)), insecure=False)
     return Listener(timed.broker, endpoint), endpoint.bound
