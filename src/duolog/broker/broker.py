@@ -141,9 +141,6 @@ class Broker:
         self.counters = Counters()
         self.rounds = Rounds(self.group_commit, self.partition_changed, self.counters)
         self._prepare_connections(settings)
-        self._enforcement = Enforcement(settings, clock)
-        self.enforcement: Enforcement | None = None
-        """Measures what clients use; None if no client has a quota."""
         self.quotas = ClientQuotas(log_manager, self._quotas_changed)
         self.security = SecurityService(self)
         self.authorizer = self.security.authorizer
@@ -158,6 +155,9 @@ class Broker:
         self._listeners: list[Listener] = []
 
     def _prepare_connections(self, settings: BrokerSettings) -> None:
+        self._enforcement = Enforcement(settings, self.clock)
+        self.enforcement: Enforcement | None = None
+        """Measures what clients use; None if no client has a quota."""
         self.request_memory = RequestMemory(
             settings.integer("queued.max.request.bytes"), self.loop.timers
         )
