@@ -62,7 +62,7 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
 
 def test_settings_dynamic_in_kafka_are_dynamic() -> None:
     assert INERT_DYNAMIC < DYNAMIC
-    assert len(INERT_DYNAMIC) == 36
+    assert len(INERT_DYNAMIC) == 35
     assert all(name in SETTINGS for name in DYNAMIC)
 
 
