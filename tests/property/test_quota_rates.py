@@ -89,6 +89,19 @@ def test_a_rate_is_that_of_kafka_at_every_moment(data: st.DataObject, windows: W
             assert rate.measure(now) == pytest.approx(naive.measure(now))
 
 
+@pytest.mark.parametrize("samples", [1, 2, 11])
+def test_a_sample_that_reaches_into_the_span_counts_wholly(samples: int) -> None:
+    """It began one window before the span: so there is one sample more than windows."""
+    rate = Rate(Windows(samples, 1000))
+    rate.record(7, 0)
+    rate.record(1, 999)
+
+    for window in range(1, samples + 1):
+        rate.record(1, window * 1000)
+
+    assert rate.total(samples * 1000) == 8 + samples
+
+
 @given(data=st.data(), windows=windows)
 def test_an_idle_rate_can_be_forgotten(data: st.DataObject, windows: Windows) -> None:
     """Once nothing was added for all windows, a new rate answers the same ever after."""
