@@ -58,7 +58,7 @@ def handle(request: "Request", context: RequestContext) -> None:
         results = [_result(user, found or failed) for user, found in altered.results.items()]
         context.reply({"results": results})
 
-    security.append(context.identity, altered.changes, done)
+    security.append(context.identity, [*altered.changes, *altered.revoked], done)
 
 
 def _result(user: str, problem: Problem | None) -> dict[str, object]:

@@ -103,14 +103,26 @@ class Login:
             self._connection.end("SaslAuthenticate before SaslHandshake")
             return
         step = exchange.step(data)
-        user, limits = exchange.guessable, self._logins.limits
-        allowed = user is None or limits.allows(self._connection.host, user)
-        if user is not None and not allowed and not isinstance(step, Challenge):
-            step = Failure("too many failed logins of this user from this address", user)
+        if not isinstance(step, Challenge):
+            step = self._limited() or step
         if isinstance(step, Slow):
-            self._logins.compute(step, lambda result: self._take(result, answer))
+            self._logins.compute(step, lambda result: self._take_late(result, answer))
         else:
             self._take(step, answer)
+
+    def _limited(self) -> Failure | None:
+        """Return the failure of a user that has failed too often from this address."""
+        user = None if self._exchange is None else self._exchange.guessable
+        if user is None or self._logins.limits.allows(self._connection.host, user):
+            return None
+        return Failure("too many failed logins of this user from this address", user)
+
+    def _take_late(self, result: Result, answer: Callable[[Authenticated], None]) -> None:
+        """Take the result of a slow step, unless the user has meanwhile failed too often.
+
+        Guesses that were sent all at once, over many connections, learn nothing more.
+        """
+        self._take(self._limited() or result, answer)
 
     def close(self) -> None:
         """Forget what is planned for the connection."""

@@ -115,9 +115,7 @@ class Connection(Generic[B_co]):
         self._out_of_turn = False
         """True while the next frame waits for requests in flight."""
         self._rests = False
-        """True while nothing is handled or read: others are being served, or a request is in the
-        buffer.
-        """
+        """True while nothing is handled or read: others are served, or a request is in work."""
         self._socket = connection_socket
         self._fd = connection_socket.fileno()
         self._queue = SendQueue(connection_socket)
@@ -431,6 +429,8 @@ class Connection(Generic[B_co]):
                         position = skip_tagged_fields(frame, position)
                 if api.handle_frame is None:
                     self._handle_cold(api, frame)
+                    if self._end_reason:
+                        break  # What was sent after a refused login is not served.
                     routes = self.router.routes  # A login changes them.
                 else:
                     try:
@@ -459,7 +459,7 @@ class Connection(Generic[B_co]):
         self.broker.timers.call_later(0.0, self._rested)
 
     def _rested(self) -> None:
-        self._rests = False
+        self._rests = bool(self._end_reason)
         self.flush_soon()
 
     def _handle_cold(self, api: Api, frame: memoryview) -> None:

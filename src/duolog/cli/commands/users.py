@@ -1,5 +1,6 @@
 """`duolog users`: users of a cluster and their roles, and the first administrator."""
 
+import secrets
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from duolog.cli.kafka.passwords import new_password, password_option
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
 from duolog.core.errors import KafkaError
+from duolog.security.credentials.scram import SALT_BYTES
 
 ITERATIONS: Final = 8192
 LIST_COLUMNS: Final = (
@@ -105,7 +107,7 @@ def password(*, user: str, password_file: str | None, cluster: Cluster) -> None:
 @click.argument("user")
 @cluster_options
 def remove(*, user: str, cluster: Cluster) -> None:
-    """Remove a user; its rules, roles and tokens stay."""
+    """Remove a user, and revoke its tokens; its rules and roles stay."""
     client = cluster.admin()
     described = _described(client, cluster)
     _ensure_known(user, described)
@@ -158,7 +160,13 @@ def _ensure_known(user: str, described: dict[str, UserScramCredentialsDescriptio
 
 def _set_password(client: AdminClient, cluster: Cluster, user: str, text: str) -> None:
     alterations: list[UserScramCredentialAlteration] = [
-        UserScramCredentialUpsertion(user, ScramCredentialInfo(each, ITERATIONS), text.encode())
+        # A salt as the broker makes it: by librdkafka's, one could tell users from unknown names.
+        UserScramCredentialUpsertion(
+            user,
+            ScramCredentialInfo(each, ITERATIONS),
+            text.encode(),
+            salt=secrets.token_bytes(SALT_BYTES),
+        )
         for each in _MECHANISMS
     ]
     with cluster.errors(f'set the password of user "{user}"'):

@@ -2,10 +2,16 @@
 
 Clients may append tokens, members of roles, and rules about types of resources that no Kafka API
 carries. Everything else comes from Kafka's APIs, whose rules it must not bypass.
+
+A record must be exactly what this version writes, so that it means the same to all who read it, now
+and after a restart: no unknown fields, no other spelling, no number that a clock cannot have.
 """
 
+from duolog.core.units import INT64_MAX
 from duolog.security.authorization.operations import ResourceType
-from duolog.security.identity.principal import USER
+from duolog.security.changes.acls import TEXT_CHARACTERS_MAX
+from duolog.security.credentials.tokens import Token
+from duolog.security.identity.principal import USER, WILDCARD, Principal
 from duolog.security.records.records import (
     AclChange,
     Change,
@@ -25,17 +31,40 @@ def check_client_record(key: bytes | None, value: bytes | None) -> Change:
     """
     change = decode(key, value)
     match change:
-        case TokenChange(_, token) if token is None or token.principal.kind == USER:
-            pass
-        case RoleMemberChange():
-            pass
+        case TokenChange(_, token):
+            usable = token is None or _is_usable(token)
+        case RoleMemberChange(role, member, present):
+            # What an earlier version let in can be removed.
+            usable = not present or (_is_name(role.name) and _is_user(member))
         case AclChange(acl) if acl.resource_type >= ResourceType.SUBJECT:
-            pass
+            usable = len(acl.resource_name) <= TEXT_CHARACTERS_MAX
         case _:
             raise InvalidSecurityRecord(
                 "clients may append only tokens of users, role members and rules about subjects"
             )
-    if encode(change).key != key:
-        # Another spelling of the key would be another key for compaction.
-        raise InvalidSecurityRecord("key is not in the canonical form of JSON")
+    if not usable:
+        raise InvalidSecurityRecord(
+            "a token and a role belong to a user, whose name is printable and has at most "
+            f"{TEXT_CHARACTERS_MAX} characters"
+        )
+    if encode(change) != (key, value):
+        raise InvalidSecurityRecord("record is not in the canonical form of JSON")
     return change
+
+
+def _is_usable(token: Token) -> bool:
+    times = (token.created_at_ms, token.expires_at_ms or 0)
+    return (
+        _is_user(token.principal)
+        and all(0 <= each <= INT64_MAX for each in times)
+        and len(token.description) <= TEXT_CHARACTERS_MAX
+    )
+
+
+def _is_user(principal: Principal) -> bool:
+    """A role as a principal would have its rights without a member, and `User:*` is everybody."""
+    return principal.kind == USER and principal.name != WILDCARD and _is_name(principal.name)
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= TEXT_CHARACTERS_MAX and text.isprintable()

@@ -1,12 +1,14 @@
 """Alter SCRAM credentials.
 
-A user is changed as a whole or not at all: if one of its alterations cannot be made, none is.
+A user is changed as a whole or not at all: if one of its alterations cannot be made, none is. When
+a user loses the last credential, its tokens are revoked, too: whoever removes a user means all its
+logins. Users that only ever had tokens keep them.
 
 Source: Kafka `ScramControlManager.alterCredentials`, KIP-554.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from duolog.protocol.error_codes import ErrorCode
@@ -14,13 +16,13 @@ from duolog.security.changes.problem import Problem
 from duolog.security.credentials.scram import (
     ITERATIONS_MAX,
     ITERATIONS_MIN,
+    USER_CHARACTERS_MAX,
     ScramMechanism,
     credential,
 )
-from duolog.security.records.records import ScramChange
+from duolog.security.identity.principal import USER, Principal
+from duolog.security.records.records import ScramChange, TokenChange
 from duolog.security.state.security_state import SecurityState
-
-USER_CHARACTERS_MAX = 255
 
 
 class Deletion(NamedTuple):
@@ -49,6 +51,8 @@ class Altered(NamedTuple):
 
     results: dict[str, Problem | None]
     changes: list[ScramChange]
+    revoked: list[TokenChange]
+    """The removals of the tokens of users that lose their last credential."""
 
 
 def alter_credentials(
@@ -62,7 +66,20 @@ def alter_credentials(
         if results[row.user] is None:
             results[row.user] = _problem(state, row, times[row.user, row.mechanism])
     changes = [_change(row) for row in alterations if results[row.user] is None]
-    return Altered(results, changes)
+    return Altered(results, changes, list(_revoked(state, changes)))
+
+
+def _revoked(state: SecurityState, changes: Sequence[ScramChange]) -> Iterator[TokenChange]:
+    left = {change.user: set(state.users.get(change.user, ())) for change in changes}
+    for change in changes:
+        if change.credential is None:
+            left[change.user].discard(change.mechanism)
+        else:
+            left[change.user].add(change.mechanism)
+    removed = {Principal(USER, user) for user, mechanisms in left.items() if not mechanisms}
+    for token_id, token in state.tokens.items():
+        if token.principal in removed:
+            yield TokenChange(token_id, None)
 
 
 def _problem(state: SecurityState, row: Deletion | Upsertion, times: int) -> Problem | None:

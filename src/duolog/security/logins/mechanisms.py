@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from duolog.security.credentials.scram import BY_NAME, ScramCredential, ScramMechanism
 from duolog.security.credentials.tokens import PREFIX
 from duolog.security.sasl.bearer_exchange import BearerExchange, InvalidToken, Verify
-from duolog.security.sasl.decoys import decoy, usual_iterations
+from duolog.security.sasl.decoys import Form, decoy, usual_form
 from duolog.security.sasl.plain_exchange import PlainExchange, Stored
 from duolog.security.sasl.scram_exchange import ScramExchange
 
@@ -91,9 +91,9 @@ class Mechanisms:
 
     def _scram(self, mechanism: ScramMechanism, user: str) -> tuple[ScramCredential, bool]:
         secret = self._state.decoy_secret or self._own_secret
-        iterations = self._usual_users().iterations[mechanism]
+        form = self._usual_users().forms[mechanism]
         # Computed for known users, too: the time must not distinguish them.
-        unknown = decoy(secret, mechanism, user, iterations)
+        unknown = decoy(secret, mechanism, user, form)
         found = self._state.users.get(user, {}).get(mechanism)
         return (unknown, False) if found is None else (found, True)
 
@@ -105,7 +105,7 @@ class Mechanisms:
                 state.users_epoch,
                 # Ties go to SHA-512, by which a user that has both is verified.
                 max(ScramMechanism, key=lambda each: (counts[each], each)),
-                {each: usual_iterations(state.users, each) for each in ScramMechanism},
+                {each: usual_form(state.users, each) for each in ScramMechanism},
             )
         return self._usual
 
@@ -131,4 +131,4 @@ class _Usual(NamedTuple):
 
     epoch: int
     mechanism: ScramMechanism
-    iterations: dict[ScramMechanism, int]
+    forms: dict[ScramMechanism, Form]

@@ -133,7 +133,14 @@ def decode(key: bytes | None, value: bytes | None) -> Change | None:
         if reader is None:
             return None
         return reader(fields, None if value is None else _object(value))
-    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+        binascii.Error,
+    ) as error:
         raise InvalidSecurityRecord(
             f'invalid record in topic "{SECURITY_TOPIC}"', detail=type(error).__name__
         ) from None  # The cause could show a part of a secret.

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from duolog.security.credentials.scram import (
+    USER_CHARACTERS_MAX,
     ScramCredential,
     ScramMechanism,
     password_matches,
@@ -53,6 +54,8 @@ class PlainExchange:
         if len(parts) != 3 or not parts[1] or not parts[2]:
             return Failure("message is not authorization id, name and password")
         authorization_id, user, password = parts
+        if len(user) > USER_CHARACTERS_MAX:
+            return Failure("user name is too long")
         if authorization_id not in ("", user):
             return Failure("authorization id differs from the user", user)
         self.guessable = user

@@ -22,7 +22,11 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from duolog.security.credentials.scram import ScramCredential, ScramMechanism
+from duolog.security.credentials.scram import (
+    USER_CHARACTERS_MAX,
+    ScramCredential,
+    ScramMechanism,
+)
 from duolog.security.identity.principal import USER, Principal
 from duolog.security.sasl.exchange import Challenge, Failure, Result, Success
 
@@ -83,6 +87,8 @@ class ScramExchange:
         if match is None:
             return Failure("invalid first message")
         user = _name(match["user"])
+        if len(user) > USER_CHARACTERS_MAX:
+            return Failure("user name is too long")
         if match["authzid"] is not None and _name(match["authzid"]) != user:
             return Failure("authorization id differs from the user", user)
         if ",tokenauth=" in match["extensions"]:

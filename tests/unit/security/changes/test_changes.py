@@ -1,5 +1,6 @@
 """Decisions about requests that change users and rights."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -241,3 +242,76 @@ def test_a_token_logs_in_users_only(principal: Principal) -> None:
 
     with pytest.raises(InvalidSecurityRecord):
         check_client_record(*encode(TokenChange(token.token_id, token)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b" {}",
+        b'{"more":1}',
+        b'{"deep":' + b"[" * 900 + b"]" * 900 + b"}",
+        b'{"deep":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+        b'{"a":1e999}',
+    ],
+)
+def test_a_value_in_another_spelling_or_with_unknown_fields_is_refused(value: bytes) -> None:
+    """What one reader just manages to parse may end another one, or the next start."""
+    key, _ = encode(RoleMemberChange(Principal("Role", "writers"), ALICE, present=True))
+
+    with pytest.raises(InvalidSecurityRecord):
+        check_client_record(key, value)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"principal": Principal("Role", "administrators")},
+        {"principal": Principal("User", "*")},
+        {"principal": Principal("User", "a\nb")},
+        {"principal": Principal("User", "a" * 1025)},
+        {"expires_at_ms": 10**400},
+        {"expires_at_ms": -1},
+        {"created_at_ms": 2**63},
+        {"description": "x" * 1025},
+    ],
+)
+def test_a_token_is_one_of_a_user_with_times_that_a_clock_can_have(changed: Any) -> None:
+    token = Token("ab" * 32, ALICE, 0, 1, "laptop")
+    assert check_client_record(*encode(TokenChange(token.token_id, token)))
+
+    with pytest.raises(InvalidSecurityRecord):
+        check_client_record(*encode(TokenChange(token.token_id, token._replace(**changed))))
+
+
+@pytest.mark.parametrize(
+    ("role", "member"),
+    [
+        ("writers", Principal("Role", "readers")),
+        ("writers", Principal("User", "*")),
+        ("wri\u2028ters", ALICE),
+    ],
+)
+def test_only_users_become_members_of_roles(role: str, member: Principal) -> None:
+    change = RoleMemberChange(Principal("Role", role), member, present=True)
+
+    with pytest.raises(InvalidSecurityRecord):
+        check_client_record(*encode(change))
+    assert check_client_record(*encode(replace(change, present=False))), "and can be removed"
+
+
+def test_a_user_that_loses_the_last_credential_loses_its_tokens() -> None:
+    state = SecurityState()
+    tokens = [Token(f"{number:064}", Principal("User", name), 0, None)
+              for number, name in enumerate(("alice", "alice", "bob"))]  # fmt: skip
+    tokens = [each._replace(digest=each.digest[::-1]) for each in tokens]
+    for token in tokens:
+        state.apply(TokenChange(token.token_id, token))
+    credential = alter_credentials(state, [], [upsertion()]).changes[0].credential
+    for mechanism in ScramMechanism:
+        state.apply(ScramChange("alice", mechanism, credential))
+
+    kept = alter_credentials(state, [Deletion("alice", SHA_256)], [])
+    swapped = alter_credentials(state, [Deletion("alice", SHA_512), Deletion("alice", SHA_256)], [])
+
+    assert kept.revoked == []
+    assert swapped.revoked == [TokenChange(each.token_id, None) for each in tokens[:2]]

@@ -11,7 +11,7 @@ from duolog.security.credentials.scram import (
 )
 from duolog.security.identity.principal import Principal
 from duolog.security.sasl import plain_exchange
-from duolog.security.sasl.decoys import decoy
+from duolog.security.sasl.decoys import Form, decoy
 from duolog.security.sasl.exchange import Failure, Slow, Success
 from duolog.security.sasl.plain_exchange import PlainExchange, Stored
 
@@ -23,7 +23,7 @@ def find(user: str) -> Stored:
     salted = salted_password(SHA_256, "pencil", salt, 4096)
     if user == "alice":
         return Stored(SHA_256, credential(SHA_256, salted, salt, 4096), known=True)
-    return Stored(SHA_256, decoy(b"s" * 32, SHA_256, user, 4096), known=False)
+    return Stored(SHA_256, decoy(b"s" * 32, SHA_256, user, Form(4096)), known=False)
 
 
 def authenticated(message: bytes) -> Success | Failure:

@@ -13,7 +13,7 @@ from duolog.security.credentials.scram import (
     salted_password,
 )
 from duolog.security.identity.principal import Principal
-from duolog.security.sasl.decoys import decoy
+from duolog.security.sasl.decoys import Form, decoy
 from duolog.security.sasl.exchange import Challenge, Failure, Success
 from duolog.security.sasl.scram_exchange import ScramExchange
 
@@ -32,7 +32,9 @@ def credential_of(password: str, mechanism: ScramMechanism = SHA_256) -> ScramCr
 def find(user: str) -> tuple[ScramCredential, bool]:
     """One user named `user`, with the password of the RFC; and one with commas in its name."""
     known = user in ("user", "a,b=c")
-    return (credential_of("pencil") if known else decoy(b"s" * 32, SHA_256, user, 4096)), known
+    return (
+        credential_of("pencil") if known else decoy(b"s" * 32, SHA_256, user, Form(4096))
+    ), known
 
 
 def begun(first: str = f"n,,n=user,r={CLIENT_NONCE}") -> tuple[ScramExchange, str]:
