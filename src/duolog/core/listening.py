@@ -3,6 +3,7 @@
 import errno
 import ipaddress
 import socket
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from duolog.core.errors import ConfigError
@@ -52,6 +53,33 @@ def parse_address(text: str, *, option: str) -> Address:
 def is_loopback(host: str) -> bool:
     """Return whether a numeric address is this machine's own."""
     return ipaddress.ip_address(host).is_loopback
+
+
+def is_address(host: str) -> bool:
+    """Return whether a text is an IP address, and no name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=4096)
+def plain_host(host: str) -> str:
+    """Return an IP address in its usual form, so that two texts of one address are equal.
+
+    A socket for both families reports clients of IPv4 as addresses of IPv6. Other texts are
+    returned unchanged.
+
+    Example:
+        >>> plain_host("::ffff:10.0.0.7"), plain_host("2001:DB8:0:0:0:0:0:1"), plain_host("*")
+        ('10.0.0.7', '2001:db8::1', '*')
+    """
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def open_listener(

@@ -6,6 +6,8 @@ or the client authenticates again, the next request asks again.
 
 from typing import TYPE_CHECKING, Final
 
+from duolog.security.authorization.acl_authorizer import REMEMBERED_CHARACTERS_MAX
+
 if TYPE_CHECKING:
     from duolog.broker.authorization.checks import Check
     from duolog.security.authorization.authorizer import Authorizer
@@ -40,5 +42,7 @@ class Decisions:
             self._kept = {}
         found = self._kept.get(name)
         if found is None:
-            found = self._kept[name] = self._check.allowed_by(authorizer, client, name)
+            found = self._check.allowed_by(authorizer, client, name)
+            if len(name) <= REMEMBERED_CHARACTERS_MAX:
+                self._kept[name] = found
         return found

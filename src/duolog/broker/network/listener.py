@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.broker.network.endpoints import PLAINTEXT
 from duolog.broker.network.late_closes import LateCloses
-from duolog.core.listening import is_loopback
+from duolog.core.listening import is_loopback, plain_host
 from duolog.core.operating_system.polling import READ
 from duolog.core.operating_system.sockets import set_buffer_size, unpace
 
@@ -77,7 +77,8 @@ class Listener:
                 accepted.close()
                 self._pause(OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
                 return
-            self._admit(accepted, address[0], f"{address[0]}:{address[1]}")
+            host = plain_host(address[0])
+            self._admit(accepted, host, f"{host}:{address[1]}")
             throttle_s = self._broker.connections.rates.of_all()
             if throttle_s:
                 self._broker.loop.modify(self._fd, 0)

@@ -19,10 +19,17 @@ from duolog.cli.kafka.security_topic import append, read_state
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column, Row
 from duolog.core.counts import counted
+from duolog.core.listening import is_address
 from duolog.registry.names import normalized
-from duolog.security.authorization.acls import EVERY_HOST, Acl, PatternType, Permission
+from duolog.security.authorization.acls import (
+    EVERY_HOST,
+    EVERY_NAME,
+    Acl,
+    PatternType,
+    Permission,
+)
 from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
-from duolog.security.identity.principal import Principal
+from duolog.security.identity.principal import ROLE, USER, Principal
 from duolog.security.records.records import AclChange
 
 COLUMNS: Final = (
@@ -161,6 +168,8 @@ def rule_options(command: Callable[..., object]) -> Callable[..., object]:
 @cluster_options
 def add(*, rules: list[Acl], cluster: Cluster) -> None:
     """Add rules: one for each principal, operation and resource."""
+    for rule in rules:
+        _ensure_effective(rule)
     client = cluster.admin()
     bindings = [_binding(rule) for rule in rules if rule.resource_type in _TYPES]
     with cluster.errors("add rules"):
@@ -201,6 +210,20 @@ def _principal(text: str) -> Principal:
         return Principal.parse(text)
     except ValueError as error:
         raise click.UsageError(f"{error}; write User:NAME or Role:NAME") from error
+
+
+def _ensure_effective(rule: Acl) -> None:
+    """Refuse a rule that covers nobody or nothing: a denial of this kind would look like one."""
+    kind, name = rule.resource_type, rule.resource_name
+    if rule.principal.kind not in {USER, ROLE}:
+        raise click.UsageError(f'"{rule.principal}" is nobody; write User:NAME or Role:NAME')
+    if rule.host != EVERY_HOST and not is_address(rule.host):
+        raise click.UsageError(f'"{rule.host}" is not an IP address; ranges are not supported')
+    alone = rule.pattern_type is PatternType.LITERAL and name == EVERY_NAME
+    if kind is ResourceType.TOPIC and EVERY_NAME in name and not alone:
+        raise click.UsageError(
+            f"no topic is called \"{name}\"; write --topic '*' for all, or --topic NAME --prefix"
+        )
 
 
 def _binding(rule: Acl) -> AclBinding:

@@ -21,6 +21,7 @@ Source: Kafka `StandardAuthorizerData`, `Authorizer.authorizeByResourceType` (KI
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from duolog.core.listening import plain_host
 from duolog.security.authorization.acl_index import AclIndex, Bucket
 from duolog.security.authorization.acls import (
     EVERY_HOST,
@@ -36,6 +37,9 @@ from duolog.security.identity.principal import Identity, Principal
 
 REMEMBERED_MAX: Final = 20_000
 """The number of remembered decisions at which all are forgotten: a bound on memory."""
+
+REMEMBERED_CHARACTERS_MAX: Final = 300
+"""Longer names are no topics, and a client can send any: decisions about them are not kept."""
 
 SECURITY_TOPIC: Final = "__security"
 """The topic of users, credentials and rights."""
@@ -88,7 +92,8 @@ class AclAuthorizer:
         decision = self._recall(question)
         if decision is None:
             decision = self._decide(client, operation, resource, name)
-            self._remembered[question] = decision
+            if len(name) <= REMEMBERED_CHARACTERS_MAX:
+                self._remembered[question] = decision
         return decision
 
     def allows_any(self, client: Identity, operation: Operation, resource: ResourceType) -> bool:
@@ -177,12 +182,12 @@ class AclAuthorizer:
         self, buckets: Iterable[Bucket], client: Identity, operation: Operation
     ) -> Iterable[Acl]:
         """Yield the rules of the client for the operation."""
-        principals = self._acls.principals(client.principal)
+        principals, host = self._acls.principals(client.principal), plain_host(client.host)
         implying = IMPLYING.get(operation, (operation,))
         for bucket in buckets:
             for principal in principals:
                 for acl in bucket.get(principal, ()):
-                    if acl.host not in (EVERY_HOST, client.host):
+                    if acl.host != EVERY_HOST and plain_host(acl.host) != host:
                         continue
                     granting = implying if acl.permission is Permission.ALLOW else (operation,)
                     if acl.operation is Operation.ALL or acl.operation in granting:

@@ -216,3 +216,22 @@ def test_a_client_that_reads_slowly_is_not_idle(harness: Any) -> None:
 
     assert not connection.closed
     assert connection.sends
+
+
+def test_a_client_of_ipv4_has_its_own_address_on_a_listener_of_ipv6(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A socket for both families reports ::ffff:10.0.0.7, which no rule about 10.0.0.7 covers."""
+    listener, address = listen(harness)
+    accept = socket.socket.accept
+    monkeypatch.setattr(
+        socket.socket, "accept", lambda self: (accept(self)[0], ("::ffff:10.0.0.7", 4242, 0, 0))
+    )
+
+    client = connect(harness, address)
+
+    (connection,) = harness.broker.connections
+    assert (connection.host, connection.address) == ("10.0.0.7", "10.0.0.7:4242")
+    assert connection.identity.host == "10.0.0.7"
+    listener.close()
+    client.close()

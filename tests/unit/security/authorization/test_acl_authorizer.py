@@ -204,6 +204,34 @@ def test_remembered_decisions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(authorizer._remembered) <= 10  # noqa: SLF001
 
 
+def test_decisions_about_names_that_nothing_can_have_are_not_remembered() -> None:
+    """A client without rights sends names of a megabyte, 20,000 times."""
+    authorizer = AclAuthorizer(AclIndex([rule("a", pattern=PatternType.PREFIXED)]))
+
+    assert authorizer.allows(CLIENT, Operation.READ, ResourceType.TOPIC, "a" * 1_000_000)
+
+    assert not authorizer._remembered  # noqa: SLF001
+
+
+@pytest.mark.parametrize(
+    ("of_rule", "of_client"),
+    [
+        ("10.0.0.7", "::ffff:10.0.0.7"),
+        ("::ffff:10.0.0.7", "10.0.0.7"),
+        ("2001:DB8:0:0:0:0:0:1", "2001:db8::1"),
+        ("0:0:0:0:0:0:0:1", "::1"),
+    ],
+)
+def test_a_denial_of_an_address_holds_for_every_way_to_write_it(
+    of_rule: str, of_client: str
+) -> None:
+    authorizer = AclAuthorizer(AclIndex([rule(), deny(host=of_rule)]))
+    topic = Operation.READ, ResourceType.TOPIC, "orders"
+
+    assert not authorizer.allows(Identity(ALICE, of_client), *topic)
+    assert authorizer.allows(CLIENT, *topic)
+
+
 @pytest.mark.parametrize(
     ("on_cluster", "operation", "allowed"),
     [

@@ -1,0 +1,26 @@
+"""Rules that cover nobody or nothing are refused before they are sent."""
+
+import pytest
+from click.testing import CliRunner
+
+from duolog.cli.commands.acls import acls
+
+RULE = ("--operation", "READ", "-b", "127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--deny", "user:eve", "--topic", "a"), "is nobody"),
+        (("--deny", "User:eve", "--topic", "a", "--host", "10.0.0.0/8"), "not an IP address"),
+        (("--deny", "User:eve", "--topic", "a", "--host", "evil.example"), "not an IP address"),
+        (("--deny", "User:eve", "--topic", "*", "--prefix"), "no topic is called"),
+        (("--deny", "User:eve", "--topic", "orders-*"), "no topic is called"),
+    ],
+)
+def test_a_rule_without_any_effect_is_refused(words: tuple[str, ...], message: str) -> None:
+    """A denial that denies nothing looks like protection."""
+    done = CliRunner().invoke(acls, ["add", *words, *RULE])
+
+    assert done.exit_code == 2
+    assert message in done.output
