@@ -68,7 +68,8 @@ class Router:
 class Gate(Router):
     """The APIs of a client that has not logged in; any other request closes its connection."""
 
-    frame_bytes_max = 512 * KIB  # As Kafka's sasl.server.max.receive.size.
+    frame_bytes_max = 128 * KIB
+    """More than any login: so a thousand clients without one cannot fill `RequestMemory`."""
 
     def __init__(self, router: Router, keys: Collection[int]) -> None:
         super().__init__(tuple(api for api in router.apis if api.key in keys))

@@ -1,7 +1,7 @@
 """Levels of the broker's log lines, changed at run time and gone at its end, as in Kafka.
 
 `root` is the logger of all of Duolog's lines; the others are its modules, as far as they are
-loaded.
+loaded. The audit log is not among them: a client that may change settings could hide what it does.
 
 Source: Kafka `RuntimeLoggerManager`, KIP-412.
 """
@@ -16,6 +16,7 @@ from duolog.core.errors import ConfigError, KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
 ROOT: Final = "root"
+AUDIT: Final = "duolog.audit"
 _DUOLOG: Final = "duolog"
 _LEVELS: Final = {
     "TRACE": 5,
@@ -111,5 +112,5 @@ def _loaded() -> Mapping[str, object]:
     return {
         name: logger
         for name, logger in found.items()
-        if name.startswith(f"{_DUOLOG}.") and isinstance(logger, logging.Logger)
+        if name.startswith(f"{_DUOLOG}.") and name != AUDIT and isinstance(logger, logging.Logger)
     }

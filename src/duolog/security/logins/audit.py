@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from duolog.security.identity.principal import Identity
 
 LOGGER: Final = logging.getLogger("duolog.audit")
+LOGGER.setLevel(logging.INFO)  # Whatever the level of other lines: see `configs.logger_resource`.
 TEXT_MAX: Final = 1024
 
 

@@ -8,13 +8,15 @@ Source: RFC 8446; Kafka `DefaultSslEngineFactory`.
 """
 
 import logging
+import os
 import ssl
+import stat
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from duolog.core.errors import ConfigError
 from duolog.core.operating_system.private_files import private_path
+from duolog.core.units import KIB
 from duolog.security.tls.pem import read_certificates, read_key_pair
 from duolog.security.tls.settings import NONE, REQUESTED, REQUIRED, TlsSettings
 
@@ -30,6 +32,8 @@ _VERSIONS: Final = {
     "TLSv1.3": ssl.TLSVersion.TLSv1_3,
 }
 _SOON: Final = timedelta(days=14)
+_FILE_BYTES_MAX: Final = 1024 * KIB
+"""All authorities of a system have 250 KiB."""
 
 
 class ServerContext(NamedTuple):
@@ -122,9 +126,18 @@ def _load_trusted(context: ssl.SSLContext, settings: TlsSettings, listener: str)
 
 
 def _read(path: str) -> bytes:
+    """Read a file that a client may name at run time: a pipe or a device could block the broker."""
     try:
-        return Path(path).read_bytes()
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            data = file.read(_FILE_BYTES_MAX + 1) if regular else b""
     except OSError as error:
         raise ConfigError(
             f'cannot read file "{path}"', value=path, detail=error.strerror or str(error)
         ) from error
+    if not regular or len(data) > _FILE_BYTES_MAX:
+        raise ConfigError(
+            f'"{path}" is not a file of at most {_FILE_BYTES_MAX // KIB} KiB', value=path
+        )
+    return data

@@ -426,6 +426,18 @@ def test_levels_of_log_lines_are_changed_for_as_long_as_the_broker_runs(harness:
     assert one(client, LOGGER, "0", name) == ("ERROR", 6)
 
 
+@pytest.mark.usefixtures("levels_kept")
+def test_the_audit_log_cannot_be_turned_off(harness: Any, caplog: pytest.LogCaptureFixture) -> None:
+    client = harness.client()
+
+    hidden = alter(client, LOGGER, "0", ("duolog.audit", SET, "FATAL"))
+    quiet = alter(client, LOGGER, "0", ("root", SET, "FATAL"))
+    harness.broker.security.audit.login(client.connection.identity, "PLAIN", "")
+
+    assert (hidden.error_code, quiet.error_code) == (ErrorCode.INVALID_CONFIG, 0)
+    assert '"event": "login"' in caplog.text
+
+
 @pytest.mark.parametrize(
     ("name", "change", "code"),
     [

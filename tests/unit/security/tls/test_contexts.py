@@ -1,5 +1,6 @@
 """Keys and certificates from files and from texts; what is wrong with them is said in words."""
 
+import os
 import ssl
 from pathlib import Path
 
@@ -112,6 +113,17 @@ def test_files_that_cannot_be_used_are_named(
         server_context(TlsSettings(str(path)), "SSL")
     assert str(path) in caught.value.message
     assert key.splitlines()[1] not in caught.value.render()
+
+
+def test_a_pipe_a_device_or_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    """A client that may change settings names the file: the broker must not wait or fill up."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "huge").touch()
+    os.truncate(tmp_path / "huge", 1 << 40)
+
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path / "huge", tmp_path):
+        with pytest.raises(ConfigError, match=f'"{path}"'):
+            server_context(TlsSettings(str(path)), "SSL")
 
 
 @pytest.mark.parametrize(
