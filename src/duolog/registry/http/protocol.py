@@ -5,8 +5,10 @@
      ▼ closed                ▼ 408, closed
 
 llhttp parses (through httptools). Everything that a client can make long is limited: the request
-line, the headers, the body, the number of waiting requests, and the time for each state. A client
-that does not read its answer is disconnected.
+line, the headers, the body, the number of waiting requests, and the time for each state. What was
+received is parsed as far as requests are answered: parsed requests take far more memory. The bodies
+of all connections share `Connections.take`, because a client sends one before it is authenticated.
+A client that does not read its answer is disconnected.
 
 Thread: the event loop.
 """
@@ -27,6 +29,8 @@ WRITE_S: Final = 30.0
 LINGER_S: Final = 2.0
 TARGET_BYTES_MAX: Final = 32 * 1024
 HEADER_BYTES_MAX: Final = 32 * 1024
+PIECE_BYTES: Final = 4 * 1024
+"""So much is parsed at a time: a piece has at most some hundred requests."""
 WAITING_MAX: Final = 16
 """Pipelined requests that were received while another one is answered."""
 _HOP_BY_HOP: Final = frozenset({"upgrade", "connection", "http2-settings", "expect"})
@@ -45,6 +49,12 @@ class Connections(Protocol):
 
     def closed(self, connection: "HttpConnection") -> None:
         """Forget a connection."""
+
+    def take(self, size_bytes: int) -> bool:
+        """Hold bytes of a body; return False if all bodies together would be too large."""
+
+    def give_back(self, size_bytes: int) -> None:
+        """Hold these bytes no more."""
 
 
 class _Refused(Exception):
@@ -71,6 +81,9 @@ class HttpConnection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._refusal: HttpResponse | None = None
+        self._unparsed = bytearray()
+        self._held_bytes = 0
+        """Bytes of bodies that the server counts."""
         self._reading = False
         self._ended = False
         self._start_request()
@@ -88,8 +101,20 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(error_response(503, "Too many connections"))
 
     def data_received(self, data: bytes) -> None:
-        if self._refusal is not None or not data:
-            return
+        if self._refusal is None:
+            self._unparsed += data
+            self._parse()
+
+    def _parse(self) -> None:
+        """Parse what was received, unless enough requests wait to be answered."""
+        while self._unparsed and self._refusal is None and len(self._waiting) <= WAITING_MAX:
+            data = bytes(self._unparsed[:PIECE_BYTES])
+            del self._unparsed[:PIECE_BYTES]
+            self._feed(data)
+        if len(self._waiting) > WAITING_MAX and self._transport is not None:
+            self._transport.pause_reading()
+
+    def _feed(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -101,8 +126,6 @@ class HttpConnection(asyncio.Protocol):
                 if isinstance(refused, _Refused)
                 else error_response(400, "HTTP 400 Bad Request")
             )
-        if len(self._waiting) > WAITING_MAX and self._transport is not None:
-            self._transport.pause_reading()
 
     def eof_received(self) -> bool:
         """Keep the connection if an answer is outstanding: the client may still read it."""
@@ -114,6 +137,8 @@ class HttpConnection(asyncio.Protocol):
         self._disarm()
         self._transport = None
         self._waiting.clear()
+        self._unparsed.clear()
+        self._release(self._held_bytes)
         self._writable.set()
         self._server.closed(self)
 
@@ -159,6 +184,9 @@ class HttpConnection(asyncio.Protocol):
         self._body += body
         if len(self._body) > self._server.body_bytes_max:
             raise _Refused(413, self._too_large)
+        if not self._server.take(len(body)):
+            raise _Refused(503, "Too many large requests are being received")
+        self._held_bytes += len(body)
 
     def on_message_complete(self) -> None:
         if self._parser.should_upgrade():
@@ -216,6 +244,7 @@ class HttpConnection(asyncio.Protocol):
             while self._waiting and self._transport is not None:
                 request, keep_alive = self._waiting.popleft()
                 response = await self._answer(request)
+                self._release(len(request.body))
                 keep_alive = keep_alive and not self._server.stopping
                 self._write(response, method=request.method, keep_alive=keep_alive)
                 if not keep_alive:
@@ -228,6 +257,9 @@ class HttpConnection(asyncio.Protocol):
 
     def _after_answers(self) -> None:
         if self._transport is None:
+            return
+        self._parse()
+        if self.busy:
             return
         if self._refusal is not None:
             self._refuse(self._refusal)
@@ -251,6 +283,10 @@ class HttpConnection(asyncio.Protocol):
         with unread bytes is reset, and the client may lose the answer.
         """
         self._refusal = response
+        self._unparsed.clear()
+        if self._reading:  # Its body goes no further.
+            self._release(len(self._body))
+            self._start_request()
         if self.busy or self._transport is None:
             return
         self._write(response, keep_alive=False)
@@ -279,7 +315,13 @@ class HttpConnection(asyncio.Protocol):
             if name not in _HOP_BY_HOP
         )
         self._parser = httptools.HttpRequestParser(self)
-        self.data_received(b"\r\n".join(lines) + b"\r\n\r\n" + data[int(upgrade.args[0]) :])
+        rest = data[int(upgrade.args[0]) :]
+        self._unparsed[:0] = b"\r\n".join(lines) + b"\r\n\r\n" + rest
+
+    def _release(self, size_bytes: int) -> None:
+        size_bytes = min(size_bytes, self._held_bytes)
+        self._held_bytes -= size_bytes
+        self._server.give_back(size_bytes)
 
     def _arm(self, seconds: float, then: Callable[[], None]) -> None:
         self._disarm()

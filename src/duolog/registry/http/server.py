@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from duolog.registry.http.tls import RegistryTls
 
 BODY_BYTES_MAX: Final = 4 * 1024 * 1024
+BODIES_BYTES_MAX: Final = 64 * 1024 * 1024
+"""The size of the bodies of all connections: a client sends one before it is authenticated."""
 CONNECTIONS_MAX: Final = 2000
 GRACE_S: Final = 5.0
 BACKLOG: Final = 512
@@ -34,11 +36,13 @@ class HttpServer:
         *,
         body_bytes_max: int = BODY_BYTES_MAX,
         connections_max: int = CONNECTIONS_MAX,
+        bodies_bytes_max: int = BODIES_BYTES_MAX,
     ) -> None:
         self.body_bytes_max = body_bytes_max
         self.stopping = False
         self._answer = answer
         self._connections_max = connections_max
+        self._bodies_left = bodies_bytes_max
         self._connections: set[HttpConnection] = set()
         self._none_left = asyncio.Event()
         self._none_left.set()
@@ -83,3 +87,14 @@ class HttpServer:
         self._connections.discard(connection)
         if not self._connections:
             self._none_left.set()
+
+    def take(self, size_bytes: int) -> bool:
+        """Hold bytes of a body; return False if all bodies together would be too large."""
+        if size_bytes > self._bodies_left:
+            return False
+        self._bodies_left -= size_bytes
+        return True
+
+    def give_back(self, size_bytes: int) -> None:
+        """Hold these bytes no more."""
+        self._bodies_left += size_bytes

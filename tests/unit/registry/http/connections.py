@@ -52,7 +52,12 @@ class MemoryTransport(asyncio.Transport):
 class Server:
     """The limits of a server, and a gate that holds requests back."""
 
-    def __init__(self, body_bytes_max: int = 1000, connections_max: int = 10) -> None:
+    def __init__(
+        self,
+        body_bytes_max: int = 1000,
+        connections_max: int = 10,
+        bodies_bytes_max: int = 1_000_000,
+    ) -> None:
         self.body_bytes_max = body_bytes_max
         self.stopping = False
         self.connections: set[HttpConnection] = set()
@@ -60,6 +65,16 @@ class Server:
         self.open = asyncio.Event()
         self.open.set()
         self._connections_max = connections_max
+        self.bodies_left = bodies_bytes_max
+
+    def take(self, size_bytes: int) -> bool:
+        if size_bytes > self.bodies_left:
+            return False
+        self.bodies_left -= size_bytes
+        return True
+
+    def give_back(self, size_bytes: int) -> None:
+        self.bodies_left += size_bytes
 
     def opened(self, connection: HttpConnection) -> bool:
         self.connections.add(connection)

@@ -381,3 +381,68 @@ def test_an_answer_has_a_length_a_date_and_no_sniffing() -> None:
         assert [line for line in lines if line.startswith(b"Date: ")]
 
     run(scenario)
+
+
+def test_a_flood_of_pipelined_requests_is_parsed_only_as_far_as_it_is_answered() -> None:
+    """Before a login, 256 KiB of the shortest requests would take many megabytes."""
+
+    async def scenario() -> None:
+        server = Server()
+        server.open.clear()
+        client = Client(server)
+        count = 8000
+
+        client.send(GET * count)
+        await client.settle()
+
+        waiting = len(client.connection._waiting)  # noqa: SLF001
+        assert waiting <= protocol.WAITING_MAX + protocol.PIECE_BYTES // len(GET) + 1
+        assert not client.transport.reading
+        server.open.set()
+        await until(lambda: len(server.requests) == count)
+        await until(lambda: client.transport.reading)
+
+    run(scenario)
+
+
+def test_thousands_of_offered_upgrades_in_one_piece_are_answered() -> None:
+    async def scenario() -> None:
+        server = Server()
+        client = Client(server)
+        count = 3000
+
+        client.send(
+            b"GET /a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n" * count
+        )
+
+        await until(lambda: len(server.requests) == count)
+        assert client.transport.reading
+
+    run(scenario)
+
+
+def test_the_bodies_of_all_clients_together_are_limited() -> None:
+    """A client sends a body before it is authenticated."""
+
+    async def scenario() -> None:
+        server = Server(bodies_bytes_max=1000)
+        slow = [Client(server) for _ in range(2)]
+        for client in slow:
+            client.send(post(b"x" * 500)[:-1])
+
+        late = Client(server)
+        late.send(post(b"x" * 10))
+
+        assert (await late.settle()).startswith(b"HTTP/1.1 503 ")
+        assert server.bodies_left == 2
+        slow[0].send(b"x")
+        await slow[0].settle()
+        slow[1].connection.connection_lost(None)
+        late.connection.connection_lost(None)
+        assert server.bodies_left == 1000
+        again = Client(server)
+        again.send(post(b"x" * 900))
+        assert (await again.settle()).startswith(b"HTTP/1.1 200 ")
+        assert server.bodies_left == 1000
+
+    run(scenario)
