@@ -503,13 +503,22 @@ def test_guesses_that_are_sent_all_at_once_learn_no_more_than_others(
 ) -> None:
     """All of them are checked before the first failure is counted."""
     StoppedClock(monkeypatch, gated.broker.clock)
+    derive, sent = hashlib.pbkdf2_hmac, threading.Event()
+
+    def late(*arguments: Any) -> bytes:
+        assert sent.wait(60)
+        return derive(*arguments)
+
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", late)
     guesses = ["wrong"] * (BURST + 5) + [RIGHT]
     clients = [gated.client() for _ in guesses]
     for client in clients:
         assert handshake(client).error_code == 0
 
-    for client, guess in zip(clients, guesses, strict=True):
+    for count, (client, guess) in enumerate(zip(clients, guesses, strict=True), start=1):
         client.send(AUTHENTICATE, 2, auth_bytes=f"\0alice\0{guess}".encode())
+        gated.turn_until(lambda count=count: gated.broker.security.logins._waiting == count)  # noqa: SLF001
+    sent.set()
 
     assert [client.receive().error_code for client in clients] == [58] * len(guesses)
 
