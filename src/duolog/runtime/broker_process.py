@@ -55,9 +55,13 @@ class BrokerProcess(ServerProcess):
         """Create the data directory.
 
         Raises:
-            ConfigError: the broker does not run on this system.
+            ConfigError: the broker does not run on this system, or a setting is a secret.
         """
+        # Imported late: it has all settings.
+        from duolog.broker.settings.arguments import ensure_no_secrets  # noqa: PLC0415
+
         ensure_broker_supported()
+        ensure_no_secrets(self._settings)
         self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def command(self) -> list[str]:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -8,6 +10,7 @@ from duolog.cli.commands.topics import topics
 from duolog.cli.demo.command import demo
 from duolog.cli.options import read_assignment
 from duolog.core.errors import ConfigError
+from duolog.runtime.broker_process import BrokerProcess
 
 
 def test_a_setting_may_hold_an_equals_sign() -> None:
@@ -18,6 +21,25 @@ def test_a_setting_may_hold_an_equals_sign() -> None:
 def test_a_setting_without_name_or_value_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="is not a setting"):
         read_assignment(text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ssl.key.password", "listener.name.out.ssl.keystore.key", "confluent.basic.auth.user.info"],
+)
+def test_a_secret_is_no_argument_of_the_broker(name: str, tmp_path: Path) -> None:
+    """All users of a machine see the arguments of programs."""
+    arguments = ["--data", str(tmp_path / "data"), "--set", f"{name}=planted"]
+
+    result = CliRunner().invoke(broker, arguments)
+    process = BrokerProcess(tmp_path / "data", settings={name: "planted"})
+
+    assert isinstance(result.exception, ConfigError)
+    assert name in result.exception.message
+    assert "planted" not in result.exception.render()
+    with pytest.raises(ConfigError, match=name):
+        process.prepare()
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_missing_data_directory_is_a_usage_error() -> None:

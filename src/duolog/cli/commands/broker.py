@@ -102,6 +102,7 @@ def broker(
     """
     # Imported late to keep `duolog broker --help` fast.
     from duolog.broker.process import BrokerOptions, Edges, run  # noqa: PLC0415
+    from duolog.broker.settings.arguments import ensure_no_secrets  # noqa: PLC0415
     from duolog.broker.settings.config_file import (  # noqa: PLC0415
         ConfigFile,
         read_config,
@@ -115,7 +116,9 @@ def broker(
         form["allow.insecure.listen"] = "true"
     if registry_url is not None:
         form[_REGISTRY_URL] = registry_url
-    given = sorted_out(form | read_assignments(assignments))
+    assigned = read_assignments(assignments)
+    ensure_no_secrets(assigned)
+    given = sorted_out(form | assigned)
     data_dir = data_dir or given.data_dir or file.data_dir
     if data_dir is None:
         raise click.UsageError("Missing option '--data', or log.dirs in the --config file.")
