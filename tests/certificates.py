@@ -90,5 +90,27 @@ def sign(
     return path
 
 
+def sign_changed(certificates: Certificates, name: str, old: bytes, new: bytes) -> Path:
+    """Sign the certificate of `name` again after a change of its bytes, of the same length."""
+    path = certificates.path / f"{name}.pem"
+    certificate = x509.load_pem_x509_certificate(path.read_bytes())
+    issuer_key = load_pem_private_key((certificates.path / "ca.key").read_bytes(), None)
+    assert isinstance(issuer_key, ec.EllipticCurvePrivateKey)
+    body = certificate.tbs_certificate_bytes
+    assert old in body
+    body = body.replace(old, new)
+    signature = issuer_key.sign(body, ec.ECDSA(hashes.SHA256()))
+    whole = certificate.public_bytes(Encoding.DER)
+    start = whole.index(certificate.tbs_certificate_bytes) + len(body)
+    algorithm = whole[start : start + 2 + whole[start + 1]]
+    value = b"\0" + signature
+    changed = body + algorithm + b"\x03" + bytes([len(value)]) + value
+    data = b"\x30\x82" + len(changed).to_bytes(2) + changed
+    text = path.read_text()
+    secret = text[: text.index("-----BEGIN CERTIFICATE")]
+    path.write_text(secret + ssl.DER_cert_to_PEM_cert(data))
+    return path
+
+
 def named(common: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, common)])

@@ -94,7 +94,11 @@ class TlsConnection(Connection[B_co]):
         elif self._failure:
             self._linger()
         else:
-            self._continue_handshake()
+            try:
+                self._continue_handshake()
+            except Exception:  # One of the edges: a client that nobody knows ends no broker.
+                logger.exception("TLS handshake failed", extra={"client": self.address})
+                self.close("unexpected error in the TLS handshake")
 
     def _continue_handshake(self) -> None:
         clients = self.broker.connections.unauthenticated

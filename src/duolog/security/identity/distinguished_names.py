@@ -12,6 +12,7 @@ Source: RFC 2253; Java `X500Principal.getName()`, `AVA.toRFC2253String`.
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import NameOID
 
@@ -43,7 +44,11 @@ def subject_of(certificate: bytes) -> str:
     Raises:
         ValueError: the certificate cannot be read.
     """
-    return rfc2253(x509.load_der_x509_certificate(certificate).subject)
+    try:
+        return rfc2253(x509.load_der_x509_certificate(certificate).subject)
+    except (TypeError, KeyError, x509.InvalidVersion, UnsupportedAlgorithm) as error:
+        # As for an attribute of the type BIT STRING, or version 4: OpenSSL lets both pass.
+        raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
 def rfc2253(name: x509.Name) -> str:
