@@ -167,6 +167,8 @@ class HttpConnection(asyncio.Protocol):
         self._header_bytes += len(name) + len(value) + 4
         if self._header_bytes > HEADER_BYTES_MAX:
             raise _Refused(431, "HTTP 431 Request Header Fields Too Large")
+        if self._in_body:  # A trailer: a proxy before us has not looked for headers there.
+            return
         key, text = name.decode("latin-1").lower(), value.decode("latin-1").strip()
         if key == "host" and key in self._headers:
             raise _Refused(400, "HTTP 400 Bad Request")
@@ -174,6 +176,7 @@ class HttpConnection(asyncio.Protocol):
         self._headers[key] = text if known is None else f"{known}, {text}"
 
     def on_headers_complete(self) -> None:
+        self._in_body = True
         length = self._headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > self._server.body_bytes_max:
             raise _Refused(413, self._too_large)
@@ -232,6 +235,7 @@ class HttpConnection(asyncio.Protocol):
         self._target = bytearray()
         self._headers: dict[str, str] = {}
         self._header_bytes = 0
+        self._in_body = False
         self._body = bytearray()
 
     def _start_answering(self) -> None:

@@ -446,3 +446,22 @@ def test_the_bodies_of_all_clients_together_are_limited() -> None:
         assert server.bodies_left == 1000
 
     run(scenario)
+
+
+def test_what_follows_a_body_is_no_header() -> None:
+    """A proxy that removes or checks headers does not look there."""
+
+    async def scenario() -> None:
+        client = Client(Server())
+
+        client.send(
+            b"POST /a HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"1\r\nx\r\n0\r\nAuthorization: Basic eDp5\r\nX-Forward: true\r\n\r\n" + GET
+        )
+        await client.settle()
+
+        first, second = client.server.requests
+        assert first.headers.keys() == {"host", "transfer-encoding"}
+        assert second.headers == {"host": "localhost"}
+
+    run(scenario)
