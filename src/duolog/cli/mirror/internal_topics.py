@@ -1,6 +1,7 @@
 """Find the topics that are not copied, because their content is only valid on their own cluster.
 
     __consumer_offsets, …           the cluster's own; groups are moved by their own step
+    __security                      users and rights: on Apache Kafka it would be a topic like any
     duolog-mirror-…                 the progress of mirrors
     _duolog-ksql-…                  statements and states of SQL engines
     changelogs, commits, markers    of Duolog's applications: they contain source offsets and ids
@@ -16,23 +17,25 @@ from typing import Final
 
 from duolog.cli.kafka.cluster import Cluster
 from duolog.cli.mirror.progress import is_progress_topic
+from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC
 
 _SQL: Final = "_duolog-ksql-"
 _OF_APPLICATIONS: Final = ("-commits", "-epochs")
-_OF_KAFKA: Final = frozenset(
+_OF_THE_CLUSTER: Final = frozenset(
     {
         "__cluster_metadata",
         "__consumer_offsets",
         "__remote_log_metadata",
         "__share_group_state",
         "__transaction_state",
+        SECURITY_TOPIC,
     }
 )
 """Other names that begin with two underscores are topics of programs."""
 
 
 def is_of_the_cluster(topic: str) -> bool:
-    return topic in _OF_KAFKA or is_progress_topic(topic)
+    return topic in _OF_THE_CLUSTER or is_progress_topic(topic)
 
 
 def topics_of_applications(cluster: Cluster, there: Mapping[str, int]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from duolog.runtime import orphaned_topics
     ("topic", "internal"),
     [
         ("__consumer_offsets", True),
+        ("__security", True),
         ("__transaction_state", True),
         ("__debezium-heartbeat.shop", False),
         ("__mine", False),
