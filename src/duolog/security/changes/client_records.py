@@ -11,7 +11,7 @@ from duolog.core.units import INT64_MAX
 from duolog.security.authorization.operations import ResourceType
 from duolog.security.changes.acls import TEXT_CHARACTERS_MAX
 from duolog.security.credentials.tokens import Token
-from duolog.security.identity.principal import USER, WILDCARD, Principal
+from duolog.security.identity.principal import ANONYMOUS, USER, WILDCARD, Principal
 from duolog.security.records.records import (
     AclChange,
     Change,
@@ -21,6 +21,7 @@ from duolog.security.records.records import (
     decode,
     encode,
 )
+from duolog.security.state.security_state import ADMINISTRATORS
 
 
 def check_client_record(key: bytes | None, value: bytes | None) -> Change:
@@ -35,7 +36,8 @@ def check_client_record(key: bytes | None, value: bytes | None) -> Change:
             usable = token is None or _is_usable(token)
         case RoleMemberChange(role, member, present):
             # What an earlier version let in can be removed.
-            usable = not present or (_is_name(role.name) and _is_user(member))
+            opens = role == ADMINISTRATORS and member == ANONYMOUS
+            usable = not present or (_is_name(role.name) and _is_user(member) and not opens)
         case AclChange(acl) if acl.resource_type >= ResourceType.SUBJECT:
             usable = len(acl.resource_name) <= TEXT_CHARACTERS_MAX
         case _:
@@ -45,7 +47,7 @@ def check_client_record(key: bytes | None, value: bytes | None) -> Change:
     if not usable:
         raise InvalidSecurityRecord(
             "a token and a role belong to a user, whose name is printable and has at most "
-            f"{TEXT_CHARACTERS_MAX} characters"
+            f"{TEXT_CHARACTERS_MAX} characters; clients without a login are no administrators"
         )
     if encode(change) != (key, value):
         raise InvalidSecurityRecord("record is not in the canonical form of JSON")

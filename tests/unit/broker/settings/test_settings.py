@@ -44,6 +44,13 @@ def test_a_name_that_could_be_a_path_or_is_no_name_is_refused(name: str) -> None
         check_topic_name(name)
 
 
-@pytest.mark.parametrize("name", ["a", "A.b_c-9", "a" * 249, "..."])
+@pytest.mark.parametrize("name", ["._security", "_.security", "_.consumer.offsets"])
+def test_a_name_that_would_keep_the_broker_from_its_own_topic_is_refused(name: str) -> None:
+    """Their names in metrics would be the same: nobody could be made an administrator any more."""
+    with pytest.raises(InvalidTopic):
+        check_topic_name(name)
+
+
+@pytest.mark.parametrize("name", ["a", "A.b_c-9", "a" * 249, "...", "__security", "_security"])
 def test_kafkas_names_are_taken(name: str) -> None:
     check_topic_name(name)

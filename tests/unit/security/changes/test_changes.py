@@ -288,6 +288,7 @@ def test_a_token_is_one_of_a_user_with_times_that_a_clock_can_have(changed: Any)
     [
         ("writers", Principal("Role", "readers")),
         ("writers", Principal("User", "*")),
+        ("administrators", Principal("User", "ANONYMOUS")),
         ("wri\u2028ters", ALICE),
     ],
 )
