@@ -10,7 +10,8 @@ consumer of a thousand quiet partitions costs as much as one of ten. Partitions 
 to the end of the line, so that a busy one does not starve the others.
 
 A session outlives its connection. When all places are taken, one that was not used for two
-minutes gives way, or else one that is older than that and not larger than the new one.
+minutes gives way, or else one that is older than that and not larger than the new one. Large
+sessions together have at most `PARTITIONS_MAX` partitions, because a client may name any number.
 
 Source: KIP-227, KIP-516; Kafka `FetchSession`, `FetchManager`.
 """
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
 
 EVICTION_S: Final = 120.0
 """Kafka's MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS."""
+
+PARTITIONS_MAX: Final = 1_000_000
+"""A partition takes some 300 bytes."""
+_SMALL: Final = 1000
+"""Sessions of fewer partitions are only bounded by their number."""
 
 _BEGIN: Final = 0
 _END: Final = -1
@@ -427,6 +433,9 @@ class FetchSessions:
             return Response(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, 0, [])
         if session.epoch != epoch:
             return Response(ErrorCode.INVALID_FETCH_SESSION_EPOCH, 0, [])
+        if not self._has_room(request, len(session.partitions)):
+            self.remove(session.id)
+            return Response(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0, [])
         session.used_at = self._broker.clock.monotonic()
         session.epoch = 1 if epoch == _EPOCH_MAX else epoch + 1
         if session.waiter is not None:
@@ -440,7 +449,7 @@ class FetchSessions:
         """Begin a session of what was just answered, in steps; return its id, 0 if none is free."""
         now = self._broker.clock.monotonic()
         size = sum(len(partitions) for _, partitions in request.topics)
-        if not self._make_place(size, now):
+        if not (self._has_room(request) and self._make_place(size, now)):
             return 0
         session = FetchSession(self._broker, 0, now, client, by_id=by_id)
         # There is nothing yet to forget.
@@ -457,6 +466,11 @@ class FetchSessions:
             session.id = random.randrange(1, 2**31)  # noqa: S311 - unique, not secret
         self._sessions[session.id] = session
         return session.id
+
+    def _has_room(self, request: FetchRequest, size: int = 0) -> bool:
+        """Return whether a session of `size` partitions may have those of the request, too."""
+        more = sum(len(partitions) for _, partitions in request.topics)
+        return size + more < _SMALL or self.partitions_count + more <= PARTITIONS_MAX
 
     def _make_place(self, size: int, now: float) -> bool:
         slots = self._broker.settings.integer("max.incremental.fetch.session.cache.slots")

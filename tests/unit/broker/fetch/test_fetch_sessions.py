@@ -361,3 +361,25 @@ def test_a_session_that_has_ended_leaves_nothing_for_a_collection(
 
     assert len(left()) == 0
     assert not any(partition.waiters for partition in harness.broker.topics.find("orders").served)
+
+
+def test_sessions_have_only_so_many_partitions_together(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client without any right may name a million topics that do not exist."""
+    monkeypatch.setattr(fetch_sessions, "PARTITIONS_MAX", 30)
+    monkeypatch.setattr(fetch_sessions, "_SMALL", 5)
+    sessions = harness.broker.fetch_sessions
+    first, second, small = Consumer(harness), Consumer(harness), Consumer(harness)
+
+    assert first.fetch(dict.fromkeys(range(20), 0)).session_id
+    assert second.fetch(dict.fromkeys(range(20), 0)).session_id == 0
+    assert small.fetch({0: 0}).session_id
+    assert sessions.partitions_count == 21
+    assert first.fetch(dict.fromkeys(range(20, 29), 0)).error_code == 0
+    assert sessions.partitions_count == 30
+
+    gone = first.fetch(dict.fromkeys(range(30, 40), 0))
+
+    assert gone.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    harness.turn_until(lambda: sessions.partitions_count == 1)
