@@ -36,6 +36,8 @@ _NO_FULL_SYNC: Final = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.ENO
 if sys.platform == "win32":
     CLOEXEC: Final = os.O_BINARY | os.O_NOINHERIT
     """Flags for each open file: child processes do not inherit it."""
+    NONBLOCK: Final = 0
+    """Flag for a file that may be a pipe, which nobody may write."""
 
     _seeking: Final = threading.Lock()
 
@@ -53,6 +55,7 @@ if sys.platform == "win32":
 
 else:
     CLOEXEC: Final = os.O_CLOEXEC
+    NONBLOCK: Final = os.O_NONBLOCK
     pread = os.pread
     pwrite = os.pwrite
 

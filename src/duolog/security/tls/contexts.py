@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from duolog.core.errors import ConfigError
+from duolog.core.operating_system.files import CLOEXEC, NONBLOCK
 from duolog.core.operating_system.private_files import private_path
 from duolog.core.units import KIB
 from duolog.security.tls.pem import read_certificates, read_key_pair
@@ -128,7 +129,7 @@ def _load_trusted(context: ssl.SSLContext, settings: TlsSettings, listener: str)
 def _read(path: str) -> bytes:
     """Read a file that a client may name at run time: a pipe or a device could block the broker."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | CLOEXEC | NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
             data = file.read(_FILE_BYTES_MAX + 1) if regular else b""
