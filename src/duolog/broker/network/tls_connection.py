@@ -96,7 +96,7 @@ class TlsConnection(Connection[B_co]):
         else:
             try:
                 self._continue_handshake()
-            except Exception:  # One of the edges: a client that nobody knows ends no broker.
+            except Exception:  # One of the edges: an unknown client must not stop the broker.
                 logger.exception("TLS handshake failed", extra={"client": self.address})
                 self.close("unexpected error in the TLS handshake")
 

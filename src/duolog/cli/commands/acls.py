@@ -213,10 +213,12 @@ def _principal(text: str) -> Principal:
 
 
 def _ensure_effective(rule: Acl) -> None:
-    """Refuse a rule that covers nobody or nothing: a denial of this kind would look like one."""
+    """Refuse a rule without any effect: a denial of this kind would look like protection."""
     kind, name = rule.resource_type, rule.resource_name
     if rule.principal.kind not in {USER, ROLE}:
-        raise click.UsageError(f'"{rule.principal}" is nobody; write User:NAME or Role:NAME')
+        raise click.UsageError(
+            f'"{rule.principal}" is not a user or a role; write User:NAME or Role:NAME'
+        )
     if rule.host != EVERY_HOST and not is_address(rule.host):
         raise click.UsageError(f'"{rule.host}" is not an IP address; ranges are not supported')
     alone = rule.pattern_type is PatternType.LITERAL and name == EVERY_NAME

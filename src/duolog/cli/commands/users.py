@@ -160,7 +160,7 @@ def _ensure_known(user: str, described: dict[str, UserScramCredentialsDescriptio
 
 def _set_password(client: AdminClient, cluster: Cluster, user: str, text: str) -> None:
     alterations: list[UserScramCredentialAlteration] = [
-        # A salt as the broker makes it: by librdkafka's, one could tell users from unknown names.
+        # A salt as the broker makes it: with librdkafka's, unknown names would look different.
         UserScramCredentialUpsertion(
             user,
             ScramCredentialInfo(each, ITERATIONS),

@@ -37,7 +37,7 @@ if sys.platform == "win32":
     CLOEXEC: Final = os.O_BINARY | os.O_NOINHERIT
     """Flags for each open file: child processes do not inherit it."""
     NONBLOCK: Final = 0
-    """Flag for a file that may be a pipe, which nobody may write."""
+    """Flag for a file that may be a pipe without a writer."""
 
     _seeking: Final = threading.Lock()
 

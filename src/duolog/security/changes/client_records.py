@@ -64,7 +64,7 @@ def _is_usable(token: Token) -> bool:
 
 
 def _is_user(principal: Principal) -> bool:
-    """A role as a principal would have its rights without a member, and `User:*` is everybody."""
+    """Return whether it is one user: a role has rights of its own, and `User:*` means all users."""
     return principal.kind == USER and principal.name != WILDCARD and _is_name(principal.name)
 
 

@@ -1,7 +1,7 @@
 """Alter SCRAM credentials.
 
 A user is changed as a whole or not at all: if one of its alterations cannot be made, none is. When
-a user loses the last credential, its tokens are revoked, too: whoever removes a user means all its
+a user loses the last credential, its tokens are revoked, too: to remove a user means all its
 logins. Users that only ever had tokens keep them.
 
 Source: Kafka `ScramControlManager.alterCredentials`, KIP-554.

@@ -46,7 +46,7 @@ def test_a_name_that_could_be_a_path_or_is_no_name_is_refused(name: str) -> None
 
 @pytest.mark.parametrize("name", ["._security", "_.security", "_.consumer.offsets"])
 def test_a_name_that_would_keep_the_broker_from_its_own_topic_is_refused(name: str) -> None:
-    """Their names in metrics would be the same: nobody could be made an administrator any more."""
+    """Their names in metrics would be the same: no user could become an administrator."""
     with pytest.raises(InvalidTopic):
         check_topic_name(name)
 

@@ -1,4 +1,4 @@
-"""Rules that cover nobody or nothing are refused before they are sent."""
+"""Rules without any effect are refused before they are sent."""
 
 import pytest
 from click.testing import CliRunner
@@ -11,7 +11,7 @@ RULE = ("--operation", "READ", "-b", "127.0.0.1:1")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--deny", "user:eve", "--topic", "a"), "is nobody"),
+        (("--deny", "user:eve", "--topic", "a"), "is not a user or a role"),
         (("--deny", "User:eve", "--topic", "a", "--host", "10.0.0.0/8"), "not an IP address"),
         (("--deny", "User:eve", "--topic", "a", "--host", "evil.example"), "not an IP address"),
         (("--deny", "User:eve", "--topic", "*", "--prefix"), "no topic is called"),

@@ -255,7 +255,7 @@ def test_a_token_logs_in_users_only(principal: Principal) -> None:
     ],
 )
 def test_a_value_in_another_spelling_or_with_unknown_fields_is_refused(value: bytes) -> None:
-    """What one reader just manages to parse may end another one, or the next start."""
+    """A value that one reader just manages to parse may stop another one, or the next start."""
     key, _ = encode(RoleMemberChange(Principal("Role", "writers"), ALICE, present=True))
 
     with pytest.raises(InvalidSecurityRecord):
