@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duolog.broker.topics.topic_names import INTERNAL_TOPICS
 from duolog.core.errors import ConfigError, DuologError
-from duolog.core.units import GIB, KIB, MIB
+from duolog.core.units import DAY_MS, GIB, KIB, MIB
 from duolog.record.records import Record, encode_batch
 from duolog.security.logins.audit import Audit
 
@@ -30,8 +30,14 @@ logger = logging.getLogger(__name__)
 HELD_BYTES_MAX: Final = 4 * MIB
 """Lines that are not on the disk yet; a bound on memory."""
 BATCH_BYTES_MAX: Final = 256 * KIB
-_CONFIGS: Final = {"cleanup.policy": "delete", "retention.bytes": str(GIB)}
-"""For a topic that the broker creates: failed logins of strangers must not fill the disk."""
+_CONFIGS: Final = {
+    "cleanup.policy": "delete",
+    "max.message.bytes": str(MIB),
+    "retention.bytes": str(GIB),
+    "retention.ms": str(7 * DAY_MS),
+}
+"""For a topic that the broker creates: failed logins of strangers must not fill the disk, and
+settings of the broker, which are altered with ALTER_CONFIGS on the cluster, must not empty it."""
 
 
 class BrokerAudit(Audit):

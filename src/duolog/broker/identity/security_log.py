@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 CONFIGS: Final = {
     "cleanup.policy": "compact",
     "compression.type": "uncompressed",
+    # Not the broker's, by which one could keep rights from being taken away.
+    "max.message.bytes": str(MIB),
     "segment.bytes": str(16 * MIB),
 }
 _READ_BYTES: Final = MIB

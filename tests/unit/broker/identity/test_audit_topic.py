@@ -10,6 +10,8 @@ import pytest
 from duolog.broker.identity.audit_topic import BATCH_BYTES_MAX, HELD_BYTES_MAX
 from duolog.core.errors import ConfigError
 from duolog.record.batch import whole_batches
+from duolog.security.authorization.operations import Operation, ResourceType
+from duolog.security.identity.principal import Identity
 from duolog.security.logins.audit import TEXT_MAX
 from unit.broker.identity.test_logins import ALICE, RIGHT, gated_broker, logged_in, plain
 
@@ -67,10 +69,11 @@ def test_lines_of_the_last_requests_are_there_after_a_restart(
 
 
 def test_texts_that_a_stranger_chooses_are_cut(audited: Any) -> None:
-    plain(audited.client(), user="m" * 2000)
+    client = Identity(ALICE, "10.0.0.7")
+    audited.broker.security.audit.denied(client, Operation.READ, ResourceType.TOPIC, "m" * 2000)
 
-    [line] = [line for line in wait_for(audited, 3) if line["event"] == "login"]
-    assert len(line["principal"]) == TEXT_MAX + 1
+    [line] = [line for line in wait_for(audited, 3) if line["event"] == "denied"]
+    assert len(line["resource_name"]) == TEXT_MAX + 1
 
 
 @pytest.fixture
@@ -188,3 +191,22 @@ def test_metrics_count_lost_lines(audited: Any) -> None:
 
     text = "".join(security_lines(audited.broker))
     assert "duolog_audit_lines_lost_total 7" in text
+
+
+def test_settings_of_the_broker_neither_empty_nor_block_the_topics_of_security(
+    audited: Any,
+) -> None:
+    """They need ALTER_CONFIGS on the cluster only; rights and the audit log need more."""
+    changed = {"log.retention.ms": "1", "log.retention.bytes": "1", "message.max.bytes": "1"}
+    audited.broker.settings.change(default=changed, own={})
+    topics = audited.broker.topics
+
+    found = {name: topics.configs.effective(topics.find(name).configs)
+             for name in (AUDIT, "__security")}  # fmt: skip
+
+    assert {texts["max.message.bytes"] for texts in found.values()} == {str(1 << 20)}
+    assert (found[AUDIT]["retention.ms"], found[AUDIT]["retention.bytes"]) == (
+        str(7 * 24 * 3600 * 1000),
+        str(1 << 30),
+    )
+    assert found["__security"]["cleanup.policy"] == "compact"

@@ -483,7 +483,7 @@ def test_a_listener_accepts_its_own_mechanisms_for_its_own_time(open_harness: An
 
 def test_a_large_request_before_the_login_closes_the_connection(gated: Any) -> None:
     client = gated.client()
-    client.socket.send((512 * 1024 + 1).to_bytes(4) + (36).to_bytes(2) + bytes(20))
+    client.socket.send((128 * 1024 + 1).to_bytes(4) + (36).to_bytes(2) + bytes(20))
 
     assert closes(gated, client)
 
