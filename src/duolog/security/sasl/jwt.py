@@ -205,7 +205,8 @@ def _public_key(row: object) -> Key | None:
     operations = row.get("key_ops")
     if operations is not None and (not isinstance(operations, list) or "verify" not in operations):
         return None
-    build = _CLASSES.get(row.get("kty"))
+    kind = row.get("kty")
+    build = _CLASSES.get(kind) if isinstance(kind, str) else None
     if build is None:
         return None
     public = {name: value for name, value in row.items() if name in _PUBLIC_FIELDS}

@@ -296,3 +296,11 @@ def test_errors_show_nothing_of_a_token() -> None:
         with pytest.raises(InvalidToken) as caught:
             checked(text)
         assert "Hush" not in f"{caught.value!r}{caught.value.__cause__!r}"
+
+
+@pytest.mark.parametrize("kind", [[], {}, 7, None, ["RSA"]])
+def test_an_odd_row_of_a_document_hides_no_other_key(kind: object) -> None:
+    """An error here ended the thread that refreshes the keys, and no new key was ever loaded."""
+    odd = {**RSA.as_dict(private=False), "kty": kind}
+
+    assert len(Keys({"keys": [odd, RSA.as_dict(private=False)]})) == 1
