@@ -8,6 +8,9 @@ An endpoint may require a login for all but /health and /ready, and speak HTTPS.
 Waiting and HTTP itself are on threads of the endpoint. The server passes the contents: `Endpoint`'s
 methods.
 
+A client that reads and writes slowly holds one of a few places. When all are taken, the oldest
+request gives way to a new one: an honest one needs milliseconds, so it is hardly ever the oldest.
+
 Threads: one that accepts, one for each request (a few at a time).
 """
 
@@ -16,8 +19,10 @@ import logging
 import selectors
 import socket
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import BoundedSemaphore, Thread
+from itertools import count
+from threading import Lock, Thread
 from time import sleep
 from typing import TYPE_CHECKING, Final
 
@@ -108,7 +113,11 @@ class Endpoint(ABC):
             if self._open:  # No descriptors left, as a rule.
                 sleep(_PAUSE_S)
             return
-        self._server.process_request(accepted, address)
+        try:
+            self._server.process_request(accepted, address)
+        except (OSError, RuntimeError) as error:  # No descriptor or thread left.
+            logger.warning("cannot serve an http client", extra={"error": str(error)})
+            accepted.close()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -180,25 +189,42 @@ class _Server(ThreadingHTTPServer):
         self.socket = listening
         self.endpoint = endpoint
         self._tls = tls
-        self._places = BoundedSemaphore(_REQUESTS_MAX)
+        self._lock = Lock()
+        self._places: dict[int, socket.socket] = {}
+        """A socket of each request, which is on its client's connection, the oldest first."""
+        self._requests = count()
 
     def process_request(self, request: _Request, client_address: object) -> None:
-        if not self._places.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        super().process_request(request, client_address)
+        assert isinstance(request, socket.socket)
+        place = next(self._requests)
+        with self._lock:
+            while len(self._places) >= _REQUESTS_MAX:
+                _cut_off(self._places.pop(next(iter(self._places))))
+            # A copy: with TLS, another object takes the socket over.
+            self._places[place] = request.dup()
+        Thread(target=self._serve, args=(place, request, client_address), daemon=True).start()
 
-    def process_request_thread(self, request: _Request, client_address: object) -> None:
+    def _serve(self, place: int, request: socket.socket, client_address: object) -> None:
         try:
-            if self._tls is not None and isinstance(request, socket.socket):
+            if self._tls is not None:
                 request = self._tls.wrap(request, _CLIENT_TIMEOUT_S)
-            super().process_request_thread(request, client_address)
+            self.process_request_thread(request, client_address)
         except OSError as error:  # A failed handshake.
             logger.debug("https client failed", extra={"client": client_address, "error": error})
             self.shutdown_request(request)
         finally:
-            self._places.release()
+            with self._lock:
+                held = self._places.pop(place, None)
+            if held is not None:
+                held.close()
 
     def handle_error(self, request: _Request, client_address: object) -> None:
         del request
         logger.debug("http client failed", extra={"client": client_address}, exc_info=True)
+
+
+def _cut_off(held: socket.socket) -> None:
+    """End a connection under the thread that serves it."""
+    with suppress(OSError):
+        held.shutdown(socket.SHUT_RDWR)
+    held.close()

@@ -70,6 +70,23 @@ def test_an_endpoint_closes_where_its_listening_socket_cannot_be_shut_down(
         socket.create_connection(endpoint.address, timeout=60)
 
 
+@pytest.mark.parametrize("start", [b"", b"GET /health HTTP/1.0\r\nX: "])
+def test_clients_that_never_finish_keep_no_supervisor_out(
+    endpoint: MetricsEndpoint, start: bytes
+) -> None:
+    """A supervisor without an answer restarts the broker."""
+    slow = [socket.create_connection(endpoint.address, timeout=60) for _ in range(20)]
+    for client in slow:
+        client.sendall(start)
+
+    assert get(endpoint, "/health")[0] == 200
+
+    for client in slow[:12]:
+        assert client.recv(100) == b"", "the oldest give way"
+    for client in slow:
+        client.close()
+
+
 def test_during_recovery_the_process_is_alive_but_not_ready(endpoint: MetricsEndpoint) -> None:
     assert get(endpoint, "/health")[0] == 200
     assert get(endpoint, "/metrics")[0] == 503
