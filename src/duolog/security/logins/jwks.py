@@ -198,7 +198,7 @@ class Issuer:
     def _work(self) -> None:
         try:
             keys, problem = self._fetch(self._address), ""
-        except (OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001  The edge: or no key would be loaded again.
             keys, problem = None, f"{type(error).__name__}: {error}"
         self._loop.call_soon_threadsafe(lambda: self._fetched(keys, problem))
 

@@ -164,3 +164,27 @@ def test_an_unknown_key_makes_the_issuer_fetch_again_but_not_often(
     harness.turn_until(lambda: len(issuer._keys or ()) == 2)  # noqa: SLF001
 
     assert issuer.verify(token(NEW, clock.now_ms()))[0].name == "alice"
+
+
+def test_an_answer_that_nothing_expects_does_not_end_the_refreshing(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An issuer that once sent a document nested too deep was never asked again."""
+    clock = harness.broker.clock
+    answers = [document(OLD), "[" * 100_000]
+
+    def fetch(_address: str) -> Keys:
+        return Keys(json.loads(answers.pop()))
+
+    settings = BrokerSettings(CONFIGURED)
+    rules = rules_of(settings)
+    assert rules is not None
+    issuer = Issuer(settings, rules, clock, harness.broker.loop, fetch=fetch)
+    issuer.start()
+    harness.turn_until(lambda: len(answers) == 1 and not issuer._fetching)  # noqa: SLF001
+    now = clock.monotonic() + jwks._RETRY_S + 1  # noqa: SLF001
+    monkeypatch.setattr(clock, "monotonic", lambda: now)
+
+    harness.turn_until(lambda: issuer._keys is not None)  # noqa: SLF001
+
+    assert issuer.verify(token(OLD, clock.now_ms()))[0].name == "alice"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from duolog.broker.identity.login_limits import BURST
 from duolog.security.identity.principal import ANONYMOUS
+from duolog.security.logins.login_limits import BURST
 from unit.broker.identity.test_logins import (
     ALL,
     ALTER_SCRAM,
