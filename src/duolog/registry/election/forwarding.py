@@ -47,9 +47,14 @@ class LeaderAnswer:
 
 
 class Forwarder:
-    """Sends requests to one or another leader."""
+    """Sends requests to one or another leader.
 
-    def __init__(self, timeout_s: float = TIMEOUT_S) -> None:
+    With `encrypted`, only over HTTPS: requests contain the passwords of clients, which came
+    encrypted, and the leader's address is what a member of the group says.
+    """
+
+    def __init__(self, timeout_s: float = TIMEOUT_S, *, encrypted: bool = False) -> None:
+        self._encrypted = encrypted
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
         self._idle: dict[str, list[http.client.HTTPConnection]] = {}
@@ -62,6 +67,8 @@ class Forwarder:
         Raises:
             ForwardingFailed: the leader cannot be reached.
         """
+        if self._encrypted and not url.startswith("https://"):
+            raise ForwardingFailed(f'the leader "{url}" has no HTTPS', sent=False)
         passed = {name: given[name] for name in _FORWARDED if name in given}
         passed[MARK[0]] = MARK[1]
         connection = self._idle_connection(url) or _connection(url)

@@ -129,7 +129,7 @@ class RegistryService:
         self._parsing = ThreadPoolExecutor(1, thread_name_prefix="parse")
         # Writes of followers need a thread to forward them while clients ask for impacts.
         self._impacts = ThreadPoolExecutor(_IMPACTS_MAX, thread_name_prefix="impact")
-        self._forwarder = Forwarder()
+        self._forwarder = Forwarder(encrypted=url.startswith("https://"))
         self._threads = ThreadPoolExecutor(_FORWARDS_MAX, thread_name_prefix="forward")
         self._one_write = asyncio.Lock()
 
