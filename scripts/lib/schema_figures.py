@@ -24,6 +24,7 @@ _TOPOLOGIES: Final = {
     "stateless": "filter, all columns and a computed one",
     "aggregate": "count and two sums by key, 100,000 keys",
 }
+_SIZES: Final = {"equal": "values of one size", "varied": "values of any size"}
 _LOOK_UPS: Final = {
     "by_id": "look-ups by id",
     "by_version": "look-ups of the latest version",
@@ -116,7 +117,7 @@ def _checks() -> Iterator[str]:
         assert kept is not None
         goal, ratio = kept["goal_ratio"], row["ratio"]
         yield _line(
-            f"produce with checked schema ids, compression {row['codec']}",
+            f"produce with checked schema ids, compression {row['codec']}, {_SIZES[row.get('sizes', 'equal')]}",
             "ratio to unchecked",
             f"{ratio:.2f} [{row['ratio_min']:.2f}…{row['ratio_max']:.2f}]",
             f"≥ {goal}",

@@ -19,8 +19,9 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from duolog.broker.schema_checks.frames import Frames, frames_of
+from duolog.broker.schema_checks.walk import Frames, frames_of
 from duolog.broker.topics.topic_config import TopicConfig
+from duolog.core.counts import counted
 from duolog.core.errors import DuologError, KafkaError
 from duolog.log.partition.validation import ensure_appendable
 from duolog.protocol.error_codes import ErrorCode
@@ -106,7 +107,7 @@ def check_batch(
         KafkaError: with Kafka's code for the rule that it breaks.
     """
     if len(batch) < HEADER_BYTES:
-        raise InvalidRecord("record batch is cut off", detail=f"{len(batch)} bytes")
+        raise InvalidRecord("record batch is cut off", detail=counted(len(batch), "byte"))
     attributes, max_timestamp, producer_id, epoch, sequence = _FIELDS.unpack_from(batch, CRC_START)
     to_open = must_be_opened(batch, config, now_ms)
     if not (
@@ -115,7 +116,10 @@ def check_batch(
         or (producer_id >= 0 and (sequence < 0 or epoch < 0))
     ):
         return
-    ensure_appendable(batch, config.batch_bytes_max)
+    if opened is not None and opened.config is not config:  # The topic was changed meanwhile.
+        opened = None
+    if opened is None or opened.refusal is not None:
+        ensure_appendable(batch, config.batch_bytes_max)
     if version < _FIRST_ZSTD and attributes & CODEC_MASK == Compression.ZSTD:
         raise BatchRefused(
             f"zstd is not known in version {version} of Produce",
@@ -123,7 +127,7 @@ def check_batch(
         )
     if producer_id >= 0 and (sequence < 0 or epoch < 0):
         raise InvalidRecord("record batch of an idempotent producer has no sequence number")
-    if opened is None or opened.config is not config:  # The topic was changed meanwhile.
+    if opened is None:
         opened = open_records(batch, config, now_ms)
     if opened.refusal is not None:
         raise opened.refusal

@@ -7,14 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duolog.broker.schema_checks.frames import (
-    UNFRAMED,
-    Found,
-    frames_of,
-    message_indexes,
-    schema_key,
-)
+from duolog.broker.schema_checks.frames import UNFRAMED, message_indexes, schema_key
 from duolog.broker.schema_checks.settings import SchemaChecks
+from duolog.broker.schema_checks.walk import Found, frames_of
 from duolog.record import Compression, Record, encode_batch
 from duolog.record.batch import HEADER_BYTES
 from duolog.record.errors import InvalidRecord

@@ -1,0 +1,150 @@
+"""Records that are counted together have the frames that they have by themselves."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duolog.broker.schema_checks import walk
+from duolog.broker.schema_checks.settings import SchemaChecks
+from duolog.broker.schema_checks.walk import Frames, frames_of
+from duolog.record import Record, encode_batch
+from duolog.record.batch import HEADER_BYTES
+from duolog.record.errors import InvalidRecord
+from duolog.schemas.subject_names import SubjectStrategy
+from unit.broker.schema_checks.test_frames import PARTS, RECORDS, framed
+
+TOPIC, RECORD = SubjectStrategy.TOPIC_NAME, SubjectStrategy.RECORD_NAME
+CHECKS = [
+    SchemaChecks(key, value)
+    for key in (None, TOPIC, RECORD)
+    for value in (None, TOPIC, RECORD)
+    if key or value
+]
+Counted = list[tuple[int, int]]
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    """Return what is asked and answered about records alike: at most, found."""
+    calls: Counted = []
+    count = walk.count_alike
+
+    def recording(plain: bytes, layout: walk.Layout, most: int) -> int:
+        found = count(plain, layout, most)
+        calls.append((most, found))
+        return found
+
+    monkeypatch.setattr(walk, "count_alike", recording)
+    return calls
+
+
+def one_by_one(batch: bytearray, checks: SchemaChecks) -> Frames:
+    """Return the frames of a batch of which no records are counted together."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(walk, "count_alike", lambda *_: 0)
+        return frames_of(memoryview(batch), checks, None)
+
+
+def outcome(find: Callable[[], Frames]) -> Frames | tuple[str, str]:
+    try:
+        return find()
+    except InvalidRecord as error:
+        return error.message, error.detail
+
+
+def alike(count: int, value: bytes | None = framed(1), key: bytes | None = b"key") -> list[Record]:
+    """Return records whose offsets and times need one byte, then two."""
+    return [Record(0, 1000 + number // 3, key, value) for number in range(count)]
+
+
+@pytest.mark.parametrize("checks", CHECKS)
+@pytest.mark.parametrize("key", [None, b"", framed(2), b"k" * 100])
+@pytest.mark.parametrize("value", [None, framed(1), framed(1, b"x" * 90), framed(1, b"y" * 9000)])
+def test_records_of_one_layout_are_counted_together(
+    checks: SchemaChecks, key: bytes | None, value: bytes | None, counted: Counted
+) -> None:
+    batch = encode_batch(alike(400, value, key))
+
+    found = frames_of(memoryview(batch), checks, None)
+
+    assert found == one_by_one(batch, checks)
+    unframed = checks.key is not None and key is not None and key[:1] != b"\0"
+    by_names = (checks.value is RECORD and value is not None) or (checks.key is RECORD and key)
+    if not (unframed or by_names):
+        assert sum(alone for _, alone in counted) >= 300
+
+
+RUNS = st.lists(st.tuples(RECORDS, st.integers(1, 100)), min_size=1, max_size=5)
+
+
+@given(RUNS, st.sampled_from(CHECKS), st.data())
+def test_runs_of_any_records_give_the_frames_of_each(
+    runs: list[tuple[Record, int]], checks: SchemaChecks, data: st.DataObject
+) -> None:
+    steps = st.sampled_from([0, 1, 50, 100])
+    records = [
+        record._replace(timestamp_ms=record.timestamp_ms + number * data.draw(steps))
+        for record, times in runs
+        for number in range(times)
+    ]
+    batch = encode_batch(records)
+
+    assert frames_of(memoryview(batch), checks, None) == one_by_one(batch, checks)
+
+
+@given(st.integers(80, 300), PARTS, PARTS, st.sampled_from(CHECKS), st.data())
+def test_a_record_that_differs_in_any_byte_is_judged_by_itself(
+    count: int,
+    key: bytes | None,
+    value: bytes | None,
+    checks: SchemaChecks,
+    data: st.DataObject,
+) -> None:
+    batch = encode_batch(alike(count, value, key))
+    for _ in range(data.draw(st.integers(1, 3))):
+        batch[data.draw(st.integers(HEADER_BYTES, len(batch) - 1))] = data.draw(st.integers(0, 255))
+
+    together = outcome(lambda: frames_of(memoryview(batch), checks, None))
+
+    assert together == outcome(lambda: one_by_one(batch, checks))
+
+
+def test_each_byte_of_a_frame_and_each_length_ends_the_records_alike() -> None:
+    """Change each byte of a record among 200 that are alike, to each of a few values."""
+    records = alike(200, framed(1, b"\1\2\3"), framed(2))
+    batch = encode_batch(records)
+    record_bytes = len(encode_batch(records[:3])) - len(encode_batch(records[:2]))
+    start = HEADER_BYTES + 40 * record_bytes
+    checks = SchemaChecks(TOPIC, TOPIC)
+    different = 0
+    for place in range(start, start + record_bytes):
+        for change in (1, 2, 0x80, 0xFF):
+            damaged = bytearray(batch)
+            damaged[place] ^= change
+            together = outcome(lambda damaged=damaged: frames_of(memoryview(damaged), checks, None))
+            alone = outcome(lambda damaged=damaged: one_by_one(damaged, checks))
+            assert together == alone, f"byte {place - start} changed by {change}"
+            different += together != frames_of(memoryview(batch), checks, None)
+    assert different >= 4 * 14, "both frames, four lengths"
+
+
+def test_records_of_changing_sizes_are_rarely_compared_with_the_next(counted: Counted) -> None:
+    values = [framed(1, bytes(number % 7)) for number in range(5000)]
+    batch = encode_batch([Record(0, 1, None, value) for value in values])
+
+    frames_of(memoryview(batch), SchemaChecks(None, TOPIC), None)
+
+    assert len(counted) <= 5000 / 256 + 10
+
+
+def test_few_records_alike_after_each_other_are_found_again(counted: Counted) -> None:
+    """After records of changing sizes, a long run is found within a pause."""
+    mixed = [framed(1, bytes(number % 7)) for number in range(5000)]
+    values = mixed + [framed(1, b"same")] * 5000
+    batch = encode_batch([Record(0, 1, None, value) for value in values])
+
+    frames_of(memoryview(batch), SchemaChecks(None, TOPIC), None)
+
+    assert max(found for _, found in counted) >= 4000 / 2
