@@ -106,15 +106,11 @@ def _walk(plain: bytes, count: int, checks: SchemaChecks) -> Frames:  # noqa: PL
             headers = plain[position]
             named = frames_in_headers(plain, position, end) if headers else _NO_HEADERS
             if checks_keys and (
-                headers
-                or key_length & 1
-                or key_length < _ID_ZIGZAG
-                or plain[key_at : key_at + ID_BYTES] != key_id
+                headers or key_length < _ID_ZIGZAG or plain[key_at : key_at + ID_BYTES] != key_id
             ):
                 key_id = keys.see(plain, key_at, key_length, named[0], index)
             if checks_values and (
                 headers
-                or value_length & 1
                 or value_length < _ID_ZIGZAG
                 or plain[value_at : value_at + ID_BYTES] != value_id
             ):

@@ -13,7 +13,7 @@ from duolog.record import Record, encode_batch
 from duolog.record.batch import HEADER_BYTES
 from duolog.record.errors import InvalidRecord
 from duolog.schemas.subject_names import SubjectStrategy
-from unit.broker.schema_checks.test_frames import PARTS, RECORDS, framed
+from unit.broker.schema_checks.test_frames import PARTS, RECORDS, VALUE_HEADER, framed
 
 TOPIC, RECORD = SubjectStrategy.TOPIC_NAME, SubjectStrategy.RECORD_NAME
 CHECKS = [
@@ -128,6 +128,26 @@ def test_each_byte_of_a_frame_and_each_length_ends_the_records_alike() -> None:
             assert together == alone, f"byte {place - start} changed by {change}"
             different += together != frames_of(memoryview(batch), checks, None)
     assert different >= 4 * 14, "both frames, four lengths"
+
+
+def test_records_with_headers_of_one_size_are_judged_one_by_one() -> None:
+    numbers = [1] * 100 + [2] * 100 + [1]
+    records = [
+        Record(0, 1, None, framed(3), ((VALUE_HEADER, framed(number, b"")),)) for number in numbers
+    ]
+
+    found = frames_of(memoryview(encode_batch(records)), SchemaChecks(None, TOPIC), None)
+
+    assert found.values == {framed(1, b""): [(0, 100), (200, 201)], framed(2, b""): [(100, 200)]}
+
+
+def test_bytes_that_are_no_message_indexes_say_nothing_about_those_that_are() -> None:
+    without, first = framed(1, b"\xff" * 10), framed(1, b"\0" + b"x" * 9)
+    records = [Record(0, 1, None, value) for value in (without, *[first] * 100, without)]
+
+    found = frames_of(memoryview(encode_batch(records)), SchemaChecks(None, RECORD), None)
+
+    assert found.values == {framed(1, b""): [(0, 1), (101, 102)], framed(1, b"\0"): [(1, 101)]}
 
 
 def test_records_of_changing_sizes_are_rarely_compared_with_the_next(counted: Counted) -> None:
