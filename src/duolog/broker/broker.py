@@ -37,7 +37,7 @@ from duolog.broker.produce.rounds import Callback, Rounds
 from duolog.broker.quotas.enforcement import Enforcement
 from duolog.broker.requests.preloading import Preloading
 from duolog.broker.router import Entrances, Router, find_apis
-from duolog.broker.schema_checks.registered import RegisteredSchemas
+from duolog.broker.schema_checks.registered import TOPIC_OF_REGISTRY, RegisteredSchemas
 from duolog.broker.settings import BrokerSettings, without_effect
 from duolog.broker.topics.topic_config import TopicConfigs
 from duolog.broker.topics.topics import Partition, Topic, Topics
@@ -122,7 +122,7 @@ class Broker:
             self._computed,
             self._ensure_tls_usable,
         )
-        self.schemas = RegisteredSchemas(self.loop, clock, open_registry)
+        self.schemas = RegisteredSchemas(self.loop, clock, open_registry, self._records_of_registry)
         topic_configs = TopicConfigs(settings, has_registry=self.schemas.available)
         self.topics = Topics(
             log_manager,
@@ -185,6 +185,12 @@ class Broker:
             UnknownTopic: there is none.
         """
         return self.topics.partition(topic, partition).log
+
+    def _records_of_registry(self) -> int:
+        """Return where the topic of a schema registry ends in this broker; -1 if it has none."""
+        topic = self.topics.get(TOPIC_OF_REGISTRY)
+        partition = None if topic is None else topic.partition(0)
+        return -1 if partition is None else partition.log.log_end_offset
 
     def start(self, endpoints: "Sequence[OpenEndpoint]", tls: TlsListeners | None = None) -> None:
         """Load what is kept in logs and begin to accept; the loop must then be run.

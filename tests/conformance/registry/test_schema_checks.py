@@ -130,3 +130,18 @@ def test_a_schema_of_another_subject_is_refused(servers: Servers) -> None:
 
     assert servers.produce("mixed", value) == [ClientError.INVALID_RECORD]
     assert ask(servers.registry, "GET", "/subjects").status == 200
+
+
+def test_a_schema_is_accepted_as_soon_as_a_new_subject_has_it(servers: Servers) -> None:
+    """The broker sees that its own registry has written, and asks again at once."""
+    answer = register(servers.registry, "first-value", record_schema("Shared"))
+    value = b"\0" + int(answer.body["id"]).to_bytes(4) + b"\2a"
+    servers.create("first", **{CHECK: "true"})
+    servers.create("second", **{CHECK: "true"})
+    assert servers.produce("first", value) == [0]
+    assert servers.produce("second", value) == [ClientError.INVALID_RECORD]
+
+    again = register(servers.registry, "second-value", record_schema("Shared"))
+
+    assert again.body == answer.body
+    assert servers.produce("second", value) == [0]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from duolog.broker.network.file_descriptors import connections_max
 from duolog.broker.network.unauthenticated import Unauthenticated
 from duolog.broker.quotas.connection_rates import ConnectionRates
+from duolog.core.counts import counted
 from duolog.core.errors import ConfigError
 from duolog.core.units import SECOND_MS
 
@@ -92,7 +93,9 @@ class ConnectionQuotas:
         if len(self._open) >= self._settings.integer("max.connections"):
             return "too many connections"
         if self._descriptors is not None and len(self._open) >= self._descriptors:
-            return f"the process has file descriptors for {self._descriptors} connections"
+            return (
+                f"the process has file descriptors for {counted(self._descriptors, 'connection')}"
+            )
         limit = self._overrides.get(host, self._settings.integer("max.connections.per.ip"))
         if self._by_host[host] >= limit:
             return "too many connections from one address"

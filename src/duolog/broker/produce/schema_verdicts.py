@@ -16,14 +16,9 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from duolog.broker.produce.batch_validation import RECORD_ERRORS_MAX, BatchRefused, OpenedRecords
 from duolog.broker.requests.many_items import Stepwise, Waiting
-from duolog.broker.schema_checks.frames import (
-    UNFRAMED,
-    Found,
-    Spans,
-    message_indexes,
-    schema_key,
-)
+from duolog.broker.schema_checks.frames import UNFRAMED, message_indexes, schema_key
 from duolog.broker.schema_checks.registered import MISSES_MAX
+from duolog.broker.schema_checks.walk import Found, Spans
 from duolog.core.errors import KafkaError, RegistryError
 from duolog.protocol.error_codes import ErrorCode
 from duolog.schemas.schema import InvalidSchemaError, Language, Schema
@@ -67,15 +62,16 @@ def judged(
     if not any(parts):
         return rows
     wanted: dict[SchemaKey, bool] = {}
+    before = schemas.questions
     for part in (part for some in parts for part in some):
-        yield from _questions(schemas, part, wanted)
+        yield from _questions(schemas, part, before, wanted)
     failure = None
     if wanted:
         try:
             yield Waiting(partial(schemas.look_up, wanted))
         except RegistryError as error:
             failure = error
-    refusals = _Refusals(schemas, failure)
+    refusals = _Refusals(schemas, before, failure)
     for place, (some, row) in enumerate(zip(parts, rows, strict=True)):
         if some and row is not None:
             refusal = yield from refusals.of(some)
@@ -115,13 +111,13 @@ def _parts(topic: str, row: OpenedRecords | None) -> list[_Part]:
 
 
 def _questions(
-    schemas: "RegisteredSchemas", part: _Part, wanted: "dict[SchemaKey, bool]"
+    schemas: "RegisteredSchemas", part: _Part, before: int, wanted: "dict[SchemaKey, bool]"
 ) -> Generator[None, None, None]:
     """Add what the registry must be asked: the schemas, and if their names are needed."""
     for number, frame in enumerate(part.found):
         if number % _FRAMES_A_STEP == _FRAMES_A_STEP - 1:
             yield
-        if _verdict(schemas, part, frame) is _Open.QUESTION:
+        if _verdict(schemas, part, frame, before) is _Open.QUESTION:
             key = schema_key(frame)
             wanted[key] = wanted.get(key, False) or part.strategy.names_records
 
@@ -133,8 +129,11 @@ class _Refusals:
     not depend on which of the ids at fault exist, however the producer combines them.
     """
 
-    def __init__(self, schemas: "RegisteredSchemas", failure: RegistryError | None) -> None:
+    def __init__(
+        self, schemas: "RegisteredSchemas", before: int, failure: RegistryError | None
+    ) -> None:
         self._schemas = schemas
+        self._before = before
         self._failure = failure
         self._frames_left = MISSES_MAX
         self._errors_left = RECORD_ERRORS_MAX
@@ -148,7 +147,7 @@ class _Refusals:
             for number, (frame, spans) in enumerate(part.found.items()):
                 if number % _FRAMES_A_STEP == _FRAMES_A_STEP - 1:
                     yield
-                verdict = _verdict(self._schemas, part, frame)
+                verdict = _verdict(self._schemas, part, frame, self._before)
                 if verdict is None:
                     continue
                 if verdict is _Open.QUESTION or not self._is_reported(frame):
@@ -186,9 +185,11 @@ def _first_of(spans: Spans) -> Iterator[int]:
 
 
 def _verdict(
-    schemas: "RegisteredSchemas", part: _Part, frame: bytes
+    schemas: "RegisteredSchemas", part: _Part, frame: bytes, before: int
 ) -> str | Literal[_Open.QUESTION] | None:
     """Return why records of a frame are refused; None if they are accepted.
+
+    `before` is the number of questions when the request came: answers to later ones are final.
 
     The reason is the same for a schema of another subject and for one that does not exist:
     a producer that may not read the registry does not learn which ids it has.
@@ -201,10 +202,12 @@ def _verdict(
         is_open = not schemas.is_missing(key)
     elif part.strategy.names_records and registered.schema is None:
         is_open = not (registered.problem and schemas.is_recent(registered))
-    elif _subject(part, frame, registered) in registered.subjects:
+    elif (found := _subject(part, frame, registered)) in registered.subjects:
         return None
     else:
-        is_open = not schemas.is_recent(registered)
+        if registered.asked.number > before:
+            schemas.note_lack(key, found, registered.asked)
+        is_open = registered.asked.number <= before and not schemas.lacks(key, found)
     if is_open:
         return _Open.QUESTION
     subject = None if part.strategy.names_records else _subject(part, frame, None)
