@@ -199,15 +199,13 @@ def _verdict(
     key = schema_key(frame)
     registered = schemas.known(key)
     if registered is None:
-        is_open = not schemas.is_missing(key)
+        is_open = not schemas.is_missing(key, before)
     elif part.strategy.names_records and registered.schema is None:
-        is_open = not (registered.problem and schemas.is_recent(registered))
+        is_open = not (registered.problem and schemas.is_recent(registered, before))
     elif (found := _subject(part, frame, registered)) in registered.subjects:
         return None
     else:
-        if registered.asked.number > before:
-            schemas.note_lack(key, found, registered.asked)
-        is_open = registered.asked.number <= before and not schemas.lacks(key, found)
+        is_open = not schemas.lacks(key, found, before)
     if is_open:
         return _Open.QUESTION
     subject = None if part.strategy.names_records else _subject(part, frame, None)

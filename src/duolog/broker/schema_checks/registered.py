@@ -114,23 +114,28 @@ class RegisteredSchemas:
         """Return what is known about a schema; None if nothing is."""
         return self._known.get(key)
 
-    def is_missing(self, key: SchemaKey) -> bool:
-        """Say whether the registry has just answered that it does not have a schema."""
-        return self._holds(self._unknown.get(key))
+    def is_missing(self, key: SchemaKey, before: int) -> bool:
+        """Say whether the registry has just answered that it does not have a schema.
 
-    def is_recent(self, registered: Registered) -> bool:
-        """Say whether the subjects of a schema have just been asked for."""
-        return self._holds(registered.asked)
+        Answers to questions after the one with the number `before` hold, however slow they were.
+        """
+        return self._holds(self._unknown.get(key), before)
 
-    def lacks(self, key: SchemaKey, subject: str | None) -> bool:
-        """Say whether the registry has just answered that a subject does not have a schema."""
-        return self._holds(self._lacking.get((key, subject)))
+    def is_recent(self, registered: Registered, before: int) -> bool:
+        """Say whether a schema has just been asked for; `before` as in `is_missing`."""
+        return self._holds(registered.asked, before)
 
-    def note_lack(self, key: SchemaKey, subject: str | None, asked: Asked) -> None:
-        """Note that a subject did not have a schema when the schema was asked for."""
-        if len(self._lacking) >= _UNKNOWN_MAX:
-            self._lacking.clear()
-        self._lacking[key, subject] = asked
+    def lacks(self, key: SchemaKey, subject: str | None, before: int) -> bool:
+        """Say whether the registry has just answered that a subject does not have a known schema.
+
+        `before` as in `is_missing`. The subject is one that `known` does not name.
+        """
+        asked = self._known[key].asked
+        if asked.number > before:
+            if len(self._lacking) >= _UNKNOWN_MAX:
+                self._lacking.clear()
+            self._lacking[key, subject] = asked
+        return self._holds(self._lacking.get((key, subject)), before)
 
     def look_up(self, wanted: Mapping[SchemaKey, bool], done: Done) -> None:
         """Ask for schemas off the loop, then call `done` on it.
@@ -146,12 +151,12 @@ class RegisteredSchemas:
         self._closed = True
         self._beside.close()
 
-    def _holds(self, asked: Asked | None) -> bool:
+    def _holds(self, asked: Asked | None, before: int) -> bool:
         """Return whether what was answered to a question need not be asked again."""
-        return (
-            asked is not None
-            and self._clock.monotonic() - asked.at_s < UNKNOWN_S
-            and asked.written == self._written()
+        if asked is None:
+            return False
+        return asked.number > before or (
+            self._clock.monotonic() - asked.at_s < UNKNOWN_S and asked.written == self._written()
         )
 
     def _ask_all(self, wanted: Mapping[SchemaKey, bool], number: int) -> None:

@@ -108,6 +108,22 @@ def test_the_first_registration_in_this_broker_ends_refusals(
     assert produce(harness, "invoices") == 0
 
 
+@pytest.mark.parametrize("schema_id", [ORDER, UNKNOWN])
+def test_a_slow_answer_is_an_answer(
+    harness: Harness, subjects: FakeSubjects, clock: FakeClock, schema_id: int
+) -> None:
+    """Producers with a slow registry sent the same records again and again."""
+    subjects.answering.clear()
+    client = harness.client()
+    client.send(PRODUCE, 9, **produce_fields("invoices", harness.batch(framed(schema_id))))
+    harness.turn_until(subjects.asking.is_set)
+    clock.advance(registered.UNKNOWN_S * 2)
+    write_to_registry(harness)
+    subjects.answering.set()
+
+    assert client.receive().responses[0].partition_responses[0].error_code == REFUSED
+
+
 def test_requests_that_wait_for_the_registry_share_the_next_answer(
     harness: Harness, subjects: FakeSubjects
 ) -> None:
