@@ -12,8 +12,8 @@ import cramjam
 import pytest
 
 from duolog.broker.identity.security_log import check_client_batch
-from duolog.broker.schema_checks.frames import frames_of
 from duolog.broker.schema_checks.settings import SchemaChecks
+from duolog.broker.schema_checks.walk import frames_of
 from duolog.cli.dump_log.segment import _record_rows
 from duolog.core.errors import DuologError
 from duolog.core.units import MIB

@@ -1,12 +1,14 @@
 """Records that are counted together have the frames that they have by themselves."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from duolog.broker.schema_checks import walk
+from duolog.broker.schema_checks.alike import Layout, count_alike
 from duolog.broker.schema_checks.settings import SchemaChecks
 from duolog.broker.schema_checks.walk import Frames, frames_of
 from duolog.record import Record, encode_batch
@@ -29,10 +31,9 @@ Counted = list[tuple[int, int]]
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     """Return what is asked and answered about records alike: at most, found."""
     calls: Counted = []
-    count = walk.count_alike
 
-    def recording(plain: bytes, layout: walk.Layout, most: int) -> int:
-        found = count(plain, layout, most)
+    def recording(plain: bytes, layout: Layout, most: int) -> int:
+        found = count_alike(plain, layout, most)
         calls.append((most, found))
         return found
 
@@ -123,8 +124,8 @@ def test_each_byte_of_a_frame_and_each_length_ends_the_records_alike() -> None:
         for change in (1, 2, 0x80, 0xFF):
             damaged = bytearray(batch)
             damaged[place] ^= change
-            together = outcome(lambda damaged=damaged: frames_of(memoryview(damaged), checks, None))
-            alone = outcome(lambda damaged=damaged: one_by_one(damaged, checks))
+            together = outcome(partial(frames_of, memoryview(damaged), checks, None))
+            alone = outcome(partial(one_by_one, damaged, checks))
             assert together == alone, f"byte {place - start} changed by {change}"
             different += together != frames_of(memoryview(batch), checks, None)
     assert different >= 4 * 14, "both frames, four lengths"
