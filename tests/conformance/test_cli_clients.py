@@ -457,7 +457,7 @@ def test_lines_before_one_that_is_too_large_are_written(duolog: Duolog) -> None:
     assert done.returncode == 1
     assert 'produced 1 record to topic "wide"' in done.stderr
     assert "record 2 is too large; it and the following lines are not written" in done.stderr
-    assert "2000000 bytes" in done.stderr
+    assert "2,000,000 bytes" in done.stderr
     assert written == "before\n"
 
 

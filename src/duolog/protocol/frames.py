@@ -8,6 +8,7 @@ Source: Kafka `NetworkReceive`; `socket.request.max.bytes` bounds a frame.
 
 from typing import Final
 
+from duolog.core.counts import counted
 from duolog.protocol.errors import MalformedRequest
 from duolog.protocol.wire import INT32
 
@@ -31,7 +32,7 @@ def next_frame_end(buffer: memoryview, start: int, end: int, frame_bytes_max: in
         if size >> 8 in _TLS_HANDSHAKES:
             raise MalformedRequest("the client speaks TLS, and this listener does not")
         raise MalformedRequest(
-            f"frame of {size} bytes",
+            f"frame of {counted(size, 'byte')}",
             detail=f"a frame has {HEADER_BYTES_MIN} to {frame_bytes_max} bytes",
         )
     frame_end: int = start + SIZE_BYTES + size

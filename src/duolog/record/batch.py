@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
+from duolog.core.counts import counted
 from duolog.record.compression import CODEC_MASK
 from duolog.record.errors import CorruptBatch
 
@@ -101,7 +102,8 @@ def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     """
     if len(buffer) - position < HEADER_BYTES:
         raise CorruptBatch(
-            "record batch is cut off", detail=f"{len(buffer) - position} bytes of its header"
+            "record batch is cut off",
+            detail=f"{counted(len(buffer) - position, 'byte')} of its header",
         )
     return BatchHeader._make(HEADER.unpack_from(buffer, position))
 

@@ -10,6 +10,7 @@ Source: Kafka `DefaultRecord`.
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from duolog.core.counts import counted
 from duolog.record.batch import (
     CONTROL_BIT,
     HEADER,
@@ -72,7 +73,7 @@ def decode_records(buffer: Buffer, plain_bytes_max: int | None = None) -> Iterat
     if header.magic != MAGIC:
         raise CorruptBatch(f"record batch has the magic {header.magic}")
     if not HEADER_BYTES <= header.size_bytes <= len(buffer):
-        raise CorruptBatch("record batch is cut off", detail=f"{len(buffer)} bytes")
+        raise CorruptBatch("record batch is cut off", detail=counted(len(buffer), "byte"))
     payload = memoryview(buffer)[HEADER_BYTES : header.size_bytes]
     plain = bytes(decompress(header.compression, payload, plain_bytes_max))
     try:

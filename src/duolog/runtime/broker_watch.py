@@ -17,6 +17,7 @@ from functools import partial
 from typing import BinaryIO, Final
 
 from duolog.core.addresses import whole_servers
+from duolog.core.counts import counted
 from duolog.core.errors import ConfigError
 from duolog.runtime.broker_probe import METADATA, probe, speak, speak_tls
 from duolog.security.clients.brokers import Brokers
@@ -121,7 +122,7 @@ def _ask(connection: socket.socket, *, answer_s: float, brokers: list[str]) -> s
 def _next_of(answers: BinaryIO) -> bytes:
     (size,) = struct.unpack(">i", answers.read(4))
     if not 0 <= size <= _ANSWER_BYTES_MAX:
-        raise ValueError(f"an answer of {size} bytes")
+        raise ValueError(f"an answer of {counted(size, 'byte')}")
     answer = answers.read(size)
     if len(answer) < size:
         raise EOFError("the connection was closed")

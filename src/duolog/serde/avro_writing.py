@@ -10,6 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal as PythonDecimal
 from typing import Any, Final
 
+from duolog.core.counts import counted_are
 from duolog.core.errors import SerdeError
 from duolog.core.types import (
     BIGINT,
@@ -244,7 +245,7 @@ def _symbol(value: str, symbols: frozenset[str]) -> str:
 
 def _fixed(value: bytes, size: int) -> bytes:
     if len(value) != size:
-        raise SerdeError(f"{len(value)} bytes are not a fixed of {size} bytes")
+        raise SerdeError(f"{counted_are(len(value), 'byte')} not a fixed of {size}")
     return value
 
 

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable
 from typing import Final, cast
 
+from duolog.core.counts import counted_are
 from duolog.core.errors import SerdeError
 from duolog.core.types import BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING, Column, Type
 from duolog.serde.row import Row
@@ -50,7 +51,8 @@ class KafkaSerde:
         except (struct.error, UnicodeDecodeError) as error:
             raise SerdeError(
                 f'cannot read column "{self._column.name}"',
-                detail=f"{len(data)} bytes are not a valid {self._column.type}: {error}.",
+                detail=f"{counted_are(len(data), 'byte')} not a valid {self._column.type}: "
+                f"{error}.",
             ) from error
 
 

@@ -6,6 +6,7 @@ None: a tombstone as a value, a record without key as a key.
 
 from typing import Final, Literal, Protocol
 
+from duolog.core.counts import counted_are
 from duolog.core.errors import SerdeError
 from duolog.core.types import Column
 from duolog.core.windowed_key import BOUND_BYTES, NO_END, WindowedKey
@@ -71,7 +72,7 @@ class WindowedSerde:
         if data is None:
             return None
         if len(data) < self._window.bytes:
-            raise SerdeError(f"{len(data)} bytes are not a windowed key")
+            raise SerdeError(f"{counted_are(len(data), 'byte')} not a windowed key")
         key = self._inner.deserialize(data[: -self._window.bytes])
         if key is None or all(column is None for column in key):
             return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from duolog.cli.options import Directory
+from duolog.core.counts import counted
 
 if TYPE_CHECKING:
     from duolog.security.certificates.authority import Authority
@@ -109,8 +110,8 @@ def renew(*, directory: Path, names: tuple[str, ...], days: int) -> None:
     left = authority.certificate.not_valid_after_utc - datetime.now(UTC)
     if left.days < days:
         click.echo(
-            f"The authority itself expires in {left.days} days: make a new one in another "
-            "directory, and let clients trust both meanwhile.",
+            f"The authority itself expires in {counted(left.days, 'day')}: make a new one in "
+            "another directory, and let clients trust both meanwhile.",
             err=True,
         )
 

@@ -289,8 +289,8 @@ def too_large(record: TextRecord, number: int, topic: str) -> SerdeError:
     size += sum(len(name.encode()) + len(value or b"") for name, value in record.headers)
     return SerdeError(
         f"record {number} is too large; it and the following lines are not written",
-        detail=f"Its key, value and headers have {size} bytes: with the overhead of the format, "
-        "more than the client's message.max.bytes.",
+        detail=f"Its key, value and headers have {counted(size, 'byte')}: with the overhead of the "
+        "format, more than the client's message.max.bytes.",
         hint="Split the record, or raise both limits: the client's with -X message.max.bytes=N, "
         f"the topic's with `duolog topics alter {topic} --config max.message.bytes=N`.",
     )

@@ -15,6 +15,7 @@ from duolog.cli.registry.options import RegistryAddress, registry_options
 from duolog.cli.registry.refusals import refusals
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
+from duolog.core.counts import counted_are
 from duolog.core.printable import for_stream
 
 if TYPE_CHECKING:
@@ -175,10 +176,11 @@ def _summary(report: "Report") -> "Iterator[str]":
         yield f'no reader of subject "{report.subject}" was found'
     if tried := sum(report.records_read.values()):
         broken = len(report.broken_records)
-        yield f"{tried - broken} of the last {tried} records can be read with the schema"
+        last = "record" if tried == 1 else f"{tried} records"
+        yield f"{tried - broken} of the last {last} can be read with the schema"
     if number := report.unreadable_records:
         yield (
-            f"{number} record{'s are' if number > 1 else ' is'} not counted: the schema that wrote "
+            f"{counted_are(number, 'record')} not counted: the schema that wrote "
             f"{'them' if number > 1 else 'it'} is unknown, or the bytes do not fit it"
         )
     yield from report.notes

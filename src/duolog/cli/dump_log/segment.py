@@ -59,7 +59,7 @@ def _unreadable(head: bytes, left: int) -> str | None:
     if header.size_bytes < HEADER_BYTES:
         return f"record batch has an invalid length {header.batch_length}"
     if header.size_bytes > left:
-        return f"record batch of {header.size_bytes} bytes is truncated"
+        return f"record batch of {counted(header.size_bytes, 'byte')} is truncated"
     return None
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from duolog.cli.text.json_bytes import from_json_text, to_json_text
 from duolog.cli.text.json_text import JsonText, compact, items_of, members_of
+from duolog.core.counts import counted_are
 from duolog.core.errors import SerdeError
 from duolog.core.types import Column
 from duolog.core.windowed_key import BOUND_BYTES, NO_END
@@ -125,7 +126,7 @@ class PackedForm:
         except struct.error:
             size = self._struct.size
             raise ValueError(
-                f"{len(data)} bytes are not a {self._name.upper()}, which has {size}"
+                f"{counted_are(len(data), 'byte')} not a {self._name.upper()}, which has {size}"
             ) from None
         if self._name == "boolean" and data > b"\1":
             raise ValueError("a BOOLEAN must be the byte 0 or 1")
@@ -157,7 +158,7 @@ class WindowForm:
 
     def decode(self, data: bytes) -> object:
         if len(data) < self._bytes:
-            raise ValueError(f"{len(data)} bytes are too short for a windowed key")
+            raise ValueError(f"{counted_are(len(data), 'byte')} too short for a windowed key")
         key, start = self._inner.decode(data[: -self._bytes]), _at(data[-BOUND_BYTES:])
         if self._size_ms is not None:
             return [key, start, min(NO_END, start + self._size_ms)]

@@ -11,6 +11,7 @@ import struct
 from typing import Final
 
 from duolog.cli.records.field_forms import FieldForm, integer, not_of
+from duolog.core.counts import counted_are
 
 _PACK_TOKENS: Final = "<>bBhHiIqQcs$"
 
@@ -40,7 +41,7 @@ class PackForm:
                 (value,) = struct.unpack_from(part, data, at)
             except struct.error:
                 raise ValueError(
-                    f'{len(data)} bytes are too short for the pack string "{self._pack}"'
+                    f'{counted_are(len(data), "byte")} too short for the pack string "{self._pack}"'
                 ) from None
             values.append(value.decode("latin-1") if isinstance(value, bytes) else value)
             at += struct.calcsize(part)
@@ -50,7 +51,9 @@ class PackForm:
             except UnicodeDecodeError:
                 raise ValueError("its last field (s) is not UTF-8") from None
         elif self._ends and at < len(data):
-            raise ValueError(f'{len(data)} bytes are too long for the pack string "{self._pack}"')
+            raise ValueError(
+                f'{counted_are(len(data), "byte")} too long for the pack string "{self._pack}"'
+            )
         return values[0] if len(values) == 1 else " ".join(map(str, values))
 
     def encode(self, text: str) -> bytes:

@@ -12,6 +12,7 @@ even if a group has a million values.
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from duolog.core.counts import counted
 from duolog.dsl.expressions.columns import Expr, to_expression
 from duolog.dsl.handles.short_tracebacks import short_tracebacks_of
 from duolog.plan.aggregates.arguments import own_name
@@ -242,7 +243,7 @@ def _first_or_last(
         raise InvalidPlan(f"cannot take the {function} by {by!r}", hint='Use "offset" or "time".')
     if n is not None and by == "time":
         raise InvalidPlan(
-            f"cannot take the {function} {n} values by time",
+            f"cannot take the {function} {counted(n, 'value')} by time",
             hint='Use by="offset", or top_k(row_time(), n, column).',
         )
     n = None if n is None else _positive("n", n)

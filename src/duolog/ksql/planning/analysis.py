@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
+from duolog.core.counts import counted
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.binder import Binder
 from duolog.ksql.expressions.scope import SqlScope, Visible
@@ -156,7 +157,7 @@ def renamed(
     """
     if len(items) != len(columns):
         raise SqlError(
-            f"WITH names {len(columns)} columns, but the query selects {len(items)}.",
+            f"WITH names {counted(len(columns), 'column')}, but the query selects {len(items)}.",
             at=place_of(query),
         )
     return tuple(Item(name, item.node) for name, item in zip(columns, items, strict=True))

@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Final, TypeVar, get_type_hints, overload
 
+from duolog.core.counts import counted
 from duolog.core.errors import StatementError
 from duolog.ksql.udf.annotations import (
     NoType,
@@ -285,7 +286,7 @@ def _ensure_steps_agree(
         if name in counts and len(parameters) != counts[name]:
             raise _refused(
                 of,
-                f"has a method {name} with {len(parameters)} parameters",
+                f"has a method {name} with {counted(len(parameters), 'parameter')}",
                 f"Declare {counts[name]} after self.",
             )
         kept = parameters[:2] if name == "merge" else parameters[: 0 if name == "initialize" else 1]

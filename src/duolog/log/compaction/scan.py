@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duolog.core.counts import counted
 from duolog.record.batch import HEADER_BYTES, BatchHeader
 from duolog.record.compression import decompress
 from duolog.record.errors import CorruptBatch
@@ -43,7 +44,8 @@ def open_batch(header: BatchHeader, data: memoryview) -> StoredBatch:
     """
     if header.records_count > RECORDS_READ_MAX:
         raise CorruptBatch(
-            f"record batch at {header.base_offset} has {header.records_count} records, "
+            f"record batch at {header.base_offset} has "
+            f"{counted(header.records_count, 'record')}, "
             f"more than the {RECORDS_READ_MAX} that are read"
         )
     if not header.records_count:
@@ -90,9 +92,10 @@ def scan(batches: Sequence[StoredBatch]) -> Records:
         _follow_lengths(plain, position, end, starts)
         first_rows.append(len(starts))
         if first_rows[-1] - first_rows[-2] != batch.header.records_count:
+            found = counted(first_rows[-1] - first_rows[-2], "record")
             raise CorruptBatch(
-                f"record batch at {batch.header.base_offset} has "
-                f"{first_rows[-1] - first_rows[-2]} records, not {batch.header.records_count}"
+                f"record batch at {batch.header.base_offset} has {found}, "
+                f"not {batch.header.records_count}"
             )
     return _fields(batches, plain, starts, first_rows)
 

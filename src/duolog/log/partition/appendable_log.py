@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crc32c import crc32c
 
+from duolog.core.counts import counted
 from duolog.log.config import LogConfig
 from duolog.log.data_directory.health import DirHealth
 from duolog.log.partition.compactable_log import CompactableLog, LogLocation
@@ -142,7 +143,9 @@ class AppendableLog(CompactableLog):
                 count,
             ) = _unpack_checked(batch)
         except struct_error:
-            raise CorruptBatch("record batch is cut off", detail=f"{len(batch)} bytes") from None
+            raise CorruptBatch(
+                "record batch is cut off", detail=counted(len(batch), "byte")
+            ) from None
         size = len(batch)
         if (
             magic != MAGIC

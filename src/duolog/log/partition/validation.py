@@ -5,6 +5,7 @@ Source: Kafka `LogValidator`, `ProduceRequest.validateRecords`.
 
 from typing import Final
 
+from duolog.core.counts import counted
 from duolog.core.errors import KafkaError
 from duolog.record.batch import (
     CONTROL_BIT,
@@ -63,26 +64,27 @@ def ensure_appendable(batch: Buffer, bytes_max: int, *, log_append_time: bool = 
         )
     if len(batch) > bytes_max:
         raise BatchTooLarge(
-            f"record batch has {len(batch)} bytes, {bytes_max} are allowed",
+            f"record batch has {counted(len(batch), 'byte')}, of at most {bytes_max:,}",
             hint="Raise the topic setting max.message.bytes, or send smaller batches.",
         )
     if header.size_bytes != len(batch) or header.size_bytes < HEADER_BYTES:
         raise InvalidRecord(
             "record batch is not as long as it says",
-            detail=f"{len(batch)} bytes, and it says {header.size_bytes}",
+            detail=f"{counted(len(batch), 'byte')}, and it says {header.size_bytes:,}",
         )
     if not crc_matches(batch):
         raise CorruptBatch("record batch has a wrong checksum")
     if header.records_count < 1 or header.last_offset_delta != header.records_count - 1:
         raise InvalidRecord(
-            f"record batch with {header.records_count} records ends at offset delta "
+            f"record batch with {counted(header.records_count, 'record')} ends at offset delta "
             f"{header.last_offset_delta}"
         )
     plain_bytes = plain_bytes_max(header.compression, len(batch) - HEADER_BYTES)
     if header.records_count * RECORD_BYTES_MIN > plain_bytes:
         raise InvalidRecord(
-            f"record batch claims {header.records_count} records, which its bytes cannot hold",
-            detail=f"{len(batch)} bytes",
+            f"record batch claims {counted(header.records_count, 'record')}, which its bytes "
+            "cannot hold",
+            detail=counted(len(batch), "byte"),
         )
     if header.control:
         raise InvalidRecord("record batch of a client has the control bit")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
+from duolog.core.counts import counted
 from duolog.plan.errors import TypeMismatch
 from duolog.plan.types import (
     BIGINT,
@@ -62,7 +63,7 @@ class Function:
         too_many = self.arguments_max is not None and len(arguments) > self.arguments_max
         if len(arguments) < self.arguments_min or too_many:
             raise TypeMismatch(
-                f'function "{self.name}" does not take {len(arguments)} arguments',
+                f'function "{self.name}" does not take {counted(len(arguments), "argument")}',
                 detail=f"It takes {self._arity()}.",
             )
         return self.result(self.name, arguments)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from duolog.core.counts import counted
 from duolog.plan.errors import InvalidPlan
 from duolog.plan.expressions import ColumnRef, Named
 from duolog.plan.nodes.node import Names, Node, render_named
@@ -31,8 +32,8 @@ class Rename(Node):
         ):
             if len(given) != len(columns):
                 raise InvalidPlan(
-                    f"{len(given)} names for the {len(columns)} columns of the {what} "
-                    f'of "{self.parent}"'
+                    f"{counted(len(given), 'name')} for {counted(len(columns), 'column')} of the "
+                    f'{what} of "{self.parent}"'
                 )
         assert self.schema is not None
 

@@ -18,6 +18,7 @@ defaults that are not values of their types. Three differences from Java's parse
 from collections.abc import Generator
 from typing import Final
 
+from duolog.core.counts import counted
 from duolog.schemas.avro.defaults import DefaultCheck
 from duolog.schemas.avro.equality import equal
 from duolog.schemas.avro.json_text import parse_double, read_json
@@ -428,7 +429,7 @@ def _shown(value: Json) -> str:
         case dict():
             text = f"with the attributes {', '.join(value)}" if value else "without attributes"
         case list():
-            text = f"of {len(value)} values"
+            text = f"of {counted(len(value), 'value')}"
         case None | bool():
             text = str(value).lower() if value is not None else "null"
         case _:

@@ -19,6 +19,7 @@ from typing import Any, Final
 from confluent_kafka import TIMESTAMP_CREATE_TIME
 from sqlglot import exp
 
+from duolog.core.counts import counted
 from duolog.core.errors import SerdeError
 from duolog.engine.settings import OF_SQL
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
@@ -209,7 +210,7 @@ def ensure_answer(answer: Answer, wanted: Sequence[JsonObject], *, in_order: boo
     expected_rows = parts["row"]
     if len(rows) != len(expected_rows):
         raise Mismatch(
-            f"answer: expected {len(expected_rows)} rows, found {len(rows)}: {rows[:20]}"
+            f"answer: expected {counted(len(expected_rows), 'row')}, found {len(rows)}: {rows[:20]}"
         )
     left = list(rows)
     for number, expected in enumerate(expected_rows):

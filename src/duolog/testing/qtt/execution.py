@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from duolog.core.counts import counted
 from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.catalog.format_support import Part
@@ -178,7 +179,8 @@ class CaseRun:
             if len(found) != len(records):
                 told = [self._told(source, record) for record in found]
                 raise Mismatch(
-                    f"topic {topic}: expected {len(records)} records, found {len(found)}: {told}"
+                    f"topic {topic}: expected {counted(len(records), 'record')}, found "
+                    f"{len(found)}: {told}"
                 )
             for number, (one, other) in enumerate(zip(found, records, strict=True)):
                 self._compare_record(source, f"{topic} record {number}", one, other)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from duolog.core.counts import counted
 from duolog.plan.formats import internal_key_format
 from duolog.plan.nodes import Suppress
 from duolog.runtime.store_rows import StoredRow
@@ -59,7 +60,8 @@ def suppress(node: Suppress) -> Run:
                 break
             leaving.append(_told(waiting.pop(key)))
         if node.max_records is not None and len(waiting) > node.max_records:
-            raise Full(f"{node} may buffer {node.max_records} records, but has {len(waiting)}")
+            most = counted(node.max_records, "record")
+            raise Full(f"{node} may buffer {most}, but has {len(waiting)}")
         return [one for one in leaving if one.value is not None or node.time_limit_ms is not None]
 
     return run

@@ -102,7 +102,7 @@ def test_a_query_reads_the_sources_of_those_within_it() -> None:
         ("SELECT * FROM (SELECT km FROM ends) e", "The query used to build `E` must include the key column ID"),
         ("WITH a AS (SELECT * FROM b), b AS (SELECT * FROM ends) SELECT * FROM a", "B does not exist."),
         ("WITH a AS (SELECT * FROM ends), a AS (SELECT * FROM pays) SELECT * FROM a", "Two queries in WITH have the name 'A'."),
-        ("WITH a (x) AS (SELECT id, km FROM ends) SELECT * FROM a", "WITH names 1 columns, but the query selects 2."),
+        ("WITH a (x) AS (SELECT id, km FROM ends) SELECT * FROM a", "WITH names 1 column, but the query selects 2."),
         ("SELECT e.id, ROWOFFSET AS o FROM (SELECT id, km FROM ends) e", "ROWOFFSET"),
     ],
 )  # fmt: skip

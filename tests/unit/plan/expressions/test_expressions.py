@@ -108,7 +108,7 @@ def test_an_unknown_function_names_the_nearest() -> None:
 
 
 def test_a_wrong_number_of_arguments_is_refused() -> None:
-    with pytest.raises(StatementError, match="does not take 1 arguments"):
+    with pytest.raises(StatementError, match="does not take 1 argument"):
         type_of(call("BETWEEN", N), SCOPE)
 
 

@@ -100,5 +100,5 @@ def test_a_rename_only_changes_names() -> None:
 
 
 def test_column_names_are_unique() -> None:
-    with pytest.raises(StatementError, match="1 names for the 2 columns of the value"):
+    with pytest.raises(StatementError, match="1 name for 2 columns of the value"):
         Rename("r", FLIGHTS, ("code",), ("title",))

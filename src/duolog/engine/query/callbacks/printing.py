@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from py4j.protocol import Py4JError
 
+from duolog.core.counts import counted_are
 from duolog.core.printable import for_stream
 from duolog.serde.times import MILLISECONDS_MAX, MILLISECONDS_MIN
 
@@ -88,7 +89,8 @@ def write_of_functions(taken: str) -> None:
     for line in found["lines"]:
         sys.stdout.write(f"{line}\n")
     if found["left_out"]:
-        sys.stdout.write(f"… {found['left_out']:,} lines of functions are not shown\n")
+        lines = counted_are(found["left_out"], "line of functions", "lines of functions")
+        sys.stdout.write(f"… {lines} not shown\n")
     sys.stdout.flush()
 
 
@@ -104,8 +106,8 @@ def lines_of(taken: str) -> Iterator[str]:
     for record in found["records"]:
         key, value = (record[part] or "null" for part in ("key", "value"))
         yield f"[{record['label']}] {_time(record['ts'])} {key} {value}"
-    if found["left_out"]:
-        yield f"… {found['left_out']:,} records are not shown"
+    if left_out := found["left_out"]:
+        yield f"… {counted_are(left_out, 'record')} not shown"
 
 
 def _time(timestamp_ms: int) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from duolog.core.counts import counted
 from duolog.schemas.json_schema.documents import Node
 from duolog.schemas.json_schema.json_text import JsonValue
 from duolog.schemas.json_schema.validation.place import Place
@@ -75,10 +76,10 @@ def _contains(place: Place, value: JsonValue) -> Check | None:
         return None
     schema = place.schema(value)
     least, most = place.raw.get("minContains", 1), place.raw.get("maxContains")
-    counted = place.node.draft.modern
-    if not counted or not is_number(least):
+    is_counted = place.node.draft.modern
+    if not is_counted or not is_number(least):
         least = 1
-    limit = most if counted and is_number(most) else None
+    limit = most if is_counted and is_number(most) else None
 
     def check(instance: Value, run: Run, evaluated: Evaluated | None) -> Problem | None:
         if not isinstance(instance, list):
@@ -87,14 +88,18 @@ def _contains(place: Place, value: JsonValue) -> Check | None:
             position for position, item in enumerate(instance) if run.check(schema, item) is None
         ]
         if len(fitting) < least:
-            return Problem(f"{len(fitting)} items fit the schema in contains, fewer than {least}")
+            return Problem(f"{_fit(fitting)} the schema in contains, fewer than {least}")
         if limit is not None and len(fitting) > limit:
-            return Problem(f"{len(fitting)} items fit the schema in contains, more than {limit}")
+            return Problem(f"{_fit(fitting)} the schema in contains, more than {limit}")
         if evaluated is not None and place.number >= 9:
             evaluated.items.update(fitting)
         return None
 
     return check
+
+
+def _fit(positions: list[int]) -> str:
+    return f"{counted(len(positions), 'item')} {'fits' if len(positions) == 1 else 'fit'}"
 
 
 def _unevaluated_items(place: Place, value: JsonValue) -> Check | None:
@@ -136,7 +141,7 @@ def _min_items(_place: Place, value: JsonValue) -> Check | None:
 
     def check(instance: Value, _run: Run, _evaluated: Evaluated | None) -> Problem | None:
         if isinstance(instance, list) and len(instance) < least:
-            return Problem(f"it has {len(instance)} items, fewer than {least}")
+            return Problem(f"it has {counted(len(instance), 'item')}, fewer than {least}")
         return None
 
     return check
@@ -149,7 +154,7 @@ def _max_items(_place: Place, value: JsonValue) -> Check | None:
 
     def check(instance: Value, _run: Run, _evaluated: Evaluated | None) -> Problem | None:
         if isinstance(instance, list) and len(instance) > most:
-            return Problem(f"it has {len(instance)} items, more than {most}")
+            return Problem(f"it has {counted(len(instance), 'item')}, more than {most}")
         return None
 
     return check

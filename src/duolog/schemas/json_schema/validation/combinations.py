@@ -75,7 +75,8 @@ def _none_fits(keyword: str, branches: list[Node], first: Problem | None) -> Pro
         return None  # Only an unchecked schema has none.
     if len(branches) == 1:
         return first
-    return Problem(f"it fits none of the {len(branches)} branches of {keyword}; {first}"[:500])
+    among = "not the branch" if len(branches) == 1 else f"none of the {len(branches)} branches"
+    return Problem(f"it fits {among} of {keyword}; {first}"[:500])
 
 
 def _not(place: Place, value: JsonValue) -> Check | None:

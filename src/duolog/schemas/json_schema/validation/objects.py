@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from duolog.core.counts import counted
 from duolog.schemas.json_schema.documents import Node
 from duolog.schemas.json_schema.json_text import JsonValue
 from duolog.schemas.json_schema.patterns import Pattern, pattern
@@ -196,7 +197,9 @@ def _min_properties(_place: Place, value: JsonValue) -> Check | None:
 
     def check(instance: Value, _run: Run, _evaluated: Evaluated | None) -> Problem | None:
         if isinstance(instance, dict) and len(instance) < least:
-            return Problem(f"it has {len(instance)} properties, fewer than {least}")
+            return Problem(
+                f"it has {counted(len(instance), 'property', 'properties')}, fewer than {least}"
+            )
         return None
 
     return check
@@ -209,7 +212,9 @@ def _max_properties(_place: Place, value: JsonValue) -> Check | None:
 
     def check(instance: Value, _run: Run, _evaluated: Evaluated | None) -> Problem | None:
         if isinstance(instance, dict) and len(instance) > most:
-            return Problem(f"it has {len(instance)} properties, more than {most}")
+            return Problem(
+                f"it has {counted(len(instance), 'property', 'properties')}, more than {most}"
+            )
         return None
 
     return check

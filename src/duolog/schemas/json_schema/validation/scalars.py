@@ -6,6 +6,7 @@ from typing import Final
 
 import jsonschema
 
+from duolog.core.counts import counted
 from duolog.schemas.json_schema import patterns
 from duolog.schemas.json_schema.json_text import JsonValue
 from duolog.schemas.json_schema.validation.place import Place
@@ -48,7 +49,8 @@ def _enum(_place: Place, value: JsonValue) -> Check | None:
     def check(instance: Value, _run: Run, _evaluated: Evaluated | None) -> Problem | None:
         if comparable(instance) in allowed:
             return None
-        return Problem(f"{shown(instance)} is not one of the {len(allowed)} values in enum")
+        among = "the value" if len(allowed) == 1 else f"one of the {len(allowed)} values"
+        return Problem(f"{shown(instance)} is not {among} in enum")
 
     return check
 
@@ -111,7 +113,7 @@ def _min_length(_place: Place, value: JsonValue) -> Check | None:
 
     def check(instance: Value, _run: Run, _evaluated: Evaluated | None) -> Problem | None:
         if isinstance(instance, str) and len(instance) < least:
-            return Problem(f"{shown(instance)} is shorter than {least} characters")
+            return Problem(f"{shown(instance)} is shorter than {counted(int(least), 'character')}")
         return None
 
     return check
@@ -124,7 +126,7 @@ def _max_length(_place: Place, value: JsonValue) -> Check | None:
 
     def check(instance: Value, _run: Run, _evaluated: Evaluated | None) -> Problem | None:
         if isinstance(instance, str) and len(instance) > most:
-            return Problem(f"{shown(instance)} is longer than {most} characters")
+            return Problem(f"{shown(instance)} is longer than {counted(int(most), 'character')}")
         return None
 
     return check
