@@ -131,17 +131,16 @@ def _walk(plain: bytes, count: int, checks: SchemaChecks) -> Frames:  # noqa: PL
         first = index + 1 + alike
     if position != size:
         raise CorruptBatch("record batch has bytes after its last record")
-    return Frames(
-        keys.end(count) if checks_keys else None, values.end(count) if checks_values else None
-    )
+    return Frames(keys.end(count), values.end(count))
 
 
 class _Runs:
     """Consecutive keys or values of one frame, collected by frame."""
 
-    __slots__ = ("_found", "_frame", "_known", "_names_record", "_start", "same_bytes")
+    __slots__ = ("_checked", "_found", "_frame", "_known", "_names_record", "_start", "same_bytes")
 
     def __init__(self, strategy: SubjectStrategy | None) -> None:
+        self._checked = strategy is not None
         self._names_record = strategy is not None and strategy.names_records
         self._found: Found = {}
         self._frame: bytes | None = None
@@ -169,10 +168,10 @@ class _Runs:
             self._begin(frame, index)
         return self._known
 
-    def end(self, count: int) -> Found:
-        """Return the records of each frame; there were `count` of them."""
+    def end(self, count: int) -> Found | None:
+        """Return the records of each frame, of `count` records; None if they are not checked."""
         self._begin(None, count)
-        return self._found
+        return self._found if self._checked else None
 
     def _begin(self, frame: bytes | None, index: int) -> None:
         """Note that the records from `index` on have another frame, or none."""

@@ -143,9 +143,8 @@ class AppendableLog(CompactableLog):
                 count,
             ) = _unpack_checked(batch)
         except struct_error:
-            raise CorruptBatch(
-                "record batch is cut off", detail=counted(len(batch), "byte")
-            ) from None
+            found = counted(len(batch), "byte")
+            raise CorruptBatch("record batch is cut off", detail=found) from None
         size = len(batch)
         if (
             magic != MAGIC
