@@ -107,6 +107,14 @@ def test_a_right_password_is_remembered_for_a_time(world: World) -> None:
     assert len(world.checked) == 2
 
 
+def test_a_name_may_not_borrow_the_remembered_password_of_another(world: World) -> None:
+    world.password("alice", "pencil")
+
+    world.fails("bob", "pencil")
+    world.fails("alicep", "encil")
+    world.fails("ali", "cepencil")
+
+
 def test_a_changed_or_removed_password_counts_at_once(world: World) -> None:
     world.password("alice", "pencil")
 
