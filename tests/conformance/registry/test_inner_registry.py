@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka import KafkaError, Producer
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 import certificates
 from conformance.registry.clients import record_schema
@@ -92,6 +93,27 @@ def test_users_of_the_broker_are_users_of_its_registry(tmp_path: Path) -> None:
             lambda: status(url, alice, "POST", "/subjects/a/versions", SCHEMA)[0] == 200,
             "the change counts",
         )
+
+
+def test_the_broker_asks_its_registry_about_the_ids_of_records(tmp_path: Path) -> None:
+    with running(tmp_path, "SASL_PLAINTEXT://127.0.0.1:0", {}) as (broker, url, _):
+        brokers = client_profile(settings_of("admin", ADMIN)).brokers(broker)
+        checked = {"confluent.value.schema.validation": "true"}
+        admin = AdminClient(brokers.client())
+        created = admin.create_topics([NewTopic("a", 1, 1, config=checked)])
+        created["a"].result(60)
+        assert status(url, ADMINS, "POST", "/subjects/a-value/versions", SCHEMA)[0] == 200
+        codes: list[int | None] = []
+        producer = Producer(brokers.client())
+
+        for schema_id in (1, 99):
+            value = b"\0" + schema_id.to_bytes(4) + b"\2a"
+            producer.produce(
+                "a", value, on_delivery=lambda error, _: codes.append(error and error.code())
+            )
+            assert producer.flush(60) == 0
+
+    assert codes == [None, KafkaError.INVALID_RECORD]
 
 
 def test_no_user_enters_by_the_listener_of_the_registry(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RETRY_S: Final = 5.0
+_STOP_S: Final = 3.0
 RELOAD_S: Final = 3600.0
 """Shorter than the time for which a compacted topic keeps tombstones."""
 
@@ -139,7 +140,7 @@ class ClusterUsers:
         """End the threads and close the clients."""
         self._stopping.set()
         if self._reloading is not None:
-            self._reloading.join()
+            self._reloading.join(_STOP_S)  # It may wait for a broker, and holds nothing.
         if self._follower is not None:
             self._follower.stop()
 

@@ -32,6 +32,8 @@ Deliver = Callable[[Sequence[StoredRecord]], None]
 _BATCH: Final = 2000
 _POLL_S: Final = 0.1
 PROBE_S: Final = 5.0
+_PROBE_WAIT_S: Final = 3.0
+"""A stop waits for a probe, so it is shorter than other requests."""
 _LOADING_WAIT_MS: Final = 10
 _LOAD_S: Final = 60.0
 """Longest time without any record while the topic is read for the first time."""
@@ -135,10 +137,10 @@ class TopicFollower:
         consumer.assign([TopicPartition(self._options.topic, 0, self._next_offset)])
         return consumer
 
-    def _is_reachable(self, consumer: Consumer) -> bool:
+    def _is_reachable(self, consumer: Consumer, timeout_s: float = REQUEST_TIMEOUT_S) -> bool:
         try:
             consumer.get_watermark_offsets(
-                TopicPartition(self._options.topic, 0), timeout=REQUEST_TIMEOUT_S
+                TopicPartition(self._options.topic, 0), timeout=timeout_s
             )
         except KafkaException:
             return False
@@ -151,7 +153,7 @@ class TopicFollower:
             while not self._stop.is_set():
                 self._take(_next(self._consumer))
                 if self._reached is not None and time.monotonic() >= probe_at:
-                    self._reached(self._is_reachable(self._consumer))
+                    self._reached(self._is_reachable(self._consumer, _PROBE_WAIT_S))
                     probe_at = time.monotonic() + PROBE_S
         except Exception as error:  # The edge of the thread.
             logger.exception("the registry no longer follows its topic")
