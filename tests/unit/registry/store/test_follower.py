@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from duolog.registry.store import follower
 from duolog.registry.store.clients import KafkaOptions
@@ -142,3 +142,31 @@ def test_an_empty_topic_is_followed_from_its_beginning(topic: Callable[[int], No
     TopicFollower(KafkaOptions("h:1"), lambda _: None, unexpected).load()
 
     assert Client.opened[0].start == Client.opened[1].start < 0
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_follower_reports_whether_the_topic_can_be_read(
+    topic: Callable[[int], None], monkeypatch: pytest.MonkeyPatch, *, away: bool
+) -> None:
+    topic(1)
+    reports: list[bool] = []
+    following: TopicFollower
+
+    def watermarks(*_: object, timeout: float) -> tuple[int, int]:
+        assert timeout < 10, "a stop would wait as long"
+        if away:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))  # noqa: SLF001
+        return 0, 1
+
+    def reached(reachable: bool) -> None:  # noqa: FBT001 - a callback
+        reports.append(reachable)
+        following._stop.set()  # noqa: SLF001 - it ends after this report
+
+    monkeypatch.setattr(Client, "get_watermark_offsets", watermarks, raising=False)
+    following = TopicFollower(KafkaOptions("h:1"), lambda _: None, unexpected, reached)
+    following.load()
+    following.start()
+    assert following._thread is not None  # noqa: SLF001 - the thread ends by itself
+    following._thread.join(60)  # noqa: SLF001 - as above
+
+    assert reports == [not away]
