@@ -109,7 +109,9 @@ def test_the_broker_asks_its_registry_about_the_ids_of_records(tmp_path: Path) -
         for schema_id in (1, 99):
             value = b"\0" + schema_id.to_bytes(4) + b"\2a"
             producer.produce(
-                "a", value, on_delivery=lambda error, _: codes.append(error and error.code())
+                "a",
+                value,
+                on_delivery=lambda error, _: codes.append(error.code() if error else None),
             )
             assert producer.flush(60) == 0
 
