@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.core.clock import SystemClock
-from duolog.core.errors import ConfigError, KafkaError, LogError
+from duolog.core.errors import ConfigError, DuologError, KafkaError, LogError
 from duolog.log.config import LogConfig
 from duolog.log.doctor.finding import Finding, Findings, Place, Severity
 from duolog.log.doctor.journal_check import check_journal
@@ -84,7 +84,7 @@ class _Examination:
         self._add_lost_partitions(topics)
         return Report(tuple(self._findings), len(topics), counts)
 
-    def _rehearse(self, root: RootFiles) -> LogError | None:
+    def _rehearse(self, root: RootFiles) -> DuologError | None:
         """Start on an overlay; returns why the whole start would be refused, if it would be."""
         overlay = OverlayDisk(self._disk)
         for finding in self._findings:  # Of the files at the top, which concern all logs.
@@ -93,7 +93,7 @@ class _Examination:
         settings = {"node.id": root.node_id}
         try:
             manager = LogManager(overlay, self._data_dir, SystemClock(), settings)
-        except LogError as error:
+        except (LogError, ConfigError) as error:
             return error
         self._started = True
         self._refused = dict(manager.logs.refused)

@@ -22,7 +22,7 @@ from duolog.log.doctor.finding import Finding, Findings, Place, Repair, Severity
 from duolog.log.doctor.index_check import IndexCheck, IndexFiles
 from duolog.log.doctor.partition_files import PartitionFiles
 from duolog.log.files.disk import Disk, DiskFile, read_file
-from duolog.log.producers.aborted_index import AbortedIndex
+from duolog.log.producers.aborted_index import ABORTED_ENTRY_BYTES, AbortedIndex
 from duolog.log.producers.producer_state import ProducerStates
 from duolog.log.recovery.look_ahead import is_cut, is_torn
 from duolog.log.segments.segment import (
@@ -322,9 +322,13 @@ class PartitionCheck:
         name = segment_name(segment.base_offset) + ABORTED_INDEX_SUFFIX
         path = f"{self._subject.directory}/{name}"
         expected = self._state.aborted
-        found = AbortedIndex.decode(read_file(self._disk, path) or b"", segment.base_offset)
+        data = read_file(self._disk, path) or b""
+        found = AbortedIndex.decode(data, segment.base_offset)
         if not segment.sealed:
             expected.cut(point.next_offset)
+            if found is None:  # A crash may leave bytes of any kind after the saved entries.
+                saved = data[: len(expected) * ABORTED_ENTRY_BYTES]
+                found = AbortedIndex.decode(saved, segment.base_offset)
             if found is not None:
                 found.cut(point.next_offset)
         problem = aborted_problem(found, expected, self._state.aborts, self._kept)
