@@ -26,9 +26,14 @@ def findings_after_crashes(seed: int) -> Iterator[tuple[str, list[str]]]:
 
     Acknowledged records survive each of these crashes, so there should be none.
     """
-    lives = (_lives_of_many_partitions, _lives_of_transactions, _life_of_a_compaction)
-    for when, disk in lives[seed % 3](seed):
+    for when, disk in crashed_disks(seed):
         yield when, problems(disk)
+
+
+def crashed_disks(seed: int) -> Iterator[tuple[str, CrashDisk]]:
+    """Yield the disk after each crash and after each start."""
+    lives = (_lives_of_many_partitions, _lives_of_transactions, _life_of_a_compaction)
+    return lives[seed % 3](seed)
 
 
 def problems(disk: CrashDisk) -> list[str]:
