@@ -7,8 +7,10 @@ import pytest
 
 from duolog.log.doctor import Severity, examine
 from duolog.log.doctor.overlay import OverlayDisk
-from duolog.log.errors import DataDirRefused
+from duolog.log.errors import CorruptLog, DataDirRefused
 from duolog.log.files.disk import Disk, read_file
+from duolog.log.segments.segment import Segment
+from duolog.record import whole_batches
 from duolog.testing.disk import CrashDisk
 from unit.log.doctor.flipped_bits import (
     PARTS,
@@ -179,3 +181,43 @@ def test_another_directory_is_refused() -> None:
 
     with pytest.raises(DataDirRefused, match="not a data directory"):
         examine(disk, "/other")
+
+
+def test_a_leader_epoch_that_goes_back_is_found() -> None:
+    disk = directory("killed")[0]
+    last = max(path for path in files_of(disk) if "/0/" in path and path.endswith(".log"))
+    *_, (header, _batch) = whole_batches(read_file(disk, last) or b"")
+    changed = OverlayDisk(disk)
+    changed.open(last).pwrite(disk.size(last) - header.size_bytes + 12, bytes(4))
+
+    (finding,) = examine(changed, DATA).findings
+
+    assert finding.problem == "leader epoch 0 follows 1"
+    assert finding.place.offset == header.base_offset
+
+
+def test_a_log_that_ends_before_a_noted_end_is_found() -> None:
+    disk = directory("stopped")[0]
+    last = max(path for path in files_of(disk) if "/1/" in path and path.endswith(".log"))
+    *_, (header, _batch) = whole_batches(read_file(disk, last) or b"")
+    cut = OverlayDisk(disk)
+    cut.open(last).truncate(disk.size(last) - header.size_bytes)
+
+    (finding,) = examine(cut, DATA).findings
+
+    assert finding.severity is Severity.DAMAGE
+    assert f"ended at {header.next_offset} when the broker stopped" in finding.problem
+
+
+def test_a_base_offset_that_no_index_can_hold_damages_its_partition_alone() -> None:
+    disk = directory("stopped")[0]
+    first = next(path for path in files_of(disk) if path.endswith("/0/00000000000000000000.log"))
+    (_, batch), (header, _batch) = list(whole_batches(read_file(disk, first) or b""))[:2]
+    changed = OverlayDisk(disk)
+    changed.open(first).pwrite(len(batch), (2**33).to_bytes(8))
+    segment = Segment(changed, first.rpartition("/")[0], 0, disk.size(first))
+
+    with pytest.raises(CorruptLog, match=f"no record batch at position {len(batch)}"):
+        list(segment.places(0))
+    (finding, *_) = examine(changed, DATA).findings
+    assert finding.place.offset == header.base_offset

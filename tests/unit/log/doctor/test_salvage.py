@@ -199,3 +199,17 @@ def test_the_source_is_not_changed() -> None:
 
     assert disk.operations == operations
     assert before == {path: read_file(disk, path) for path in files_of(disk)}
+
+
+def test_an_end_that_a_stop_has_noted_is_compared() -> None:
+    disk = small_directory()
+    path = max(p for p in files_of(disk) if "/1/" in p and p.endswith(".log"))
+    *_, (header, _batch) = whole_batches(read_file(disk, path) or b"")
+    disk.open(path).truncate(disk.size(path) - header.size_bytes)
+
+    result, out = salvaged(disk)
+
+    assert [tuple(one)[:4] for one in result.lost] == [
+        (TOPIC, 1, header.base_offset, header.next_offset)
+    ]
+    assert opened(out).log(TOPIC, 1).log_end_offset == header.base_offset
