@@ -17,6 +17,7 @@ from duolog.broker.network.unauthenticated import Unauthenticated
 from duolog.broker.quotas.connection_rates import ConnectionRates
 from duolog.core.counts import counted
 from duolog.core.errors import ConfigError
+from duolog.core.listening import plain_host
 from duolog.core.units import SECOND_MS
 
 if TYPE_CHECKING:
@@ -133,5 +134,5 @@ def per_ip_overrides(settings: "BrokerSettings") -> Mapping[str, int]:
             raise ConfigError(
                 f'"{item}" is not a connection limit', name=name, hint="Write HOST:COUNT."
             )
-        found[host.removeprefix("[").removesuffix("]")] = int(count)
+        found[plain_host(host.removeprefix("[").removesuffix("]"))] = int(count)
     return found

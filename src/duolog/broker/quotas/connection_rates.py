@@ -11,13 +11,13 @@ Threads: the loop.
 Source: Kafka `ConnectionQuotas`; KIP-612.
 """
 
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.quotas.enforcement import windows_of
 from duolog.broker.quotas.entities import CONNECTIONS, IP, Quotas
 from duolog.broker.quotas.meters import RateMeter
 from duolog.broker.quotas.rate import Rate
+from duolog.core.listening import plain_host
 from duolog.core.units import INT32_MAX, SECOND_MS
 
 if TYPE_CHECKING:
@@ -103,4 +103,4 @@ def _addresses(name: str | None) -> tuple[str | None, ...]:
     """Return the addresses of an entity as a socket shows them; None is the default."""
     if name == "localhost":
         return _LOCALHOST
-    return (None if name is None else str(ip_address(name)),)
+    return (None if name is None else plain_host(name),)

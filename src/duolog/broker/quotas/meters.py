@@ -22,6 +22,9 @@ from duolog.core.units import INT32_MAX
 _SWEEP_AT: Final = 1000
 """Number of meters at which unused ones are dropped; after that, it is twice the rest if more."""
 
+_CLIENT_ID_CHARACTERS_MAX: Final = 256
+"""Longer ids share the meter of their start: a client may send another one of 32 KB each time."""
+
 Clients = tuple[str | None, str | None]
 """User and client id that share a limit; None stands for all of them."""
 
@@ -168,7 +171,8 @@ class Meters(Generic[M]):
         limit = self._limits.find(user, client_id)
         if limit is None:
             return None
-        clients = (limit.user, limit.client_id)
+        of_client = limit.client_id
+        clients = (limit.user, of_client and of_client[:_CLIENT_ID_CHARACTERS_MAX])
         meter = self._meters.get(clients)
         if meter is None:
             if len(self._meters) >= self._sweep_at:

@@ -60,7 +60,10 @@ def test_a_connection_without_an_address_is_dropped_and_the_next_one_served(
     [
         {"max_connections": "2"},
         {"max_connections_per_ip": "2"},
-        {"max_connections_per_ip": "9", "max_connections_per_ip_overrides": "127.0.0.1:2,::1:5"},
+        {
+            "max_connections_per_ip": "9",
+            "max_connections_per_ip_overrides": "::ffff:127.0.0.1:2,::1:5",
+        },
     ],
 )
 def test_connections_above_a_limit_are_closed_until_one_is_free(

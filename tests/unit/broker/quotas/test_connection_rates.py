@@ -59,7 +59,12 @@ def test_each_address_without_a_quota_has_the_default_for_itself(clock: FakeCloc
 
 @pytest.mark.parametrize(
     ("entity", "host"),
-    [("localhost", "127.0.0.1"), ("localhost", "::1"), ("FE80:0::1", "fe80::1")],
+    [
+        ("localhost", "127.0.0.1"),
+        ("localhost", "::1"),
+        ("FE80:0::1", "fe80::1"),
+        ("::ffff:10.0.0.7", "10.0.0.7"),
+    ],
 )
 def test_an_address_may_be_written_in_several_ways(
     clock: FakeClock, entity: str, host: str

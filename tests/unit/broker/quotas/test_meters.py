@@ -128,3 +128,17 @@ def test_a_user_and_a_client_id_of_one_name_have_meters_of_their_own() -> None:
 
     assert of_user is not of_client
     assert (of_user and of_user.limit, of_client and of_client.limit) == (1.0, 2.0)
+
+
+def test_huge_client_ids_are_not_kept() -> None:
+    """A client may send another one of 32 KB with each request."""
+    found: Meters[RateMeter] = Meters(
+        PRODUCE, lambda clients, limit: RateMeter(clients, limit, WINDOWS), lambda: None
+    )
+    found.update({((CLIENT_ID, None),): {PRODUCE: 1.0}})
+
+    first, second = found.find("u", "a" * 32_000 + "1", 0), found.find("u", "a" * 32_000 + "2", 0)
+
+    assert first is second is not None
+    assert found.find("u", "a" * 200, 0) is not first
+    assert max(len(str(meter.clients)) for meter in found) < 300
