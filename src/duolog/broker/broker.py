@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from duolog.log.log_manager import LogManager
     from duolog.log.partition.partition_log import PartitionLog
     from duolog.security.authorization.authorizer import Authorizer
+    from duolog.security.identity.principal import Identity
 
     ConnectionType = Callable[["Broker", socket.socket, str, Address, str], OpenConnection]
 
@@ -271,6 +272,12 @@ class Broker:
         from duolog.broker.network.tls_connection import TlsConnection  # noqa: PLC0415
 
         return TlsConnection(self, accepted, address, advertised, listener, tls=tls)
+
+    def note_login(
+        self, client: "Identity", mechanism: str, listener: str, reason: str = ""
+    ) -> None:
+        """Write a login by other means than SASL to the audit log; with a reason, it failed."""
+        self.security.audit.login(client, mechanism, listener, reason)
 
     def append_internal(
         self,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from duolog.broker.settings import BrokerSettings
     from duolog.core.listening import Address
     from duolog.log.files.spare_descriptors import SpareDescriptors
+    from duolog.security.identity.principal import Identity
 
 
 class Flushable(Protocol):
@@ -42,6 +43,11 @@ class Broker(needs.Broker, Protocol):
         self, accepted: "socket.socket", address: str, advertised: "Address", listener: str
     ) -> "OpenConnection":
         """Serve a client that was accepted."""
+
+    def note_login(
+        self, client: "Identity", mechanism: str, listener: str, reason: str = ""
+    ) -> None:
+        """Write a login to the audit log; with a reason, it failed."""
 
 
 B_co = TypeVar("B_co", bound=Broker, covariant=True)

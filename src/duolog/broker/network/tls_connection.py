@@ -18,13 +18,14 @@ import ssl
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.network.connection import Connection
+from duolog.broker.network.endpoints import SSL
 from duolog.broker.network.needs import B_co
 from duolog.broker.network.send_queue import SendQueue
 from duolog.core.operating_system.files import pread
 from duolog.core.operating_system.polling import HANG_UP, READ, WRITE
 from duolog.core.operating_system.sockets import MORE
 from duolog.core.units import KIB
-from duolog.security.identity.principal import USER, Identity, Principal
+from duolog.security.identity.principal import ANONYMOUS, USER, Identity, Principal
 from duolog.security.tls.transport import CHUNK_BYTES, SCRATCH_BYTES, TlsTransport
 
 if TYPE_CHECKING:
@@ -154,8 +155,11 @@ class TlsConnection(Connection[B_co]):
         self._events = self._asked(READ)
         refusal = self._identify()
         if refusal:
+            self._note_failure(refusal)
             self.close(refusal, level=logging.WARNING)
             return
+        if self.identity.principal != ANONYMOUS and not self._tls.then_sasl:
+            self.broker.note_login(self.identity, SSL, self.listener)
         if not self._tls.then_sasl:
             clients.discard(self)
         logger.debug(
@@ -200,6 +204,8 @@ class TlsConnection(Connection[B_co]):
             self.close(f"TLS handshake failed: {error}")
             return
         self._failure = f"TLS handshake failed: {_reason(error)}"
+        if isinstance(error, ssl.SSLCertVerificationError):
+            self._note_failure(_reason(error))
         try:
             # A close with unread bytes would reset the connection, and the alert could be lost.
             if self._transport.flush():
@@ -210,6 +216,9 @@ class TlsConnection(Connection[B_co]):
         self._events = self._asked(READ)
         timer = self.broker.timers.call_later(_LINGER_S, self._end_linger)
         self.on_close.append(timer.cancel)
+
+    def _note_failure(self, reason: str) -> None:
+        self.broker.note_login(Identity(Principal(USER, ""), self.host), SSL, self.listener, reason)
 
     def _linger(self) -> None:
         """Drop what the client still sends, until it has closed its side."""

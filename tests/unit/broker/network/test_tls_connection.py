@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from cryptography.x509.oid import NameOID
 
 import certificates
-from certificates import Certificates, named, sign, sign_changed
+from certificates import Certificates, named, sign
 from duolog.broker.network import unauthenticated
 from duolog.broker.network.tls_connection import HANDSHAKE_BYTES_MAX, TlsConnection
 from duolog.security.identity.principal import ANONYMOUS, Principal
@@ -305,32 +304,6 @@ def test_a_subject_that_no_rule_fits_is_refused(
 
     assert client.connection.closed
     assert 'fits the certificate of "CN=client"' in warnings_of(caplog)[0]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (b"\x0c\x05alice", b"\x03\x05\0lice"),
-        (b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x03"),
-    ],
-    ids=["a name that is a BIT STRING", "version 4"],
-)
-def test_an_odd_certificate_ends_its_connection_and_not_the_broker(
-    harness: Harness, files: Certificates, old: bytes, new: bytes
-) -> None:
-    """OpenSSL accepts both; the library that reads the subject does not."""
-    sign(files, "odd", x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "alice")]))
-    odd = sign_changed(files, "odd", old, new)
-    tls = listener_tls(files, "required")
-
-    client = client_of(harness, tls, files.client_context(odd))
-
-    assert client.connection.closed
-    assert (
-        client_of(harness, tls, files.client_context(files.client))
-        .ask(METADATA, 12, topics=[])
-        .brokers
-    )
 
 
 def test_the_handshake_works_byte_by_byte(harness: Harness, files: Certificates) -> None:
