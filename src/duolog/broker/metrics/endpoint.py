@@ -8,8 +8,8 @@ An endpoint may require a login for all but /health and /ready, and speak HTTPS.
 Waiting and HTTP itself are on threads of the endpoint. The server passes the contents: `Endpoint`'s
 methods.
 
-A client that reads and writes slowly holds one of a few places. When all are taken, the oldest
-request gives way to a new one: an honest one needs milliseconds, so it is hardly ever the oldest.
+A client that sends slowly holds one of a few places. When all are taken, the oldest request that
+has not arrived gives way: an honest one needs milliseconds, so it is hardly ever the oldest.
 
 Threads: one that accepts, one for each request (a few at a time).
 """
@@ -22,7 +22,7 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
-from threading import Lock, Thread
+from threading import Lock, Thread, local
 from time import sleep
 from typing import TYPE_CHECKING, Final
 
@@ -127,6 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
+        self.server.arrived()
         endpoint = self.server.endpoint
         path = self.path.partition("?")[0]
         if path in _OPEN:
@@ -191,20 +192,35 @@ class _Server(ThreadingHTTPServer):
         self._tls = tls
         self._lock = Lock()
         self._places: dict[int, socket.socket] = {}
-        """A socket of each request, which is on its client's connection, the oldest first."""
+        """A copy of the socket of each request, the oldest first."""
+        self._arriving: dict[int, None] = {}
+        """Those that have not arrived as a whole."""
         self._requests = count()
+        self._thread = local()
 
     def process_request(self, request: _Request, client_address: object) -> None:
         assert isinstance(request, socket.socket)
         place = next(self._requests)
         with self._lock:
-            while len(self._places) >= _REQUESTS_MAX:
-                _cut_off(self._places.pop(next(iter(self._places))))
+            if len(self._places) >= _REQUESTS_MAX:
+                oldest = next(iter(self._arriving), None)
+                if oldest is None:  # All are being answered.
+                    self.shutdown_request(request)
+                    return
+                del self._arriving[oldest]
+                _cut_off(self._places.pop(oldest))
             # A copy: with TLS, another object takes the socket over.
             self._places[place] = request.dup()
+            self._arriving[place] = None
         Thread(target=self._serve, args=(place, request, client_address), daemon=True).start()
 
+    def arrived(self) -> None:
+        """Keep the place of the request of this thread: it is being answered."""
+        with self._lock:
+            self._arriving.pop(self._thread.place, None)
+
     def _serve(self, place: int, request: socket.socket, client_address: object) -> None:
+        self._thread.place = place
         try:
             if self._tls is not None:
                 request = self._tls.wrap(request, _CLIENT_TIMEOUT_S)
@@ -214,6 +230,7 @@ class _Server(ThreadingHTTPServer):
             self.shutdown_request(request)
         finally:
             with self._lock:
+                self._arriving.pop(place, None)
                 held = self._places.pop(place, None)
             if held is not None:
                 held.close()

@@ -87,6 +87,32 @@ def test_clients_that_never_finish_keep_no_supervisor_out(
         client.close()
 
 
+def test_no_more_requests_are_answered_at_a_time_than_there_are_places(
+    endpoint: MetricsEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flood of scrapes must not queue up for the broker's loop."""
+    goes_on, asked = threading.Event(), threading.Semaphore(0)
+
+    def slow() -> bool:
+        asked.release()
+        return goes_on.wait(60)
+
+    monkeypatch.setattr(endpoint, "alive", slow)
+    clients = [socket.create_connection(endpoint.address, timeout=60) for _ in range(8)]
+    for client in clients:
+        client.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+    for _ in clients:
+        assert asked.acquire(timeout=60)
+
+    with socket.create_connection(endpoint.address, timeout=60) as late:
+        assert late.recv(100) == b""
+    goes_on.set()
+
+    for client in clients:
+        assert client.recv(12) == b"HTTP/1.0 200"
+        client.close()
+
+
 def test_during_recovery_the_process_is_alive_but_not_ready(endpoint: MetricsEndpoint) -> None:
     assert get(endpoint, "/health")[0] == 200
     assert get(endpoint, "/metrics")[0] == 503
