@@ -16,6 +16,7 @@ from duolog.security.changes.problem import Problem
 from duolog.security.credentials.scram import (
     ITERATIONS_MAX,
     ITERATIONS_MIN,
+    SALT_BYTES_MAX,
     USER_CHARACTERS_MAX,
     ScramMechanism,
     credential,
@@ -118,7 +119,8 @@ def _secret_problem(row: Upsertion) -> Problem | None:
             ErrorCode.UNACCEPTABLE_CREDENTIAL,
             f"iterations must be between {ITERATIONS_MIN} and {ITERATIONS_MAX}",
         )
-    if not row.salt or len(row.salted_password) != ScramMechanism(row.mechanism).digest_bytes:
+    fits = 0 < len(row.salt) <= SALT_BYTES_MAX  # It is sent to clients that have proved nothing.
+    if not fits or len(row.salted_password) != ScramMechanism(row.mechanism).digest_bytes:
         return Problem(
             ErrorCode.UNACCEPTABLE_CREDENTIAL, "salt or salted password has a wrong length"
         )

@@ -24,6 +24,7 @@ USER_CHARACTERS_MAX: Final = 255
 """The longest name of a user. What is kept about logins that fail is thereby bounded, too."""
 SALT_BYTES: Final = 24
 """The size of a new salt; Kafka's tools use a similar one."""
+SALT_BYTES_MAX: Final = 256
 
 
 class ScramMechanism(IntEnum):

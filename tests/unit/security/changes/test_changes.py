@@ -66,6 +66,7 @@ def test_a_new_credential_verifies_the_password_and_not_another() -> None:
         (upsertion(iterations=4095), ErrorCode.UNACCEPTABLE_CREDENTIAL),
         (upsertion(iterations=16385), ErrorCode.UNACCEPTABLE_CREDENTIAL),
         (upsertion(salt=b""), ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        (upsertion(salt=bytes(257)), ErrorCode.UNACCEPTABLE_CREDENTIAL),
         (upsertion(salted_password=b"short"), ErrorCode.UNACCEPTABLE_CREDENTIAL),
         (upsertion(mechanism=2), ErrorCode.UNACCEPTABLE_CREDENTIAL),
         (upsertion(mechanism=0), ErrorCode.UNSUPPORTED_SASL_MECHANISM),
