@@ -445,6 +445,12 @@ class Connection(Generic[B_co]):
                     return
         except MalformedRequest as error:
             self.refuse_bytes(error)
+        except AssertionError:
+            raise
+        except Exception:  # Also the error answer failed: one client must not stop the broker.
+            logger.exception("a request failed", extra={"client": self.address})
+            self.broker.timers.failures += 1
+            self.close("unexpected error", level=logging.ERROR)
 
     def refuse_bytes(self, error: Exception) -> None:
         """Close the connection after bytes that are not a request."""

@@ -1,5 +1,6 @@
 """Bad input closes its own connection, with one log line, and harms no other."""
 
+import dataclasses
 import gc
 import logging
 import weakref
@@ -7,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from duolog.broker.router import route_code
 from unit.broker.conftest import Harness, fetch_fields
 
 API_VERSIONS = 18
-METADATA = 3
+METADATA, DESCRIBE_CLUSTER = 3, 60
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
@@ -159,6 +161,29 @@ def test_an_exception_in_a_handler_is_an_error_answer(
     assert [(row.name, row.error_code) for row in answer.topics] == [("a", -1)]
     assert "surprise" in caplog.text
     assert not client.closed_by_broker
+
+
+def test_an_error_while_an_error_is_answered_closes_the_connection_and_not_the_broker(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("planted")
+
+    client, other = harness.client(), harness.client()
+    client.ask(DESCRIBE_CLUSTER, 0)  # Loads its schema, so that it is handled at once.
+    code = route_code(DESCRIBE_CLUSTER, 0)
+    api, flexible = harness.broker.router.routes[code]
+    failing = dataclasses.replace(api, handle=fail), flexible
+    monkeypatch.setitem(harness.broker.router.routes, code, failing)
+    monkeypatch.setattr(harness.broker, "refuse", fail)
+    client.send(DESCRIBE_CLUSTER, 0)
+
+    harness.turn_until(lambda: client.connection.closed)
+
+    assert "planted" in caplog.text
+    assert harness.broker.loop.timers.failures == 1, "a stop is not a clean one"
+    assert other.ask(METADATA, 12, topics=[]).brokers
+    harness.broker.loop.timers.failures = 0
 
 
 def test_a_client_that_asks_and_does_not_read_is_not_read_either(harness: Any) -> None:
