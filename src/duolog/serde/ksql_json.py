@@ -68,7 +68,8 @@ class KsqlJsonSerde(JsonObjects):
         columns: the columns of a row.
         bare: the single column is written without an object.
         maps: the form in which maps are written. If it is given, maps are read in both forms:
-            "objects", or "entries", arrays of {"key": …, "value": …}.
+            "objects", or "entries", arrays of {"key": …, "value": …}. With "objects", maps whose
+            keys are not texts are entries, too; by default, they are objects.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class KsqlJsonSerde(JsonObjects):
     ) -> None:
         super().__init__(
             columns,
-            partial(_writer, entries=maps == "entries"),
+            partial(_writer, maps=maps),
             partial(_reader, entries=maps is not None),
             bare=bare,
         )
@@ -119,22 +120,22 @@ def _escapes(found: re.Match[str]) -> str:
 
 def writer_of(of: Type) -> Writer:
     """Return the function that writes values of a type, including null; maps are objects."""
-    return _writer(of, entries=False)
+    return _writer(of, maps=None)
 
 
-def _writer(of: Type, *, entries: bool) -> Writer:
+def _writer(of: Type, *, maps: Maps | None) -> Writer:
     """Return the function that writes values of a type, including null."""
-    write = _plain_writer(of, entries=entries)
+    write = _plain_writer(of, maps=maps)
     return lambda value: "null" if value is None else write(value)
 
 
-def _plain_writer(of: Type, *, entries: bool) -> Writer:
+def _plain_writer(of: Type, *, maps: Maps | None) -> Writer:
     match of:
         case Array(element=element):
-            item = _writer(element, entries=entries)
+            item = _writer(element, maps=maps)
             return lambda value: f"[{','.join(map(item, cast('list[object]', value)))}]"
-        case Map(key=key, value=inner) if entries:
-            entry = _writer(Struct((Column("key", key), Column("value", inner))), entries=entries)
+        case Map(key=key, value=inner) if maps == "entries" or (maps and key != STRING):
+            entry = _writer(Struct((Column("key", key), Column("value", inner))), maps=maps)
             return lambda value: (
                 "["
                 + ",".join(
@@ -144,13 +145,13 @@ def _plain_writer(of: Type, *, entries: bool) -> Writer:
                 + "]"
             )
         case Map(value=inner):
-            item = _writer(inner, entries=entries)
+            item = _writer(inner, maps=maps)
             return lambda value: object_text(
                 (key_text(key), item(one))
                 for key, one in cast("dict[object, object]", value).items()
             )
         case Struct(fields=fields):
-            writers = [(name, _writer(kind, entries=entries)) for name, kind in fields]
+            writers = [(name, _writer(kind, maps=maps)) for name, kind in fields]
             return lambda value: object_text(
                 (name, write(cast("dict[str, object]", value).get(name))) for name, write in writers
             )

@@ -9,7 +9,6 @@ Bytes are read with the schema that wrote them. Any thread may use a reader, one
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
-from uuid import UUID
 
 from duolog.core.errors import SerdeError
 from duolog.core.types import STRING, Column, Type
@@ -21,7 +20,7 @@ from duolog.schemas.schema import Language, Schema
 from duolog.serde import avro, protobuf
 from duolog.serde.ksql_json import KsqlJsonSerde
 from duolog.serde.walk import times_as_numbers, walked_reader
-from duolog.serde.wire_format import GUID_BYTES, MAGIC_OF_GUID, unframed
+from duolog.serde.wire_format import unframed
 
 if TYPE_CHECKING:
     from duolog.schemas.avro import AvroSchema
@@ -63,17 +62,13 @@ class SchemaReader:
 
         Args:
             data: its bytes.
-            header: the header with the GUID of its schema; None if the bytes start with an id.
+            header: the header with the id or GUID of its schema; None if the bytes start with it.
             language: the language that its schema must have; None for any.
 
         Raises:
             DuologError: the bytes cannot be read; see its message for the reason.
         """
-        schema_id: int | str
-        if header is None:
-            schema_id, payload = unframed(data)
-        else:
-            schema_id, payload = _guid(header), data
+        schema_id, payload = unframed(data if header is None else header)
         schema = self._schema(schema_id)
         if language is not None and schema.language != language:
             raise SerdeError(
@@ -81,11 +76,10 @@ class SchemaReader:
                 f"{language.value}"
             )
         indexes: tuple[int, ...] = ()
-        if isinstance(schema, ProtobufSchema) and header is not None:
-            indexes, _ = _indexes(header[GUID_BYTES:] or b"\0")
-        elif isinstance(schema, ProtobufSchema):
-            indexes, at = _indexes(payload)
+        if isinstance(schema, ProtobufSchema):
+            indexes, at = _indexes(payload if header is None else payload or b"\0")
             payload = payload[at:]
+        payload = payload if header is None else data
         read = self._readers.get((schema_id, indexes))
         if read is None:
             read = self._readers[schema_id, indexes] = _reader(schema, indexes)
@@ -147,12 +141,6 @@ def _indexes(data: bytes) -> tuple[tuple[int, ...], int]:
         return decode_indexes(data)
     except ValueError as error:
         raise SerdeError("the bytes do not name a Protobuf message", detail=str(error)) from error
-
-
-def _guid(header: bytes) -> str:
-    if len(header) < GUID_BYTES or header[0] != MAGIC_OF_GUID:
-        raise SerdeError("the header does not contain the GUID of a schema")
-    return str(UUID(bytes=header[1:GUID_BYTES]))
 
 
 def _named(schema_id: int | str) -> str:

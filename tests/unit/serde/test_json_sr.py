@@ -71,16 +71,24 @@ def test_maps_are_objects_if_the_schema_says_so_and_are_read_in_both_forms() -> 
     assert [serde.deserialize(one) for one in (data, entries)] == [({"a": 1},), ({"a": 1},)]
 
 
-def test_keys_of_maps_that_are_objects_are_written_as_java_writes_them() -> None:
-    columns = parse_columns("M MAP<BOOLEAN, INT>, N MAP<INT, INT>")
+def test_maps_whose_keys_are_not_texts_are_entries_next_to_objects() -> None:
+    columns = parse_columns("M MAP<BOOLEAN, INT>, N MAP<STRING, MAP<INT, INT>>")
     of = {"type": "object", "additionalProperties": {"type": "integer"}}
-    schema = json.dumps({"type": "object", "properties": {"M": of, "N": of}})
+    schema = json.dumps({"type": "object", "properties": {"N": of}})
     serde = JsonSrSerde(columns, schema_id=1, schema=schema)
 
-    data = serde.serialize(({True: 1, False: 0}, {-1: 2}))
+    data = serde.serialize(({True: 1}, {"a": {-1: 2}}))
 
-    assert data == b'\0\0\0\0\1{"M":{"true":1,"false":0},"N":{"-1":2}}'
-    assert serde.deserialize(data) == ({True: 1, False: 0}, {-1: 2})
+    assert data == (b'\0\0\0\0\1{"M":[{"key":true,"value":1}],"N":{"a":[{"key":-1,"value":2}]}}')
+    assert serde.deserialize(data) == ({True: 1}, {"a": {-1: 2}})
+
+
+def test_names_of_fields_are_keys_that_are_true_or_false() -> None:
+    serde = JsonSrSerde(parse_columns("M MAP<BOOLEAN, INT>"))
+
+    found = serde.deserialize(b'\0\0\0\0\1{"M":{"true":1,"false":0}}')
+
+    assert found == ({True: 1, False: 0},)
     with pytest.raises(SerdeError):
         serde.deserialize(b'\0\0\0\0\1{"M":{"True":1}}')
 

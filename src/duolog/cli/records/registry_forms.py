@@ -1,7 +1,8 @@
 """Choose the forms of each record's key and value by a schema registry.
 
     00 | id, 4 bytes | …             in the key or value, see `duolog.serde.wire_format`
-    01 | GUID, 16 bytes | …          in the header __key_schema_id or __value_schema_id
+    01 | GUID, 16 bytes | …          in the header __key_schema_id or __value_schema_id, which
+                                     may also have the first form
 
 Without a format from the user, bytes of such a form are decoded if the registry knows the schema.
 Others are shown as without a registry. A BIGINT from 2^24 on has the same form. Therefore 8 bytes,
@@ -92,7 +93,7 @@ class RegistryForms:
         if data is None or choice == RAW:
             return given
         header = headers.get(_HEADERS[part])
-        header = header if header is not None and _is_guid(header) else None
+        header = header if header is not None and _is_frame(header) else None
         if choice is not None:
             return self._named(LANGUAGES[choice], header)
         schema_id = int.from_bytes(data[1:ID_BYTES], "big") if _is_framed(data) else 0
@@ -175,8 +176,8 @@ def _is_framed(data: bytes) -> bool:
     return len(data) >= ID_BYTES and data[0] == MAGIC_OF_ID
 
 
-def _is_guid(header: bytes) -> bool:
-    return len(header) >= GUID_BYTES and header[0] == MAGIC_OF_GUID
+def _is_frame(header: bytes) -> bool:
+    return _is_framed(header) or (len(header) >= GUID_BYTES and header[0] == MAGIC_OF_GUID)
 
 
 def _unnamed(schema_id: int) -> str:

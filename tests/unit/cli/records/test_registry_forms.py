@@ -188,6 +188,16 @@ def test_a_header_with_a_guid_names_the_schema(writer: Writer, server: Server) -
     assert as_json(found, payload) == ORDER_JSON
 
 
+def test_a_header_may_have_the_id_of_the_schema(writer: Writer) -> None:
+    data = writer.form("order.avsc", json.dumps(ORDER)).encode(ORDER_JSON)
+    head, payload = data[:5], data[5:]
+
+    found = read(payload, headers=[(VALUE_HEADER, head)]).value
+
+    assert as_json(found, payload) == ORDER_JSON
+    assert as_json(read(payload, headers=[(VALUE_HEADER, head[:4])]).value, payload) != ORDER_JSON
+
+
 @pytest.mark.parametrize("name", [None, "AVRO"])
 def test_a_record_that_cannot_be_decoded_is_shown_with_the_reason(
     writer: Writer, name: str | None

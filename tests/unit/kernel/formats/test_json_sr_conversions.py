@@ -34,6 +34,15 @@ def test_maps_are_objects_if_the_schema_describes_them_so() -> None:
     assert found == [[frame + b'{"M":{"a":1}}'], [frame + row.encode()]]
 
 
+def test_maps_whose_keys_are_not_texts_are_entries_next_to_objects() -> None:
+    columns = "M MAP<BOOLEAN, INT>, N MAP<STRING, MAP<INT, INT>>"
+    row = '{"M":[{"key":true,"value":1}],"N":{"a":[{"key":-1,"value":2}]}}'
+
+    found = convert(written(columns, "JSON_SR", {"id": "7", "maps": "objects"}, row)).outcomes
+
+    assert found == [[FRAME + b"\7" + row.encode()]]
+
+
 def test_a_time_is_a_number_at_any_depth() -> None:
     columns = "T SMALLINT, S STRUCT<T: SMALLINT>, L ARRAY<SMALLINT>, M MAP<STRING, SMALLINT>"
     row = '{"T":86399999,"S":{"T":1},"L":[2,null],"M":[{"key":"a","value":3}]}'
@@ -59,3 +68,16 @@ def test_a_null_row_of_one_column_is_no_value() -> None:
     bare = {"id": "7", "single": "bare"}
 
     assert convert(written("N INT", "JSON_SR", bare, '{"N":null}')).outcomes == [[None]]
+
+
+def test_names_of_fields_are_keys_that_are_true_or_false() -> None:
+    entries = {"id": "1", "maps": "entries"}
+    row, other = '{"M":{"true":1,"false":2}}', '{"M":{"True":1}}'
+
+    found, bad = convert(
+        written("M MAP<BOOLEAN, INT>", "JSON_SR", entries, row),
+        written("M MAP<BOOLEAN, INT>", "JSON_SR", entries, other),
+    ).outcomes
+
+    assert found == [b'{"M":[{"key":true,"value":1},{"key":false,"value":2}]}']
+    assert isinstance(bad[0], Bad)

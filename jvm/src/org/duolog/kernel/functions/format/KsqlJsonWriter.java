@@ -39,7 +39,10 @@ public final class KsqlJsonWriter implements Serializable {
   private final boolean entries;
   private transient Item[] columns;
 
-  /** @param entries true to write maps as arrays of objects with a key and a value */
+  /**
+   * @param entries true to write all maps as arrays of objects with a key and a value, and not only
+   *     those whose keys are not texts
+   */
   public KsqlJsonWriter(StructType schema, boolean entries) {
     this.schema = schema;
     this.entries = entries;
@@ -89,11 +92,12 @@ public final class KsqlJsonWriter implements Serializable {
     } else if (type instanceof ArrayType array) {
       Item element = of(array.elementType(), entries);
       return (values, at, out) -> array(values.getArray(at), element, out);
-    } else if (type instanceof MapType map && entries) {
-      Item key = of(map.keyType(), true);
-      Item value = of(map.valueType(), true);
+    } else if (type instanceof MapType map
+        && (entries || !(map.keyType() instanceof StringType))) {
+      Item key = of(map.keyType(), entries);
+      Item value = of(map.valueType(), entries);
       return (values, at, out) -> entries(values.getMap(at), key, value, out);
-    } else if (type instanceof MapType map && map.keyType() instanceof StringType) {
+    } else if (type instanceof MapType map) {
       Item value = of(map.valueType(), false);
       return (values, at, out) -> map(values.getMap(at), value, out);
     }
