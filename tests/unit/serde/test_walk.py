@@ -300,15 +300,29 @@ def test_a_date_or_time_of_any_year_is_shown(kind: str, logical: str, number: in
     assert reader.read(data).text == f'{{"at":{number}}}'
 
 
-def test_lists_inside_each_other_beyond_the_limits_of_columns_are_no_crash() -> None:
+@pytest.mark.parametrize("depth", [150, 390])
+def test_lists_inside_each_other_beyond_the_limits_of_columns_are_no_crash(depth: int) -> None:
     nested: Any = "int"
-    for _ in range(150):
+    for _ in range(depth):
         nested = {"type": "array", "items": nested}
-    schema = record("R", ("deep", nested))
-    payload = b"\2" * 150 + b"\6" + b"\0" * 150
-    reader, data = framed(Language.AVRO, json.dumps(schema), payload)
+    payload = b"\2" * depth + b"\6" + b"\0" * depth
+    schema = json.dumps(record("R", ("deep", nested)))
+    reader, data = framed(Language.AVRO, schema, payload)
 
-    assert reader.read(data).text == f'{{"deep":{"[" * 150}3{"]" * 150}}}'
+    if depth == 150:
+        assert reader.read(data).text == f'{{"deep":{"[" * 150}3{"]" * 150}}}'
+    else:
+        with pytest.raises(SerdeError, match="nested too deep"):
+            reader.read(data)
+
+
+def test_entries_whose_keys_are_no_texts_or_whole_numbers_are_a_list() -> None:
+    entry = record("Entry", ("key", "double"), ("value", "int"))
+    schema = record(
+        "R", ("m", {"type": "array", "items": entry | {"connect.internal.type": "MapEntry"}})
+    )
+
+    assert shown(schema, {"m": [{"key": 0.5, "value": 1}]}) == '{"m":[{"key":0.5,"value":1}]}'
 
 
 def test_keys_of_maps_are_written_as_java_writes_them() -> None:
