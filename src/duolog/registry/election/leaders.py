@@ -2,15 +2,20 @@
 
 The answer is remembered until a request to the leader fails. Thread: any; calls may block for some
 milliseconds, or until the timeout if no broker answers.
+
+`list_groups` is the older one of two ways to ask. With `describe_consumer_groups`, librdkafka 2.16
+aborts the process if a question has timed out and a broker comes back (`rd_kafka_enq_once…`).
 """
 
 import logging
 import threading
-from typing import Final
+from typing import Final, cast
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from duolog.coordinator.consumer_groups.consumer_bytes import PartitionsByTopic, read_assignment
+from duolog.coordinator.errors import InconsistentGroupProtocol
 from duolog.registry.store.clients import KafkaOptions
 
 logger = logging.getLogger(__name__)
@@ -44,16 +49,20 @@ class Leaders:
         try:
             if self._admin is None:
                 self._admin = AdminClient(self._options.client())
-            group = self._options.group
-            future = self._admin.describe_consumer_groups([group], request_timeout=_TIMEOUT_S)[
-                group
-            ]
-            members = future.result(_TIMEOUT_S).members
-        except (KafkaException, TimeoutError) as error:
+            found = self._admin.list_groups(self._options.group, _TIMEOUT_S)
+        except KafkaException as error:
             logger.warning("cannot find the leader", extra={"reason": str(error)})
             return None
-        for member in members:
-            owned = member.assignment.topic_partitions if member.assignment else ()
-            if any(part.topic == self._options.topic and part.partition == 0 for part in owned):
+        for member in (member for group in found for member in group.members):
+            # The client declares the type as None.
+            owned = _owned(cast("bytes", member.assignment))
+            if 0 in owned.get(self._options.topic, ()):
                 return str(member.client_id)
         return None
+
+
+def _owned(assignment: bytes) -> PartitionsByTopic:
+    try:
+        return read_assignment(assignment)
+    except InconsistentGroupProtocol:  # of a registry of another kind
+        return {}

@@ -13,10 +13,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from duolog.coordinator.consumer_groups.consumer_bytes import read_assignment
 from duolog.core.errors import KafkaError
 from duolog.core.operating_system.processes import is_alive
 from duolog.runtime.sql.errors import ServiceInUse
@@ -150,15 +151,16 @@ def owner_of(bootstrap: Brokers | str, service_id: str) -> str:
     group = _group_of(service_id)
     admin = admin_of(bootstrap)
     try:
-        asked = admin.describe_consumer_groups([group], request_timeout=_TIMEOUT_S)
-        described = asked[group].result(_TIMEOUT_S)
-    except (KafkaException, TimeoutError) as error:
+        # Not `describe_consumer_groups`, see `registry/election/leaders.py`.
+        found = admin.list_groups(group, _TIMEOUT_S)
+    except KafkaException as error:
         refusal = client_error(error)
         raise KafkaError(
             f'cannot ask for group "{group}"', code=refusal.code(), detail=refusal.str()
         ) from error
-    for member in described.members:
-        if member.assignment and member.assignment.topic_partitions:
+    for member in (member for one in found for member in one.members):
+        # The client declares the type as None.
+        if any(read_assignment(cast("bytes", member.assignment)).values()):
             return str(member.client_id)
     return ""
 
