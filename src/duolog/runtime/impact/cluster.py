@@ -14,10 +14,14 @@ from confluent_kafka.admin import ConfigResource
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.impact.records import StoredRecord
-from duolog.runtime.topics import admin_of
+from duolog.runtime.topics import admin_of, client_error
 from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
+_PENDING_S: Final = 3600.0
+"""Longest wait of a question to a group; the caller waits for a shorter time. If librdkafka 2.16
+ends the wait while no broker is there, it aborts the process when one comes back.
+"""
 _POLL_S: Final = 0.2
 _SPARE: Final = 4
 """Multiple of a partition's share that is read of it: records are not spread evenly."""
@@ -101,17 +105,17 @@ class KafkaCluster:
             asked = {
                 one.group_id: self._admin.list_consumer_group_offsets(
                     [ConsumerGroupTopicPartitions(one.group_id, list(places))],
-                    request_timeout=_TIMEOUT_S,
+                    request_timeout=_PENDING_S,
                 )[one.group_id]
                 for one in listed.valid
             }
             found: dict[str, tuple[str, ...]] = {}
             for group, future in sorted(asked.items()):
-                committed = future.result().topic_partitions or []
+                committed = future.result(_TIMEOUT_S).topic_partitions or []
                 read = {place.topic for place in committed if place.offset >= 0}
                 if read:
                     found[group] = tuple(sorted(read))
-        except KafkaException as error:
+        except (KafkaException, TimeoutError) as error:
             raise _failed("list the offsets of consumer groups", error) from error
         return found
 
@@ -162,6 +166,6 @@ class KafkaCluster:
         return [record for _, record in found]
 
 
-def _failed(verb: str, error: KafkaException) -> KafkaError:
-    cause = error.args[0]
+def _failed(verb: str, error: KafkaException | TimeoutError) -> KafkaError:
+    cause = client_error(error)
     return KafkaError(f"cannot {verb}", code=cause.code(), detail=f"{cause.str()}.")
