@@ -96,7 +96,7 @@ def refused(security: ClientSecurity, servers: str, error: KafkaError) -> Duolog
     elif error.code() == _ALL_BROKERS_DOWN:
         message, hint = _about_closing(security)
         detail = "It gives no reason; its log may have one."
-    elif error.code() == _TRANSPORT and _DISCONNECTED in text:
+    elif error.code() == _TRANSPORT and _DISCONNECTED in text and "handshake" not in text:
         message, hint = _about_closing(security)
     return LoginRefused(message.format(f"the broker at {servers}"), detail=detail, hint=hint)
 

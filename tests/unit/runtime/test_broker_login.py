@@ -36,6 +36,7 @@ AT = "sasl_ssl://a:1/bootstrap: "
         ),
         (SCRAM, TLS, "certificate verify failed", "verified", "ssl.truststore.location"),
         (SCRAM, TLS, "handshake failed: Disconnected", "speak TLS", "security.protocol"),
+        (SCRAM, TRANSPORT, "SSL handshake failed: Disconnected", "speak TLS", "security.protocol"),
         (
             ClientSecurity("SASL_PLAINTEXT", "PLAIN", "ann", "planted"),
             TRANSPORT,
