@@ -220,9 +220,12 @@ def test_an_unknown_key_id_is_reported_as_such() -> None:
         checked(signed(key=RSAKey.generate_key(2048, {"kid": "new"})))
 
 
-def test_a_key_of_another_type_is_not_tried() -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "key_id"), [("EdDSA", "r"), ("RS256", "e1"), ("ES256", "e2"), ("ES512", "e1")]
+)
+def test_a_key_of_another_type_or_curve_is_not_tried(algorithm: str, key_id: str) -> None:
     with pytest.raises(UnknownKey):
-        checked(raw({"alg": "EdDSA", "kid": "r"}, CLAIMS, b"x"))
+        checked(raw({"alg": algorithm, "kid": key_id}, CLAIMS, b"x" * 64))
 
 
 @pytest.mark.parametrize("name", ["jwk", "jku", "x5u", "x5c"])
