@@ -13,7 +13,7 @@ from certificates import Certificates
 from duolog.core.operating_system.sockets import MORE
 from duolog.security.tls.contexts import server_context
 from duolog.security.tls.settings import TlsSettings
-from duolog.security.tls.transport import CHUNK_BYTES, TlsTransport
+from duolog.security.tls.transport import CHUNK_BYTES, RECORD_BYTES_MAX, TlsTransport
 
 
 @pytest.fixture(scope="module")
@@ -270,3 +270,81 @@ def test_a_private_key_leaves_no_file(
     server_context(TlsSettings(str(files.server)), "SSL")
 
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("client_auth", ["required", "requested", "none"])
+def test_a_client_that_shows_a_certificate_resumes_no_session(
+    files: Certificates, client_auth: str
+) -> None:
+    """A resumed session of TLS 1.3 shows no certificate: an authority that was removed would count."""
+    pair = Pair(files, client_auth=client_auth)
+    pair.shake()
+    with suppress(ssl.SSLWantReadError):
+        pair.client.recv(1)  # Session tickets arrive after the handshake.
+
+    session = pair.client.session
+
+    assert bool(session and session.has_ticket) == (client_auth == "none")
+    pair.close()
+
+
+def test_bytes_that_come_with_the_end_of_the_handshake_are_announced(files: Certificates) -> None:
+    pair = Pair(files)
+    with suppress(ssl.SSLWantReadError):
+        pair.client.do_handshake()
+    pair.transport.receive(1 << 14)
+    assert not pair.transport.handshake()
+    pair.transport.flush()
+    pair.client.do_handshake()
+    pair.client.send(b"early")
+
+    pair.transport.receive(1 << 14)
+
+    assert pair.transport.handshake()
+    assert pair.transport.more
+    assert everything(pair, 100) == b"early"
+    pair.close()
+
+
+def test_an_end_that_comes_with_the_last_bytes_is_announced(pair: Pair) -> None:
+    """No poller reports it: the client has sent close_notify, and its socket is open."""
+    pair.client.send(b"last")
+    with suppress(ssl.SSLWantReadError):
+        pair.client.unwrap()
+    buffer = bytearray(100)
+
+    assert pair.transport.recv_into(buffer) == 4
+    assert pair.transport.more
+    assert pair.transport.recv_into(buffer) == 0
+
+
+def test_answers_that_a_client_does_not_read_are_bounded(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client of TLS 1.3 may ask for new keys with each record, and each is answered."""
+    outgoing = pair.transport._outgoing  # noqa: SLF001
+    record = bytes(RECORD_BYTES_MAX)
+    read = pair.transport._tls.read  # noqa: SLF001
+
+    class AsksForKeys:
+        """OpenSSL, whose every read makes an answer."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(real, name)
+
+        def read(self, size: int, buffer: memoryview) -> object:
+            outgoing.write(record)
+            return read(size, buffer)
+
+    real = pair.transport._tls  # noqa: SLF001
+    monkeypatch.setattr(pair.transport, "_tls", AsksForKeys())
+    pair.far.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+
+    def ask_on() -> None:
+        for _ in range(100):
+            pair.client.send(b"x")
+            pair.transport.recv_into(bytearray(10))
+
+    with pytest.raises(OSError, match="does not read the answers"):
+        ask_on()
+    assert outgoing.pending < 4 * RECORD_BYTES_MAX
