@@ -59,6 +59,13 @@ def test_everything_else_fails(message: bytes) -> None:
     assert isinstance(authenticated(message), Failure)
 
 
+def test_a_long_message_is_refused_before_the_password_is_derived() -> None:
+    for size in (4 * 1024 + 1, 100_000):
+        message = b"\0alice\0".ljust(size, b"p")
+
+        assert PlainExchange(find).step(message) == Failure("message is too long")
+
+
 def test_an_unknown_user_costs_a_derivation_and_fails_as_a_wrong_password_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

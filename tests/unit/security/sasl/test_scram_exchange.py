@@ -169,6 +169,16 @@ def test_every_changed_byte_of_the_last_message_is_refused() -> None:
         assert isinstance(exchange.step(changed.encode()), Failure), changed
 
 
+@pytest.mark.parametrize("changed", ["{}=", "{}====", "={}", "{}AAAA"])
+def test_a_proof_has_one_form(changed: str) -> None:
+    exchange, server_first = begun()
+    unproved, _, proof = final(server_first).rpartition(",p=")
+
+    answer = exchange.step(f"{unproved},p={changed.format(proof)}".encode())
+
+    assert isinstance(answer, Failure)
+
+
 @pytest.mark.parametrize("size", [0, 1, 16, 31, 33, 64])
 def test_a_proof_of_another_size_is_refused(size: int) -> None:
     exchange, server_first = begun()
