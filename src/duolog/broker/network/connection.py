@@ -308,20 +308,20 @@ class Connection(Generic[B_co]):
     def _receive(self) -> None:
         received = self._received
         room = received.room
-        if not received.make_room():
-            self._waits_for_memory = True
-            self._watch()
-            return
-        if room <= USUAL_BYTES < received.room:
-            self.broker.timers.call_later(_LARGE_BUFFER_S, self._maybe_give_back)
-        data, end, room = received.data, received.end, received.room
         try:
+            if not received.make_room():
+                self._waits_for_memory = True
+                self._watch()
+                return
+            if room <= USUAL_BYTES < received.room:
+                self.broker.timers.call_later(_LARGE_BUFFER_S, self._maybe_give_back)
+            data, end, room = received.data, received.end, received.room
             # Most often the buffer is empty: a slice of it would cost as much as the check.
             buffer = data if not end and room == len(data) else memoryview(data)[end:room]
             size = self._socket.recv_into(buffer)
         except BlockingIOError:
             return
-        except OSError as error:
+        except (OSError, MemoryError) as error:  # Also of a buffer, which the system has not.
             self.close(f"receive failed: {error}")
             return
         if size == 0:

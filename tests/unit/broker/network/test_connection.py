@@ -4,10 +4,12 @@ import dataclasses
 import gc
 import logging
 import weakref
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from duolog.broker.network import receive_buffer
 from duolog.broker.router import route_code
 from unit.broker.conftest import Harness, fetch_fields
 
@@ -184,6 +186,23 @@ def test_an_error_while_an_error_is_answered_closes_the_connection_and_not_the_b
     assert harness.broker.loop.timers.failures == 1, "a stop is not a clean one"
     assert other.ask(METADATA, 12, topics=[]).brokers
     harness.broker.loop.timers.failures = 0
+
+
+@pytest.mark.parametrize("error", [OSError("planted"), MemoryError()])
+def test_a_request_for_which_there_is_no_memory_closes_its_connection_only(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    client, other = harness.client(), harness.client()
+    monkeypatch.setattr(receive_buffer, "mmap", fail)
+    with suppress(OSError):  # The broker closes the connection meanwhile.
+        client.send_bytes((50 << 20).to_bytes(4) + bytes(3 << 20))
+
+    harness.turn_until(lambda: client.connection.closed)
+
+    assert other.ask(METADATA, 12, topics=[]).brokers
 
 
 def test_a_client_that_asks_and_does_not_read_is_not_read_either(harness: Any) -> None:
