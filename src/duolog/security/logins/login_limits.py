@@ -42,7 +42,10 @@ class LoginLimits:
         return max(0.0, count - (self._clock.monotonic() - at) * PER_S)
 
     def _forget(self) -> None:
-        """Forget failures that do not count any more, and if that is not enough, the oldest."""
-        self._failures = {key: row for key, row in self._failures.items() if self._counted(key)}
-        while len(self._failures) >= _KEYS_MAX:
-            del self._failures[next(iter(self._failures))]
+        """Forget failures that do not count any more, and then those of users that failed least.
+
+        At most half of the places stay taken. So made-up names do not reset the failures of a user
+        whose password is guessed, and the next failures forget nothing: this takes milliseconds.
+        """
+        kept = sorted(filter(self._counted, self._failures), key=self._counted, reverse=True)
+        self._failures = {key: self._failures[key] for key in kept[: _KEYS_MAX // 2]}

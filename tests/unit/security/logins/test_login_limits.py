@@ -67,3 +67,25 @@ def test_what_is_remembered_is_bounded_and_what_counts_is_kept(
     for number in range(1000):
         limits.failed(HOST, f"other{number}")
     assert len(limits._failures) <= 100  # noqa: SLF001
+
+
+def test_names_that_are_made_up_do_not_reset_the_failures_of_a_user(
+    limits: LoginLimits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(login_limits, "_KEYS_MAX", 100)
+    fail(limits, BURST)
+    sorted_often = 0
+    forget = LoginLimits._forget  # noqa: SLF001
+
+    def counted(self: LoginLimits) -> None:
+        nonlocal sorted_often
+        sorted_often += 1
+        forget(self)
+
+    monkeypatch.setattr(LoginLimits, "_forget", counted)
+
+    for number in range(1000):
+        limits.failed(HOST, f"made-up{number}")
+
+    assert not limits.allows(HOST, "alice")
+    assert sorted_often < 30, "it takes milliseconds of the loop"
