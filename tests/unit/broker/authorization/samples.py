@@ -173,8 +173,8 @@ def _member(_: World, version: int, kinds: Sequence[str]) -> dict[str, Any]:
         "member_id": "m",
         "members": [{"member_id": "m", "group_instance_id": None, "reason": None}],
         "assignments": [],
-        "protocol_type": None,
-        "protocol_name": None,
+        "protocol_type": "consumer",
+        "protocol_name": "range",
     }
 
 
@@ -341,7 +341,8 @@ def _quotas(_: World, __: int, ___: Sequence[str]) -> dict[str, Any]:
 
 
 def _users(_: World, __: int, ___: Sequence[str]) -> dict[str, Any]:
-    return {"users": None}
+    # Kafka does not answer a client without the right that names no user.
+    return {"users": [{"name": "a"}]}
 
 
 def _quorum(_: World, __: int, ___: Sequence[str]) -> dict[str, Any]:

@@ -100,11 +100,24 @@ def test_sync_group_in_every_version(broker: FakeBroker, version: int) -> None:
     member_id = stable_member(broker)
 
     fields = {"group_id": "g", "member_id": member_id, "assignments": []}
+    fields |= {"protocol_type": "consumer", "protocol_name": "range"}
     good = broker.ask(SYNC, version, generation_id=1, **fields)
     bad = broker.ask(SYNC, version, generation_id=9, **fields)
 
     assert (good.error_code, good.assignment) == (0, b"all")
     assert (bad.error_code, bad.assignment) == (22, b"")
+
+
+@pytest.mark.parametrize("missing", ["protocol_type", "protocol_name"])
+def test_a_sync_without_its_protocol_is_inconsistent_from_version_5_on(
+    broker: FakeBroker, missing: str
+) -> None:
+    member_id = stable_member(broker)
+    fields = {"group_id": "g", "member_id": member_id, "assignments": [], "generation_id": 1}
+    fields |= {"protocol_type": "consumer", "protocol_name": "range", missing: None}
+
+    assert broker.ask(SYNC, 4, **fields).error_code == 0
+    assert broker.ask(SYNC, 5, **fields).error_code == 23
 
 
 @pytest.mark.parametrize("version", APIS[HEARTBEAT].versions)
