@@ -24,18 +24,25 @@ class ConnectionClosed(Exception):
 
 
 class WireClient:
-    """One connection; requests are sent one by one."""
+    """One connection, from the host `source` if given; requests are sent one by one."""
 
-    def __init__(self, address: str, *, controller_apart: bool = False) -> None:
+    def __init__(
+        self, address: str, *, controller_apart: bool = False, source: str | None = None
+    ) -> None:
         self._controller_apart = controller_apart
         host, _, port = address.rpartition(":")
-        self.socket = socket.create_connection((host, int(port)), timeout=TIMEOUT_S)
+        self.socket = socket.create_connection(
+            (host, int(port)), timeout=TIMEOUT_S, source_address=source and (source, 0)
+        )
         self._correlation_id = 0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self.socket.close()
 
     def settle(self, *, changed: bool = True) -> None:
