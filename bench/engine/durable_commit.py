@@ -25,6 +25,7 @@ from duolog.cli.demo.dataset import Dataset
 from duolog.cli.demo.load import FlightLoad
 from duolog.cli.demo.topics import RESULTS, DemoTopics
 from duolog.cli.demo.topology import flights_topology
+from duolog.cli.kafka.cluster import Cluster
 from duolog.runtime.application import Application
 from duolog.runtime.broker_process import BrokerProcess
 
@@ -36,7 +37,7 @@ Mode = Literal["micro-batch", "real-time"]
 def flights(work: Path, rate: float, seconds: float) -> Iterator[tuple[str, FlightLoad]]:
     """Yield a broker and a load that is not started yet."""
     with BrokerProcess(work / "broker") as broker:
-        topics = DemoTopics(broker.bootstrap_servers)
+        topics = DemoTopics(Cluster(broker.bootstrap_servers, {}))
         topics.create()
         dataset = Dataset(Path(tempfile.gettempdir()) / "duolog-bench-dataset")
         load = FlightLoad(topics, dataset, total=int(rate * seconds), years=1, rate=rate)

@@ -42,6 +42,7 @@ from duolog.cli.demo.dataset import Dataset
 from duolog.cli.demo.load import FlightLoad
 from duolog.cli.demo.topics import RESULTS, DemoTopics
 from duolog.cli.demo.topology import flights_topology
+from duolog.cli.kafka.cluster import Cluster as KafkaCluster
 from duolog.dsl.streams import Stream, Table
 from duolog.runtime.application import Application
 from duolog.runtime.broker_process import BrokerProcess
@@ -184,7 +185,7 @@ def run_demo(options: argparse.Namespace, work: Path) -> list[Sample]:
     """Return the samples of the demo's topology."""
     with BrokerProcess(work / "broker") as broker:
         servers = broker.bootstrap_servers
-        topics = DemoTopics(servers)
+        topics = DemoTopics(KafkaCluster(servers, {}))
         topics.create()
         total = int(options.rate * (options.warm_up_s + options.seconds))
         load = FlightLoad(

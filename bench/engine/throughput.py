@@ -20,12 +20,13 @@ from duolog.cli.demo.dataset import FLIGHTS_PER_YEAR, TABLES_AT_MS, Dataset
 from duolog.cli.demo.load import FlightLoad
 from duolog.cli.demo.topics import FLIGHTS_PARTITIONS, DemoTopics
 from duolog.cli.demo.topology import flights_topology
+from duolog.cli.kafka.cluster import Cluster
 from duolog.runtime.broker_process import BrokerProcess
 
 
 def write_flights(bootstrap_servers: str, dataset: Dataset, events: int) -> float:
     """Write the tables and `events` flights; return events per second."""
-    topics = DemoTopics(bootstrap_servers)
+    topics = DemoTopics(Cluster(bootstrap_servers, {}))
     topics.create()
     years = -(-events // FLIGHTS_PER_YEAR)
     load = FlightLoad(topics, dataset, total=events, years=years, rate=None)

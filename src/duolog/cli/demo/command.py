@@ -5,6 +5,7 @@
 However the run ends, everything is stopped in the opposite order.
 """
 
+import os
 import shutil
 import time
 from contextlib import ExitStack
@@ -15,13 +16,16 @@ import click
 
 from duolog.cli.demo.dataset import YEARS_MAX, ensure_extra_installed
 from duolog.cli.demo.options import DemoOptions
+from duolog.cli.kafka.security_options import optional_brokers
 from duolog.cli.kafka.server_option import read_servers
 from duolog.cli.options import data_option, engine_options, mode_option, read_assignments
 from duolog.cli.signals import announce_stopping, end_in_order_on_signals
 from duolog.runtime.data_dirs import default_data_dir
+from duolog.security.clients.profiles import PROFILE_VARIABLE, PROPERTIES_VARIABLE
 
 if TYPE_CHECKING:
     from duolog.runtime.application import Mode
+    from duolog.security.clients.brokers import Brokers
 
 _OWN_ENTRIES: Final = (
     "broker",
@@ -84,6 +88,7 @@ _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
     metavar="NAME=VALUE",
     help="A setting of the demo's broker. Repeatable.",
 )
+@optional_brokers
 def demo(
     *,
     rate: float | None,
@@ -95,7 +100,7 @@ def demo(
     data_dir: Path | None,
     fresh: bool,
     yes: bool,
-    bootstrap_servers: str | None,
+    brokers: "Brokers | None",
     assignments: tuple[str, ...],
     broker_assignments: tuple[str, ...],
 ) -> int:
@@ -116,6 +121,7 @@ def demo(
       duolog demo --fresh --limit 50000 --json
       duolog demo --format avro
       duolog demo --bootstrap-servers 127.0.0.1:9092
+      duolog demo -b kafka.example:9093 --client-properties client.properties
 
     \b
     The last line of --json:
@@ -125,7 +131,7 @@ def demo(
     started_at = time.monotonic()
     ensure_extra_installed()
     _ensure_engine_can_start()
-    if fresh and bootstrap_servers and not yes:
+    if fresh and brokers and not yes:
         raise click.UsageError(
             "--fresh deletes the demo's topics on your cluster (flights, airlines, airports, "
             "planes, flights-by-airline, flights-by-destination). To confirm, add --yes."
@@ -136,12 +142,24 @@ def demo(
         rate=rate,
         limit=limit,
         years=years,
-        bootstrap_servers=bootstrap_servers,
+        brokers=brokers,
         settings=_SETTINGS | read_assignments(assignments),
         broker_settings=read_assignments(broker_assignments),
         format=value_format,
+        registry_arguments=_login_options() if brokers else (),
     )
     return play(options, started_at, fresh=fresh, as_json=as_json)
+
+
+def _login_options() -> tuple[str, ...]:
+    """Return the options by which this command logs in: processes that it starts get no others."""
+    given = click.get_current_context().params
+    options = {
+        "--client-properties": given.get("client_properties")
+        or os.environ.get(PROPERTIES_VARIABLE),
+        "--profile": given.get("profile") or os.environ.get(PROFILE_VARIABLE),
+    }
+    return tuple(word for name, value in options.items() if value for word in (name, str(value)))
 
 
 def _data_dir(given: Path | None, value_format: str) -> Path:

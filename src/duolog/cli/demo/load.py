@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError as ClientError
     from confluent_kafka import Producer
 
+    from duolog.cli.kafka.cluster import Cluster
+
 _FLUSH_S: Final = 30.0
 _STOP_S: Final = 5.0
 _QUEUE_RECORDS: Final = 100_000
@@ -66,7 +68,7 @@ def load_tables(topics: DemoTopics, dataset: Dataset, encode: Encode) -> None:
     Raises:
         KafkaError: the broker refused a record.
     """
-    sender = _Sender(topics.bootstrap_servers, fast=True)
+    sender = _Sender(topics.cluster, fast=True)
     for table in TABLES:
         rows = dataset.table(table)
         for key, json in rows[sum(topics.record_counts(table)) :]:
@@ -111,7 +113,7 @@ class FlightLoad(threading.Thread):
         self._free = threading.Event()
         self._passed = 0
         self._handed = 0
-        self._sender = _Sender(topics.bootstrap_servers, fast=True)
+        self._sender = _Sender(topics.cluster, fast=True)
         self._there = topics.record_counts(FLIGHTS)
         self.found = sum(self._there)
 
@@ -210,7 +212,7 @@ class FlightLoad(threading.Thread):
             time.sleep(_LOOK_S)
 
     def _begin_to_pace(self) -> "_Pace":
-        self._sender = _Sender(self._topics.bootstrap_servers, fast=self._rate > _SLOW_RATE)
+        self._sender = _Sender(self._topics.cluster, fast=self._rate > _SLOW_RATE)
         return _Pace(self._rate, self._stopping)
 
 
@@ -246,14 +248,14 @@ class _Pace:
 class _Sender:
     """A producer that stores the first error."""
 
-    def __init__(self, bootstrap_servers: str, *, fast: bool) -> None:
-        self._bootstrap_servers = bootstrap_servers
+    def __init__(self, cluster: "Cluster", *, fast: bool) -> None:
+        self._bootstrap_servers = cluster.bootstrap_servers
         self._poll_every = _EVERY if fast else 1
         self._refusal: KafkaError | None = None
         self._count = 0
         self._producer: Producer = clients.producer(
-            bootstrap_servers,
-            {},
+            cluster.bootstrap_servers,
+            cluster.properties,
             **{
                 "acks": "all",
                 "linger.ms": 20 if fast else 0,

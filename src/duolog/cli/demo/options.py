@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from duolog.runtime.application import Mode
+    from duolog.security.clients.brokers import Brokers
 
 
 class DemoOptions(NamedTuple):
@@ -15,7 +16,10 @@ class DemoOptions(NamedTuple):
     rate: float | None
     limit: int | None
     years: int
-    bootstrap_servers: str | None
+    brokers: "Brokers | None"
+    """The user's cluster; None to start a broker."""
     settings: dict[str, str]
     broker_settings: dict[str, str]
     format: str = "json"
+    registry_arguments: tuple[str, ...] = ()
+    """Options by which the registry of the demo logs in to the user's cluster."""

@@ -24,6 +24,7 @@ from duolog.cli.demo.state import DemoState, observe
 from duolog.cli.demo.tables import LiveTables
 from duolog.cli.demo.topics import DemoTopics
 from duolog.cli.demo.topology import APPLICATION_ID, flights_topology
+from duolog.cli.kafka.cluster import Cluster
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.core.counts import counted
 from duolog.core.errors import QueryError
@@ -118,8 +119,8 @@ class DemoRun:
         early = EarlyJvm(self._options.settings, self._application_dir())
         self._running.enter_context(early)
         screen.say("starting the broker and Spark")
-        topics = DemoTopics(self._start_broker())
-        if fresh and self._options.bootstrap_servers:
+        topics = DemoTopics(Cluster.of(self._start_broker()))
+        if fresh and self._options.brokers:
             topics.delete()
         topics.create()
         self._format = self._open_format(topics)
@@ -129,7 +130,7 @@ class DemoRun:
         screen.say("starting the query")
         self._query_started_at = time.monotonic()
         self._query = application.start()
-        self._tables = LiveTables(topics.bootstrap_servers, self._format.decode)
+        self._tables = LiveTables(topics.cluster, self._format.decode)
         self._running.callback(self._tables.close)
         # Stopped before the query: flights written while it stops would not be live in the next
         # run.
@@ -196,20 +197,22 @@ class DemoRun:
         tables = self._tables
         return tables.events, _since(self._query_started_at, tables.last_row_at) or 0.0
 
-    def _start_broker(self) -> str:
-        if self._options.bootstrap_servers:
-            return self._options.bootstrap_servers
+    def _start_broker(self) -> Brokers:
+        if self._options.brokers:
+            return self._options.brokers
         broker = BrokerProcess(
             self._options.data_dir / "broker", settings=self._options.broker_settings
         )
-        return self._running.enter_context(broker).bootstrap_servers
+        return Brokers.of(self._running.enter_context(broker).bootstrap_servers)
 
     def _open_format(self, topics: DemoTopics) -> DemoFormat:
         """Return the format of the values; Avro starts a schema registry on the cluster."""
         if self._options.format == "json":
             return JsonFormat()
         registry = RegistryProcess(
-            topics.bootstrap_servers, log_path=self._options.data_dir / "registry.log"
+            topics.cluster.bootstrap_servers,
+            arguments=self._options.registry_arguments,
+            log_path=self._options.data_dir / "registry.log",
         )
         url = self._running.enter_context(registry).url
         return AvroFormat(url, HttpRegistry(url))
@@ -230,7 +233,7 @@ class DemoRun:
         self._load.start()
         application = Application(
             flights_topology(self._format.of),
-            bootstrap_servers=Brokers.of(topics.bootstrap_servers),
+            bootstrap_servers=topics.cluster.brokers,
             data_dir=self._application_dir(),
             mode=self._options.mode,
             settings=self._options.settings,
@@ -243,10 +246,11 @@ class DemoRun:
 
     def _application_dir(self) -> Path:
         """Directory of the application on this cluster: a checkpoint belongs to its topics."""
-        servers = self._options.bootstrap_servers
-        if servers is None:
+        brokers = self._options.brokers
+        if brokers is None:
             return self._options.data_dir
-        return self._options.data_dir / "clusters" / re.sub(r"[^A-Za-z0-9.,-]", "_", servers)
+        name = re.sub(r"[^A-Za-z0-9.,-]", "_", brokers.servers)
+        return self._options.data_dir / "clusters" / name
 
     def _observe(self) -> DemoState:
         return observe(

@@ -8,9 +8,10 @@ from typing import Any, Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
 from duolog.cli.demo.latency import Latencies
-from duolog.cli.demo.topics import BY_AIRLINE, BY_DESTINATION, RESULTS
+from duolog.cli.demo.topics import BY_AIRLINE, BY_DESTINATION, GROUP, RESULTS
 from duolog.cli.kafka import clients
-from duolog.cli.kafka.clients import REQUEST_TIMEOUT_S, kafka_errors
+from duolog.cli.kafka.clients import REQUEST_TIMEOUT_S
+from duolog.cli.kafka.cluster import Cluster
 
 _RECORDS_PER_POLL: Final = 5_000
 _RATE_WINDOW_S: Final = 5.0
@@ -26,19 +27,19 @@ class LiveTables:
     Latencies are measured for live events only, those written after `go_live`.
     """
 
-    def __init__(self, bootstrap_servers: str, decode: Decode) -> None:
+    def __init__(self, cluster: Cluster, decode: Decode) -> None:
         self._decode = decode
         self.rows: dict[str, dict[str, Row]] = {BY_AIRLINE: {}, BY_DESTINATION: {}}
         self.latencies = Latencies()
         self.first_row_at: float | None = None
         self.last_row_at: float | None = None
         self._live_since_ms: int | None = None
-        self._bootstrap_servers = bootstrap_servers
+        self._cluster = cluster
         self._samples: deque[tuple[float, int]] = deque()
         self._consumer: Consumer = clients.consumer(
-            bootstrap_servers,
-            {},
-            **{"group.id": "duolog-demo", "enable.auto.commit": "false", "fetch.wait.max.ms": 100},
+            cluster.bootstrap_servers,
+            cluster.properties,
+            **{"group.id": GROUP, "enable.auto.commit": "false", "fetch.wait.max.ms": 100},
         )
 
     def open(self) -> None:
@@ -47,7 +48,7 @@ class LiveTables:
         Raises:
             KafkaError: a topic is missing, or no broker answers.
         """
-        with kafka_errors("read the result topics", self._bootstrap_servers):
+        with self._cluster.errors("read the result topics"):
             known = self._consumer.list_topics(timeout=REQUEST_TIMEOUT_S).topics
             self._consumer.assign(
                 [
@@ -73,7 +74,7 @@ class LiveTables:
         Raises:
             KafkaError: the broker or the client refused.
         """
-        with kafka_errors("read the result topics", self._bootstrap_servers):
+        with self._cluster.errors("read the result topics"):
             first = self._consumer.poll(timeout_s)
             if first is None:
                 return 0

@@ -11,7 +11,8 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog.cli.kafka import clients
-from duolog.cli.kafka.clients import REQUEST_TIMEOUT_S, kafka_errors
+from duolog.cli.kafka.clients import REQUEST_TIMEOUT_S
+from duolog.cli.kafka.cluster import Cluster
 from duolog.core.errors import KafkaError
 
 FLIGHTS: Final = "flights"
@@ -23,6 +24,8 @@ BY_AIRLINE: Final = "flights-by-airline"
 BY_DESTINATION: Final = "flights-by-destination"
 RESULTS: Final = (BY_AIRLINE, BY_DESTINATION)
 FLIGHTS_PARTITIONS: Final = 2
+GROUP: Final = "duolog-demo"
+"""The group of the demo's consumers, which commit no offsets."""
 
 # Flights of 2013 are older than any retention by time.
 _FLIGHTS_CONFIG: Final = {"retention.ms": "-1"}
@@ -34,9 +37,9 @@ _UNKNOWN_TOPIC: Final = 3
 class DemoTopics:
     """The topics of the demo on one cluster."""
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self.bootstrap_servers = bootstrap_servers
-        self._admin: AdminClient = clients.admin(bootstrap_servers, {})
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._admin: AdminClient = cluster.admin()
 
     def create(self) -> None:
         """Create the missing source topics.
@@ -66,10 +69,10 @@ class DemoTopics:
             KafkaError: no broker answers, or the topic does not exist.
         """
         reader: Consumer = clients.consumer(
-            self.bootstrap_servers, {}, **{"group.id": "duolog-demo"}
+            self.cluster.bootstrap_servers, self.cluster.properties, **{"group.id": GROUP}
         )
         try:
-            with kafka_errors(f'read topic "{topic}"', self.bootstrap_servers):
+            with self.cluster.errors(f'read topic "{topic}"'):
                 partitions = self._admin.list_topics(topic, REQUEST_TIMEOUT_S).topics[topic]
                 return [
                     reader.get_watermark_offsets(
@@ -82,7 +85,7 @@ class DemoTopics:
 
     def _wait(self, future: Future[None], doing: str, *, but_not: int) -> None:
         try:
-            with kafka_errors(doing, self.bootstrap_servers):
+            with self.cluster.errors(doing):
                 future.result(REQUEST_TIMEOUT_S)
         except KafkaError as error:
             if error.code != but_not:

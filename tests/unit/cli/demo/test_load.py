@@ -9,6 +9,7 @@ from duolog.cli.demo import load as load_module
 from duolog.cli.demo.dataset import Dataset, Flight
 from duolog.cli.demo.load import FlightLoad
 from duolog.cli.demo.topics import DemoTopics
+from duolog.cli.kafka.cluster import Cluster
 from duolog.plan.partitioner import partition_of
 
 # UA and B6 belong to partition 0, AA and DL to partition 1.
@@ -38,7 +39,7 @@ class Topics(DemoTopics):
     """Topics that hold given numbers of records."""
 
     def __init__(self, *flights: int) -> None:
-        self.bootstrap_servers = ""
+        self.cluster = Cluster("", {})
         self._flights = list(flights)
 
     def record_counts(self, topic: str) -> list[int]:
