@@ -1,29 +1,29 @@
-"""An exactly-once application on a secured Apache Kafka: restarts, ACLs, and no secret anywhere.
+"""An exactly-once application on a secured cluster: restarts, ACLs, and no secret anywhere.
 
 `duolog run` runs as a process of its own, with a planted password and exactly the rights that
-`--print-acls` lists.
+`--print-acls` lists. The cluster is a broker of Duolog or of Apache Kafka.
 """
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import (
     AclOperation,
     NewTopic,
-    ResourcePatternType,
     ResourceType,
 )
 
 import waiting
-from conformance.kafka.secured_peer import MECHANISM, SecuredPeer
+from conformance.kafka.secured_servers import SecuredServers
+from conformance.secured_broker import SecuredBroker
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(540)]
 
@@ -52,23 +52,35 @@ SETTINGS: Final = (
 )
 
 
-@pytest.fixture(scope="module")
-def peer(secured_peer: SecuredPeer) -> SecuredPeer:
-    admin = secured_peer.admin()
+@pytest.fixture(scope="module", params=["Duolog", "Apache Kafka"])
+def peer(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecuredServers]:
+    if request.param == "Duolog":
+        with SecuredBroker(tmp_path_factory.mktemp("secured")) as broker:
+            prepare(broker)
+            yield broker
+    else:
+        kafka: SecuredServers = request.getfixturevalue("secured_peer")
+        prepare(kafka)
+        yield kafka
+
+
+def prepare(peer: SecuredServers) -> None:
     # The timestamps of records are in 1970.
     kept = {"retention.ms": "-1"}
     wanted = [NewTopic("shops", 2, config={"cleanup.policy": "compact"})]
     wanted.append(NewTopic("sales", 2, config=kept))
+    admin = peer.admin()
     for future in admin.create_topics(wanted).values():
         future.result(60)
-    secured_peer.add_user(USER, PASSWORD)
-    return secured_peer
+    peer.add_user(USER, PASSWORD)
 
 
 class Application:
     """The topology in a directory, run by `duolog run`."""
 
-    def __init__(self, peer: SecuredPeer, directory: Path) -> None:
+    def __init__(self, peer: SecuredServers, directory: Path) -> None:
         self.peer = peer
         self.directory = directory
         self.file = directory / "secured.py"
@@ -87,14 +99,11 @@ class Application:
             words += ["--set", setting]
         return [*words, *more]
 
-    def allow(self) -> list[list[str]]:
-        """Allow what `--print-acls` prints, and nothing else; return the commands."""
+    def allow(self) -> None:
+        """Allow what `--print-acls` prints, and nothing else."""
         words = self.command("--print-acls", PRINCIPAL)
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
-        commands = [shlex.split(line) for line in done.stdout.splitlines() if line.strip()]
-        for command in commands:
-            self.peer.allow(*_rule(command)[:3], *_rule(command)[3], pattern=_rule(command)[4])
-        return commands
+        self.peer.allow_printed(done.stdout)
 
     def start(self) -> subprocess.Popen[bytes]:
         output = self.directory / f"output-{len(self.outputs)}"
@@ -134,10 +143,10 @@ class Application:
         return texts + [str(path) for path in files if secret.encode() in path.read_bytes()]
 
 
-def read(peer: SecuredPeer, topic: str) -> list[tuple[str, bytes]]:
+def read(peer: SecuredServers, topic: str) -> list[tuple[str, bytes]]:
     """Return the committed records of a topic, as the administrator."""
     consumer = Consumer(
-        {**options(peer), "group.id": "test", "isolation.level": "read_committed"}
+        {**peer.librdkafka(), "group.id": "test", "isolation.level": "read_committed"}
         | {"enable.partition.eof": True, "auto.offset.reset": "earliest"}
     )
     found: list[tuple[str, bytes]] = []
@@ -160,19 +169,8 @@ def read(peer: SecuredPeer, topic: str) -> list[tuple[str, bytes]]:
     return found
 
 
-def options(peer: SecuredPeer) -> dict[str, Any]:
-    return {
-        "bootstrap.servers": peer.bootstrap_servers,
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanisms": MECHANISM,
-        "sasl.username": "admin",
-        "sasl.password": "s3cret-of-admin",
-        "ssl.ca.location": str(peer.authority.certificate),
-    }
-
-
-def sell(peer: SecuredPeer, amounts: range) -> None:
-    producer = Producer({**options(peer), "partitioner": "murmur2_random"})
+def sell(peer: SecuredServers, amounts: range) -> None:
+    producer = Producer({**peer.librdkafka(), "partitioner": "murmur2_random"})
     for number, region in enumerate(("north", "south")):
         producer.produce("shops", json.dumps({"region": region}), f"shop-{number}", timestamp=1)
     producer.flush(60)
@@ -187,28 +185,6 @@ def totals_of(amounts: range) -> dict[str, int]:
         "north": sum(amount for amount in amounts if amount % 2 == 0),
         "south": sum(amount for amount in amounts if amount % 2 == 1),
     }
-
-
-def _rule(
-    command: list[str],
-) -> tuple[str, ResourceType, str, list[AclOperation], ResourcePatternType]:
-    kinds = {
-        "--topic": ResourceType.TOPIC,
-        "--group": ResourceType.GROUP,
-        "--transactional-id": ResourceType.TRANSACTIONAL_ID,
-    }
-    (kind,) = kinds.keys() & set(command)
-    names = {
-        "".join(part.capitalize() for part in one.name.split("_")): one for one in AclOperation
-    }
-    operations = [
-        names[command[at + 1]] for at, word in enumerate(command) if word == "--operation"
-    ]
-    pattern = ResourcePatternType.LITERAL
-    if "prefixed" in command:
-        pattern = ResourcePatternType.PREFIXED
-    principal = command[command.index("--allow-principal") + 1]
-    return principal, kinds[kind], command[command.index(kind) + 1], operations, pattern
 
 
 def _family(pid: int) -> list[int]:
@@ -228,7 +204,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.fixture
-def application(peer: SecuredPeer, tmp_path: Path) -> Application:
+def application(peer: SecuredServers, tmp_path: Path) -> Application:
     return Application(peer, tmp_path)
 
 
@@ -253,19 +229,21 @@ def test_results_count_once_over_restarts_and_no_secret_is_left(application: App
     assert any("java" in line for line in application.command_lines)
     assert any(application.events.iterdir())
     assert application.leaks(PASSWORD) == []
+    if isinstance(peer, SecuredBroker):
+        assert PASSWORD not in peer.log_path.read_text()
     # The file that has the password is found, so that the search would find a leak.
     assert PASSWORD in application.properties.read_text()
 
 
 @pytest.mark.deep
 def test_a_missing_right_ends_the_application_with_a_hint(
-    secured_peer: SecuredPeer, peer: SecuredPeer, tmp_path: Path
+    peer: SecuredServers, tmp_path: Path
 ) -> None:
     application = Application(peer, tmp_path)
-    secured_peer.add_user("stranger", PASSWORD)
-    secured_peer.write_properties(application.properties, "stranger", PASSWORD)
+    peer.add_user("stranger", PASSWORD)
+    peer.write_properties(application.properties, "stranger", PASSWORD)
     for kind in (ResourceType.TOPIC, ResourceType.GROUP):
-        secured_peer.allow("User:stranger", kind, "*", AclOperation.ALL)
+        peer.allow("User:stranger", kind, "*", AclOperation.ALL)
 
     process = application.start()
     process.wait(WAIT_S)

@@ -6,7 +6,8 @@ from typing import Final
 import pytest
 
 import waiting
-from conformance.kafka.secured_peer import ADMIN_PASSWORD, SecuredPeer
+from conformance.kafka.secured_peer import SecuredPeer
+from conformance.kafka.secured_servers import ADMIN_PASSWORD
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.security.clients.profiles import brokers_of

@@ -1,0 +1,126 @@
+"""A client's view of a broker with TLS and users: what Apache Kafka and Duolog have in common.
+
+Tests that run against both take a `SecuredServers`, and ask it for properties of clients, users and
+rights. It shares no code with Duolog's own settings of clients.
+"""
+
+import shlex
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+ADMIN: Final = "admin"
+ADMIN_PASSWORD: Final = "s3cret-of-admin"  # noqa: S105 - of a broker on loopback
+MECHANISM: Final = "SCRAM-SHA-512"
+MODULES: Final = "org.apache.kafka.common.security"
+_TIMEOUT_S: Final = 60.0
+_KINDS: Final = {
+    "--topic": ResourceType.TOPIC,
+    "--group": ResourceType.GROUP,
+    "--transactional-id": ResourceType.TRANSACTIONAL_ID,
+}
+_OPERATIONS: Final = {
+    "".join(part.capitalize() for part in one.name.split("_")): one for one in AclOperation
+}
+
+
+class SecuredServers:
+    """A listener SASL_SSL at `bootstrap_servers`, whose certificate `ca` has signed."""
+
+    bootstrap_servers: str
+    ca: Path
+
+    def properties(
+        self, user: str = ADMIN, password: str = ADMIN_PASSWORD, mechanism: str = MECHANISM
+    ) -> dict[str, str]:
+        """Return the properties of a client, by Kafka's names."""
+        module = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
+        return {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": mechanism,
+            "sasl.jaas.config": f'{MODULES}.{module}LoginModule required username="{user}" '
+            f'password="{password}";',
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.ca),
+        }
+
+    def write_properties(
+        self, path: Path, user: str = ADMIN, password: str = ADMIN_PASSWORD, **more: str
+    ) -> Path:
+        """Write the properties of a client to a file that only its owner can read."""
+        path.touch(mode=0o600)
+        lines = {**self.properties(user, password), **more}.items()
+        path.write_text("".join(f"{name}={value}\n" for name, value in lines))
+        return path
+
+    def librdkafka(
+        self, user: str = ADMIN, password: str = ADMIN_PASSWORD, mechanism: str = MECHANISM
+    ) -> dict[str, Any]:
+        """Return the settings of a client, by librdkafka's names."""
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanisms": mechanism,
+            "sasl.username": user,
+            "sasl.password": password,
+            "ssl.ca.location": str(self.ca),
+        }
+
+    def admin(self) -> AdminClient:
+        """Return a client of the super user."""
+        return AdminClient(self.librdkafka())
+
+    def add_user(self, name: str, password: str) -> None:
+        """Create a user that has no rights."""
+        changes: list[Any] = [
+            UserScramCredentialUpsertion(name, ScramCredentialInfo(how, 4096), password.encode())
+            for how in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
+        ]
+        admin = self.admin()  # Closing it would discard the answer.
+        for future in admin.alter_user_scram_credentials(changes).values():
+            future.result(_TIMEOUT_S)
+
+    def allow(
+        self,
+        principal: str,
+        resource: ResourceType,
+        name: str,
+        *operations: AclOperation,
+        pattern: ResourcePatternType = ResourcePatternType.LITERAL,
+    ) -> None:
+        """Give a principal rights."""
+        rules = [
+            AclBinding(resource, name, pattern, principal, "*", operation, AclPermissionType.ALLOW)
+            for operation in operations
+        ]
+        admin = self.admin()
+        for future in admin.create_acls(rules).values():
+            future.result(_TIMEOUT_S)
+
+    def allow_printed(self, text: str) -> None:
+        """Give the rights of the commands that `--print-acls` prints: one of kafka-acls a line."""
+        for line in text.splitlines():
+            words = shlex.split(line)
+            (kind,) = _KINDS.keys() & set(words)
+            following = dict(pairwise(words))
+            self.allow(
+                following["--allow-principal"],
+                _KINDS[kind],
+                following[kind],
+                *(_OPERATIONS[word] for before, word in pairwise(words) if before == "--operation"),
+                pattern=ResourcePatternType.PREFIXED
+                if "prefixed" in words
+                else ResourcePatternType.LITERAL,
+            )
