@@ -115,13 +115,8 @@ class PartitionCheck:
         for base_offset in self._files.doomed:
             name = segment_name(base_offset) + LOG_SUFFIX
             self._note(name, "all of its records are deleted; the next start removes it")
-        if self._files.log_start and segments and segments[0] > self._files.log_start:
-            self._damage(
-                "log-start-offset",
-                f"the log starts at {self._files.log_start}, and its first segment at "
-                f"{segments[0]}",
-            )
         try:
+            self._check_first(segments)
             for index, base_offset in enumerate(segments):
                 bound = segments[index + 1] if index + 1 < len(segments) else None
                 self._check_segment(base_offset, bound)
@@ -159,6 +154,17 @@ class PartitionCheck:
         self._check_aborted(segment)
         self._segments += 1
         self._bytes += file.size_bytes
+
+    def _check_first(self, segments: list[int]) -> None:
+        start = self._files.log_start
+        if not segments or segments[0] <= start:
+            return
+        name = segment_name(segments[0]) + LOG_SUFFIX
+        problem = f"offsets {start} to {segments[0] - 1} are missing before this segment"
+        if self._may_be_torn:  # Before the first recovery point, a crash may take the first name.
+            self._note(name, f"{problem}; the next start removes all segments", start)
+            raise _Torn
+        self._damage(name, problem, start)
 
     def _check_join(self, base_offset: int) -> None:
         expected = self._next_offset

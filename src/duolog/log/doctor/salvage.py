@@ -2,9 +2,11 @@
 
     DIR (read only) ──► journal and compactions completed in memory ──► batches ──► OUT
 
-Batches keep their bytes and offsets. Where offsets are missing, the file `cleaner-checkpoint` of
-the new log says so, as after a compaction: a broker starts on it, and consumers skip the hole. The
-new directory has no indexes and no recovery points; the first start reads the logs as a whole.
+Batches keep their bytes and offsets. A leader epoch that no broker can have written, which the
+checksum does not cover, is replaced by the one before it. Where offsets are missing, the file
+`cleaner-checkpoint` of the new log says so, as after a compaction: a broker starts on it, and
+consumers skip the hole. The new directory has no indexes and no recovery points; the first start
+reads the logs as a whole.
 
 Thread: one.
 """
@@ -15,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from duolog.core.counts import counted
 from duolog.log.checkpoints.cleaner_checkpoint import CleanerCheckpoint, write_checkpoint
 from duolog.log.checkpoints.log_start import write_log_start
 from duolog.log.data_directory.data_dir import FORMAT_VERSION
@@ -31,6 +34,7 @@ from duolog.log.files.checked_file import read_checked, write_checked
 from duolog.log.files.disk import Disk, DiskFile, make_durable_dir
 from duolog.log.segments.segment import LOG_SUFFIX, segment_name
 from duolog.log.segments.segment_swap import is_left_over, recover_swap
+from duolog.record.batch import patch_batch
 
 _WRITE_BYTES: Final = 4 * 1024 * 1024
 
@@ -155,9 +159,8 @@ class _Salvage:
             self.result.remarks.append(
                 f'partition "{name}-{partition}" has an interrupted compaction that is damaged'
             )
-        copy = _PartitionCopy(
-            self._disk, source, self._out_disk, f"{self._out}/{topic.path}/{partition}"
-        )
+        target = f"{self._out}/{topic.path}/{partition}"
+        copy = _PartitionCopy(self._disk, source, self._out_disk, target, self._root.leader_epoch)
         end = self._ends.get((str(topic.id), partition), 0)
         for gap in copy.run(end):
             lost = LostRange(name, partition, gap.first_offset, gap.next_offset, gap.reason)
@@ -166,6 +169,12 @@ class _Salvage:
             self.result.remarks.append(
                 f'partition "{name}-{partition}": the transaction of producer {producer_id} is '
                 f"open since offset {offset}; its marker may be in a lost range"
+            )
+        if copy.changed_epochs:
+            self.result.remarks.append(
+                f'partition "{name}-{partition}": '
+                f"{counted(copy.changed_epochs, 'record batch', 'record batches')} had an "
+                "impossible leader epoch, which was replaced"
             )
         self._latest_epoch = max(self._latest_epoch, copy.state.epochs.latest)
         self.result.partitions += 1
@@ -176,11 +185,15 @@ class _Salvage:
 class _PartitionCopy:
     """Copies one partition."""
 
-    def __init__(self, disk: Disk, source: str, out_disk: Disk, target: str) -> None:
+    def __init__(
+        self, disk: Disk, source: str, out_disk: Disk, target: str, leader_epoch: int
+    ) -> None:
         self._disk = disk
         self._source = source
         self._out_disk = out_disk
         self._target = target
+        self._leader_epoch = leader_epoch
+        self.changed_epochs = 0
         self.state = BatchState()
         self.batches = self.bytes = 0
         self._gaps: list[Gap] = []
@@ -245,8 +258,16 @@ class _PartitionCopy:
     def _meet(self, whole: Whole, writer: "_Writer", base_offset: int) -> None:
         if self._first is None:
             self._first = base_offset = whole.header.base_offset
-        writer.write(base_offset, bytes(whole.data))
-        self.state.meet(whole.header, whole.data)
+        batch = bytearray(whole.data)
+        header = whole.header
+        if header.partition_leader_epoch > self._leader_epoch:
+            # No broker can have written it, and none would start on it.
+            epoch = max(self.state.epochs.latest, 0)
+            header = header._replace(partition_leader_epoch=epoch)
+            patch_batch(batch, header.base_offset, epoch)
+            self.changed_epochs += 1
+        writer.write(base_offset, bytes(batch))
+        self.state.meet(header, batch)
         self.batches += 1
         self.bytes += len(whole.data)
         self._next = self._copied_end = whole.header.next_offset

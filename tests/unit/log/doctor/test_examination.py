@@ -221,3 +221,18 @@ def test_a_base_offset_that_no_index_can_hold_damages_its_partition_alone() -> N
         list(segment.places(0))
     (finding, *_) = examine(changed, DATA).findings
     assert finding.place.offset == header.base_offset
+
+
+def test_a_missing_first_segment_is_damage_next_to_a_damaged_index() -> None:
+    disk = directory("killed")[0]
+    paths = [path for path in files_of(disk) if "/0/" in path]
+    first, second = sorted(path for path in paths if path.endswith(".log"))[:2]
+    without = OverlayDisk(disk)
+    without.remove(first)
+    without.open(second.replace(".log", ".timeindex")).pwrite(0, bytes(8))
+
+    found = [one for one in examine(without, DATA).findings if one.severity is Severity.DAMAGE]
+
+    base_offset = int(second.rpartition("/")[2][:20])
+    missing = f"offsets 0 to {base_offset - 1} are missing before this segment"
+    assert [one.problem for one in found] == [missing]

@@ -213,3 +213,18 @@ def test_an_end_that_a_stop_has_noted_is_compared() -> None:
         (TOPIC, 1, header.base_offset, header.next_offset)
     ]
     assert opened(out).log(TOPIC, 1).log_end_offset == header.base_offset
+
+
+def test_an_impossible_leader_epoch_is_replaced() -> None:
+    disk = small_directory()
+    path = next(p for p in files_of(disk) if p.endswith("/1/00000000000000000000.log"))
+    header, _ = next(whole_batches(read_file(disk, path) or b""))
+    disk.open(path).pwrite(header.size_bytes + 12, b"\x7f\xff\xff\xff")
+
+    result, out = salvaged(disk)
+
+    assert result.lost == []
+    assert result.remarks == [
+        f'partition "{TOPIC}-1": 1 record batch had an impossible leader epoch, which was replaced'
+    ]
+    assert opened(out).log(TOPIC, 1).log_end_offset > header.next_offset
