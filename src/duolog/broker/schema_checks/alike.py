@@ -21,8 +21,10 @@ class Layout(NamedTuple):
 
     start: int
     end: int
-    same: tuple[slice, ...]
-    """Bytes that must be equal."""
+    value_at: int
+    same: tuple[slice, slice, slice, slice]
+    """Bytes that must be equal: the length; the length of the key, and its frame; the same of the
+    value; the number of headers."""
     numbers: slice
     """Varints of any value and the same widths."""
 
@@ -73,6 +75,8 @@ def _alike_rows(plain: bytes, start: int, stride: int, rows: int, marks: _Marks)
         column = plain[start + offset : end : stride]
         if column != byte * rows:
             rows -= len(column.lstrip(byte))
+            if not rows:
+                return 0
             end = start + rows * stride
     for offset, high in marks.widths:
         column = plain[start + offset : end : stride]

@@ -1,8 +1,8 @@
 """Find the frames of all records in a batch.
 
 This walks the bytes instead of decoding records: it is most of the cost of the check. A record is
-read by itself, then those after it that are like it are counted together, see `alike.py`. After
-attempts that found few, more and more records are read before the next one.
+read by itself, then those after it that are like it are counted together, see `alike.py` and
+`similar.py`. After attempts that found few, more and more records are read before the next one.
 
 Source: Kafka `DefaultRecord`.
 """
@@ -13,6 +13,7 @@ from duolog.broker.schema_checks.alike import Layout, count_alike
 from duolog.broker.schema_checks.frames import ID_BYTES, frame_at, is_whole
 from duolog.broker.schema_checks.headers import frames_in_headers
 from duolog.broker.schema_checks.settings import SchemaChecks
+from duolog.broker.schema_checks.similar import count_similar
 from duolog.broker.schema_checks.varints import read_zigzag
 from duolog.record.batch import HEADER_BYTES, read_header
 from duolog.record.compression import decompress
@@ -124,14 +125,21 @@ def _walk(plain: bytes, count: int, checks: SchemaChecks) -> Frames:  # noqa: PL
                 slice(value_length_at, value_at + values.same_bytes),
                 slice(headers_at, headers_at + 1),
             )
-            layout = Layout(start, end, same, slice(numbers_at, key_length_at))
-            alike = count_alike(plain, layout, count - index - 1)
-            position += alike * (end - start)
+            layout = Layout(start, end, value_at, same, slice(numbers_at, key_length_at))
+            alike, position = _count_after(plain, layout, count - index - 1)
         pause = 1 if alike >= _ALIKE_MIN else min(2 * pause, _PAUSE_MAX)
         first = index + 1 + alike
     if position != size:
         raise CorruptBatch("record batch has bytes after its last record")
     return Frames(keys.end(count), values.end(count))
+
+
+def _count_after(plain: bytes, layout: Layout, most: int) -> tuple[int, int]:
+    """Return how many records after one have its frames for sure, and where the last one ends."""
+    alike = count_alike(plain, layout, most)
+    if alike >= min(_ALIKE_MIN, most):
+        return alike, layout.end + alike * (layout.end - layout.start)
+    return count_similar(plain, layout, most)
 
 
 class _Runs:

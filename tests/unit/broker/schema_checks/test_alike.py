@@ -1,7 +1,9 @@
 """Records that are counted together have the frames that they have by themselves."""
 
+import random
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -10,12 +12,16 @@ from hypothesis import strategies as st
 from duolog.broker.schema_checks import walk
 from duolog.broker.schema_checks.alike import Layout, count_alike
 from duolog.broker.schema_checks.settings import SchemaChecks
+from duolog.broker.schema_checks.similar import count_similar
 from duolog.broker.schema_checks.walk import Frames, frames_of
 from duolog.record import Record, encode_batch
 from duolog.record.batch import HEADER_BYTES
 from duolog.record.errors import InvalidRecord
 from duolog.schemas.subject_names import SubjectStrategy
 from unit.broker.schema_checks.test_frames import PARTS, RECORDS, VALUE_HEADER, framed
+
+if TYPE_CHECKING:
+    from duolog.record.records import RecordHeaders
 
 TOPIC, RECORD = SubjectStrategy.TOPIC_NAME, SubjectStrategy.RECORD_NAME
 CHECKS = [
@@ -37,7 +43,13 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
         calls.append((most, found))
         return found
 
+    def recording_similar(plain: bytes, layout: Layout, most: int) -> tuple[int, int]:
+        found, end = count_similar(plain, layout, most)
+        calls.append((most, found))
+        return found, end
+
     monkeypatch.setattr(walk, "count_alike", recording)
+    monkeypatch.setattr(walk, "count_similar", recording_similar)
     return calls
 
 
@@ -45,6 +57,7 @@ def one_by_one(batch: bytearray, checks: SchemaChecks) -> Frames:
     """Return the frames of a batch of which no records are counted together."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(walk, "count_alike", lambda *_: 0)
+        patch.setattr(walk, "count_similar", lambda _plain, layout, _most: (0, layout.end))
         return frames_of(memoryview(batch), checks, None)
 
 
@@ -152,20 +165,95 @@ def test_bytes_that_are_no_message_indexes_say_nothing_about_those_that_are() ->
 
 
 def test_records_of_changing_sizes_are_rarely_compared_with_the_next(counted: Counted) -> None:
-    values = [framed(1, bytes(number % 7)) for number in range(5000)]
-    batch = encode_batch([Record(0, 1, None, value) for value in values])
+    """Keys of changing sizes: each record must be read by itself."""
+    records = [Record(0, 1, bytes(number % 7), framed(1)) for number in range(5000)]
 
-    frames_of(memoryview(batch), SchemaChecks(None, TOPIC), None)
+    frames_of(memoryview(encode_batch(records)), SchemaChecks(None, TOPIC), None)
 
-    assert len(counted) <= 5000 / 256 + 10
+    assert len(counted) <= 2 * (5000 / 256 + 10)
 
 
 def test_few_records_alike_after_each_other_are_found_again(counted: Counted) -> None:
     """After records of changing sizes, a long run is found within a pause."""
-    mixed = [framed(1, bytes(number % 7)) for number in range(5000)]
-    values = mixed + [framed(1, b"same")] * 5000
-    batch = encode_batch([Record(0, 1, None, value) for value in values])
+    mixed = [Record(0, 1, bytes(number % 7), framed(1)) for number in range(5000)]
+    records = mixed + [Record(0, 1, b"key", framed(1))] * 5000
 
-    frames_of(memoryview(batch), SchemaChecks(None, TOPIC), None)
+    frames_of(memoryview(encode_batch(records)), SchemaChecks(None, TOPIC), None)
 
-    assert max(found for _, found in counted) >= 4000 / 2
+    assert sum(found for _, found in counted) >= 4500
+
+
+SIZES = st.sampled_from([(0, 20), (40, 80), (56, 58), (64, 200), (120, 140), (8170, 8200)])
+
+
+def sized(
+    chance: random.Random, count: int, sizes: tuple[int, int], key: bytes | None
+) -> bytearray:
+    """Return a batch of values of random sizes; some have other bytes, headers or times."""
+    records = []
+    for number in range(count):
+        value: bytes | None = framed(1, bytes(chance.randint(*sizes)))
+        headers: RecordHeaders = ()
+        match chance.randrange(400):
+            case 0:
+                value = None
+            case 1:
+                value = framed(2, bytes(chance.randint(*sizes)))
+            case 2:
+                headers = ((VALUE_HEADER, framed(3, b"")),)
+            case 3:
+                value = value and value[: chance.randrange(8)]
+        records.append(Record(0, 1000 + number // 40, key, value, headers))
+    return encode_batch(records)
+
+
+@given(st.integers(2, 700), SIZES, PARTS, st.sampled_from(CHECKS), st.data())
+def test_values_of_any_sizes_give_the_frames_of_each(
+    count: int,
+    sizes: tuple[int, int],
+    key: bytes | None,
+    checks: SchemaChecks,
+    data: st.DataObject,
+) -> None:
+    seed = data.draw(st.integers(0, 2**32))
+    batch = sized(random.Random(seed), count, sizes, key)  # noqa: S311 - values of a test
+    for _ in range(data.draw(st.integers(0, 2))):
+        batch[data.draw(st.integers(HEADER_BYTES, len(batch) - 1))] = data.draw(st.integers(0, 255))
+
+    together = outcome(partial(frames_of, memoryview(batch), checks, None))
+
+    assert together == outcome(partial(one_by_one, batch, checks))
+
+
+@pytest.mark.parametrize("sizes", [(0, 40), (80, 120), (200, 3000)])
+@pytest.mark.parametrize("key", [None, b"", b"a key"])
+def test_values_of_changing_sizes_are_counted_together(
+    sizes: tuple[int, int], key: bytes | None, counted: Counted
+) -> None:
+    chance = random.Random(1)  # noqa: S311 - as above
+    values = [framed(1, bytes(chance.randint(*sizes))) for _ in range(3000)]
+    batch = encode_batch([Record(0, 1 + n // 500, key, value) for n, value in enumerate(values)])
+
+    found = frames_of(memoryview(batch), SchemaChecks(None, TOPIC), None)
+
+    assert found.values == {framed(1, b""): [(0, 3000)]}
+    assert sum(together for _, together in counted) >= 2900
+
+
+def test_each_byte_of_a_head_ends_the_similar_records() -> None:
+    """Change each byte before the payload of a record among 200, and the one after it."""
+    chance = random.Random(2)  # noqa: S311 - as above
+    for sizes in ((0, 30), (90, 120)):
+        values = [framed(1, bytes(chance.randint(*sizes))) for _ in range(200)]
+        records = [Record(0, 1000, framed(2), value) for value in values]
+        batch = encode_batch(records)
+        start, end = (len(encode_batch(records[:number])) for number in (120, 121))
+        checks = SchemaChecks(TOPIC, TOPIC)
+        assert frames_of(memoryview(batch), checks, None) == one_by_one(batch, checks)
+        for place in (*range(start - 1, start + 35), end - 1):
+            for change in (1, 2, 0x40, 0x80, 0xFF):
+                damaged = bytearray(batch)
+                damaged[place] ^= change
+                together = outcome(partial(frames_of, memoryview(damaged), checks, None))
+                alone = outcome(partial(one_by_one, damaged, checks))
+                assert together == alone, f"{sizes}: byte {place - start} changed by {change}"
