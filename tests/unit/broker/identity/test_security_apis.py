@@ -10,7 +10,7 @@ from duolog.broker.apis import k51_alter_user_scram_credentials as api
 from duolog.broker.identity.security_log import check_client_batch
 from duolog.core.errors import KafkaError, LogError
 from duolog.protocol.error_codes import ErrorCode
-from duolog.record import Record, encode_batch
+from duolog.record import Compression, Record, encode_batch
 from duolog.record.records import BatchProducer
 from duolog.security.authorization.acls import Acl, PatternType, Permission
 from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
@@ -301,6 +301,15 @@ def test_a_batch_that_is_a_marker_or_of_a_transaction_is_refused(
 
     with pytest.raises(KafkaError, match="no transactional records"):
         check_client_batch(memoryview(encode_batch([row], **how)))
+
+
+@pytest.mark.parametrize("codec", list(Compression)[1:])
+def test_a_batch_that_becomes_large_is_not_opened_on_the_loop(codec: Compression) -> None:
+    token = TOKEN._replace(description="d" * (2 << 20))
+    row = Record(0, 0, *encode(TokenChange(token.token_id, token)))
+
+    with pytest.raises(KafkaError, match="cannot be read"):
+        check_client_batch(memoryview(encode_batch([row], compression=codec)))
 
 
 @pytest.mark.parametrize(
