@@ -116,8 +116,9 @@ def _checks() -> Iterator[str]:
     for row in kept["rows"] if kept else ():
         assert kept is not None
         goal, ratio = kept["goal_ratio"], row["ratio"]
+        sizes = _SIZES[row.get("sizes", "equal")]
         yield _line(
-            f"produce with checked schema ids, compression {row['codec']}, {_SIZES[row.get('sizes', 'equal')]}",
+            f"produce with checked schema ids, compression {row['codec']}, {sizes}",
             "ratio to unchecked",
             f"{ratio:.2f} [{row['ratio_min']:.2f}…{row['ratio_max']:.2f}]",
             f"≥ {goal}",
