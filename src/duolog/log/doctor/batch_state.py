@@ -20,6 +20,7 @@ class BatchState:
 
     Attributes:
         aborted: the aborted transactions of the current segment.
+        first_markers: the offset of each producer's first marker in the log.
         aborts: the producer of each abort marker of the current segment, by its offset.
     """
 
@@ -28,6 +29,7 @@ class BatchState:
         self.epochs = LeaderEpochs()
         self.aborted = AbortedIndex()
         self.aborts: dict[int, int] = {}
+        self.first_markers: dict[int, int] = {}
 
     def begin_segment(self) -> None:
         self.aborted = AbortedIndex()
@@ -63,6 +65,7 @@ class BatchState:
             timestamp_ms=header.max_timestamp,
             offset=header.last_offset,
         )
+        self.first_markers.setdefault(header.producer_id, header.last_offset)
         if not marker.commit:
             self.aborts[header.last_offset] = header.producer_id
             if ended is not None:

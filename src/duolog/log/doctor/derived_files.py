@@ -24,11 +24,16 @@ class Kept(NamedTuple):
 
 
 def aborted_problem(
-    found: AbortedIndex | None, expected: AbortedIndex, aborts: Mapping[int, int], kept: Kept
+    found: AbortedIndex | None,
+    expected: AbortedIndex,
+    aborts: Mapping[int, int],
+    first_markers: Mapping[int, int],
+    kept: Kept,
 ) -> str:
     """Return how an index of aborted transactions differs from the log; empty if it does not.
 
-    `aborts` has the producer of each abort marker in the segment, by its offset.
+    `aborts` has the producer of each abort marker in the segment, by its offset; `first_markers`
+    has the offset of each producer's first marker in the log.
     """
     if found is None:
         return "entries cannot be those of an index of aborted transactions"
@@ -37,7 +42,8 @@ def aborted_problem(
         known = listed.pop(entry.marker_offset, None)
         if known is None:
             return f"the transaction aborted at offset {entry.marker_offset} is missing"
-        if not _is_same(known, entry, kept):
+        began_in_log = first_markers.get(entry.producer_id) != entry.marker_offset
+        if not _is_same(known, entry, kept, began_in_log=began_in_log):
             return f"the transaction aborted at offset {entry.marker_offset} differs from the log"
     for offset, entry in listed.items():
         if aborts.get(offset) != entry.producer_id or kept.complete:
@@ -45,12 +51,16 @@ def aborted_problem(
     return ""
 
 
-def _is_same(known: AbortedEntry, replayed: AbortedEntry, kept: Kept) -> bool:
+def _is_same(
+    known: AbortedEntry, replayed: AbortedEntry, kept: Kept, *, began_in_log: bool
+) -> bool:
     """Compare an entry with the one that is replayed from what is left of the log."""
     if known.producer_id != replayed.producer_id:
         return False
     if kept.compacted:
         return known.first_offset <= replayed.first_offset
+    if began_in_log and known.first_offset != replayed.first_offset:
+        return False
     # A transaction that began in deleted records seems to begin with its first batch that is left.
     return all(
         stored == seen or stored < kept.first_offset

@@ -339,7 +339,9 @@ class PartitionCheck:
                 found = AbortedIndex.decode(saved, segment.base_offset)
             if found is not None:
                 found.cut(point.next_offset)
-        problem = aborted_problem(found, expected, self._state.aborts, self._kept)
+        problem = aborted_problem(
+            found, expected, self._state.aborts, self._state.first_markers, self._kept
+        )
         if problem:
             data = expected.encode()
             self._rebuild(name, problem, rebuilds.content(self._subject.directory, name, data))
