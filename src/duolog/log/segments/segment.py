@@ -310,7 +310,7 @@ class Segment:
             whole = HEADER_BYTES <= size <= self.size_bytes - position
             # The checksum does not cover the base offset, and an index has 31 bits for it.
             relative_offset = base_offset + delta - self.base_offset
-            if not whole or not delta <= relative_offset <= RELATIVE_OFFSET_MAX:
+            if not whole or not 0 <= delta <= relative_offset <= RELATIVE_OFFSET_MAX:
                 raise self._broken(position)
             yield _place((position, size, base_offset, base_offset + delta, timestamp))
             position += size

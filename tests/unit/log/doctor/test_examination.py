@@ -236,3 +236,17 @@ def test_a_missing_first_segment_is_damage_next_to_a_damaged_index() -> None:
     base_offset = int(second.rpartition("/")[2][:20])
     missing = f"offsets 0 to {base_offset - 1} are missing before this segment"
     assert [one.problem for one in found] == [missing]
+
+
+@pytest.mark.parametrize("delta", [-1, -(2**31)])
+def test_a_negative_offset_delta_damages_its_partition_alone(delta: int) -> None:
+    disk = directory("stopped")[0]
+    first = next(path for path in files_of(disk) if path.endswith("/0/00000000000000000000.log"))
+    changed = OverlayDisk(disk)
+    changed.open(first).pwrite(23, delta.to_bytes(4, signed=True))
+    changed.remove(first.replace(".log", ".index"))
+    segment = Segment(changed, first.rpartition("/")[0], 0, disk.size(first))
+
+    with pytest.raises(CorruptLog, match="no record batch at position 0"):
+        list(segment.places(0))
+    assert any(one.severity is Severity.DAMAGE for one in examine(changed, DATA).findings)
