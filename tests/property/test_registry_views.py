@@ -1,4 +1,4 @@
-"""What a client may not see does not exist: a view answers like a registry without the rest.
+"""A view of a registry answers like a registry that lacks what the client may not see.
 
 A registry is filled at random. A second one replays only the records of the subjects that a client
 may see. Every read of the first one's view must be answered as by the second one.
