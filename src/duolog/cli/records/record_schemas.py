@@ -5,11 +5,13 @@ a null.
 """
 
 import json
-from typing import Any, Final, NoReturn, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from duolog.cli.records.field_forms import JsonForm
 from duolog.cli.records.json_fit import misfit
 from duolog.cli.records.schema_form import Encode, SchemaForm
+from duolog.cli.records.unions import several_of_avro, several_of_protobuf
 from duolog.cli.text.json_text import JsonText, compact
 from duolog.core.errors import SerdeError
 from duolog.core.types import STRING
@@ -22,6 +24,9 @@ from duolog.serde import avro, protobuf
 from duolog.serde.ksql_json import KsqlJsonSerde
 from duolog.serde.readable import SchemaReader, Schemas, row_columns
 from duolog.serde.wire_format import framed
+
+if TYPE_CHECKING:
+    from duolog.schemas.avro import AvroSchema
 
 _JSON: Final = JsonForm()
 
@@ -63,12 +68,16 @@ def writing_form(schema: Schema, schema_id: int, source: SchemaSource) -> Schema
     reader = KsqlJsonSerde(columns, bare=bare, maps="objects")
     if isinstance(schema, ProtobufSchema):
         serde: Any = protobuf.ProtobufSerde(columns, source, schema_id=schema_id)
+        message = schema.message_class(schema.message_name((0,))).DESCRIPTOR
+        several = partial(several_of_protobuf, message)
     else:
         text = schema.formatted("resolved")
         serde = avro.AvroSerde(columns, source, schema_id=schema_id, schema=text, bare=bare)
+        several = partial(several_of_avro, cast("AvroSchema", schema).root)
 
     def encode(text: str) -> bytes:
-        if (problem := misfit(_parsed(text), of)) is not None:
+        value = _parsed(text)
+        if (problem := misfit(value, of) or several(value)) is not None:
             raise _unfit(schema_id, problem)
         try:
             data = serde.serialize(reader.deserialize(text.encode()))
