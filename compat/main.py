@@ -12,9 +12,9 @@ from typing import cast
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from lib.broker import apache_kafka, duolog, none  # noqa: E402
+from lib.broker import apache_kafka, duolog, none, secured  # noqa: E402
 from lib.outcomes import Outcome, Outcomes, Verdict, compare, read_expected  # noqa: E402
-from lib.suite import CACHE, Suite, folder_of_results, is_project  # noqa: E402
+from lib.suite import CACHE, Suite, folder_of_results, is_project, is_secured  # noqa: E402
 
 NAMES = sorted(path.parent.name for path in HERE.glob("*/suite.py"))
 
@@ -73,7 +73,12 @@ def keep(
 def run(name: str, selection: list[str], *, peer: bool) -> bool:
     suite = load(name)
     cache = CACHE / name
-    target_of = none if is_project(suite) else apache_kafka if peer else duolog
+    if is_project(suite):
+        target_of = none
+    elif is_secured(suite):
+        target_of = secured
+    else:
+        target_of = apache_kafka if peer else duolog
     with target_of(suite.settings) as target:
         began = time.monotonic()
         outcomes = suite.run(target.bootstrap_servers, cache, selection)

@@ -1,5 +1,6 @@
 // What a user of KafkaJS does with a broker: produce, consume in groups, transactions, admin.
 // node checks.js HOST:PORT [NAME...]   prints "ok - name" or "not ok - name" for each check.
+// KAFKAJS_OPTIONS has further options of the client in JSON, such as how it logs in.
 
 const assert = require('node:assert')
 const { randomUUID } = require('node:crypto')
@@ -11,6 +12,7 @@ const kafka = new Kafka({
   clientId: 'kafkajs-checks',
   logLevel: logLevel.NOTHING,
   retry: { retries: 5 },
+  ...JSON.parse(process.env.KAFKAJS_OPTIONS || '{}'),
 })
 const admin = kafka.admin()
 const producer = newProducer()

@@ -31,10 +31,17 @@ def is_project(suite: Suite) -> bool:
     return bool(getattr(suite, "project", False))
 
 
+def is_secured(suite: Suite) -> bool:
+    """Return True if the suite needs a broker with users, rights and TLS."""
+    return bool(getattr(suite, "secured", False))
+
+
 def folder_of_results(suite: Suite) -> str:
     """Return the folder of the suite's results in `compat/results`, as sections of the page."""
     if is_project(suite):
         return "projects"
+    if is_secured(suite):
+        return "security"
     return "registry" if getattr(suite, "of_registry", False) else ""
 
 

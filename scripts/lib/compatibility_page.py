@@ -22,6 +22,10 @@ PROJECTS: Final = RESULTS / "projects"
 PROJECTS_INTRO: Final = """\
 Tests of projects that use Kafka. Their tests start the broker with `KafkaContainer` of
 `duolog.testing.containers` in place of a container."""
+SECURITY: Final = RESULTS / "security"
+SECURITY_INTRO: Final = """\
+Results against a broker with TLS, logins and ACLs. Clients' own tests of security are used if they
+have some that need no other servers; otherwise we wrote checks."""
 REGISTRY: Final = RESULTS / "registry"
 REGISTRY_INTRO: Final = """\
 Results of clients of the schema registry, and of another registry's tests, with `duolog registry`
@@ -43,10 +47,12 @@ def compatibility_page() -> str:
     parts = ["# Clients", INTRO, _suites(results)]
     projects = [json.loads(path.read_text()) for path in sorted(PROJECTS.glob("*.json"))]
     parts += ["## Projects", PROJECTS_INTRO, _projects(projects)]
+    security = [json.loads(path.read_text()) for path in sorted(SECURITY.glob("*.json"))]
+    parts += ["## Security", SECURITY_INTRO, _suites(security)]
     of_registry = [json.loads(path.read_text()) for path in sorted(REGISTRY.glob("*.json"))]
     parts += ["## Schema registry", REGISTRY_INTRO, _suites(of_registry)]
     parts += ["## Expected failures", EXPECTED_INTRO]
-    parts += [_expected([*results, *projects, *of_registry])]
+    parts += [_expected([*results, *projects, *security, *of_registry])]
     parts += ["## Known issues", KNOWN_INTRO, _known()]
     parts += ["## API, version, client", VERSIONS_INTRO, _versions(results)]
     return "\n\n".join(parts)
