@@ -1,7 +1,7 @@
 """Rates, tokens and limits of quotas agree with a naive model of Kafka's classes, written from their behaviour."""
 
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Final
 
 import pytest
@@ -87,6 +87,30 @@ def test_a_rate_is_that_of_kafka_at_every_moment(data: st.DataObject, windows: W
             rate.record(value, now)
             naive.record(value, now)
             assert rate.measure(now) == pytest.approx(naive.measure(now))
+
+
+@given(data=st.data(), windows=windows, limit=st.integers(1, 10**6))
+def test_the_throttle_time_is_that_of_kafka(
+    data: st.DataObject, windows: Windows, limit: int
+) -> None:
+    """The excess over the limit, as a share of it, times the window that the rate is taken over."""
+    meter, naive, now = RateMeter((None, None), limit, windows), NaiveRate(windows), 0
+    allowed = max(1, round(meter.at_once))
+    sizes = st.integers(1, 2 * allowed)
+
+    for passed, size in data.draw(st.lists(st.tuples(st.integers(0, 2000), sizes), max_size=40)):
+        now += passed
+        naive.record(size, now)
+        excess = naive.measure(now) - limit
+        expected = max(0.0, excess / limit * naive.elapsed)
+        assert meter.record(size, now) == pytest.approx(expected, abs=0.51, rel=1e-9)
+
+
+def test_the_first_byte_above_the_limit_waits() -> None:
+    meter = RateMeter((None, None), 1000, Windows())
+
+    assert meter.record(10_000, 0) == 0
+    assert meter.record(1, 0) == 1
 
 
 @pytest.mark.parametrize("samples", [1, 2, 11])
@@ -210,6 +234,28 @@ def documented(values: dict[Entity, float], user: str, client: str) -> Limit | N
         if entity in values:
             return Limit(values[entity], user if by_user else None, client if by_client else None)
     return None
+
+
+LEVELS: Final[tuple[Entity, ...]] = (
+    ((CLIENT_ID, "c"), (USER, "u")),
+    ((CLIENT_ID, None), (USER, "u")),
+    ((USER, "u"),),
+    ((CLIENT_ID, "c"), (USER, None)),
+    ((CLIENT_ID, None), (USER, None)),
+    ((USER, None),),
+    ((CLIENT_ID, "c"),),
+    ((CLIENT_ID, None),),
+)
+
+
+@pytest.mark.parametrize(("first", "second"), list(pairwise(range(len(LEVELS)))))
+def test_each_level_is_preferred_to_the_next_one(first: int, second: int) -> None:
+    quotas = {LEVELS[level]: {"q": float(level)} for level in (second, first)}
+
+    limit = Limits("q", quotas).find("u", "c")
+
+    assert limit is not None
+    assert limit.value == first
 
 
 @given(

@@ -82,10 +82,7 @@ class DelayedFetch(InFlightRequest):
     def serve(self, request: FetchRequest) -> None:
         """Answer now, in later rounds, or when there is enough."""
         if self._charge is not None:
-            # More would always be above the quota, however long the client waits.
-            bytes_max = min(request.bytes_max, self._charge.fetch_bytes_max())
-            bytes_min = min(request.bytes_min, bytes_max)
-            request = request._replace(bytes_max=bytes_max, bytes_min=bytes_min)
+            request = _within(request, self._charge.fetch_bytes_max())
         self._request = request
         self._bytes_min = request.bytes_min if request.max_wait_ms > 0 else 0
         self._look()
@@ -195,3 +192,14 @@ class DelayedFetch(InFlightRequest):
             counters.fetch_waited.observe(now - self._came_at)
         self.cancel()
         self._connection.complete(self, data)
+
+
+def _within(request: FetchRequest, bytes_max: int) -> FetchRequest:
+    """Return a request for no more than `bytes_max`: more would always be above the quota.
+
+    Whole batches reach at least half of it, if there are enough. So the client does not wait for
+    what no response could contain.
+    """
+    if request.bytes_max <= bytes_max:
+        return request
+    return request._replace(bytes_max=bytes_max, bytes_min=min(request.bytes_min, bytes_max // 2))

@@ -99,18 +99,29 @@ def test_a_fetch_gets_no_more_than_all_windows_allow(timed: Any) -> None:
     assert throttle_ms(answer) == 0
 
 
-def test_a_long_poll_waits_for_no_more_than_that(timed: Any) -> None:
-    fill(timed, 3)
+def test_a_long_poll_waits_for_no_more_than_fits(timed: Any) -> None:
+    """10,000 bytes may be sent, of whole batches: a third batch of 4,000 would not fit."""
+    fill(timed, 1)
     timed.quota({"user": "alice"}, consumer_byte_rate=1000.0)
     client = timed.user("alice")
-
     client.send(FETCH, 11, **fetch_fields("t", 0, min_bytes=1 << 20, max_wait_ms=60_000))
-
-    client.receive_nothing()  # 10,000 bytes are not there yet.
-    timed.user("admin").produce("t", timed.batch(b"x" * 200))
     client.receive_nothing()
-    timed.clock.advance(60.0)
-    assert records_bytes(client.receive()) > 0
+
+    timed.user("admin").produce("t", timed.batch(b"x" * RECORD_BYTES))
+
+    assert records_bytes(client.receive()) > 2 * RECORD_BYTES
+
+
+def test_a_long_poll_within_the_quota_waits_for_all_that_it_asks_for(timed: Any) -> None:
+    fill(timed, 2)
+    timed.quota({"user": "alice"}, consumer_byte_rate=1e9)
+    client = timed.user("alice")
+    client.send(FETCH, 11, **fetch_fields("t", 0, min_bytes=12_000, max_wait_ms=60_000))
+    client.receive_nothing()
+
+    timed.user("admin").produce("t", timed.batch(b"x" * RECORD_BYTES))
+
+    assert records_bytes(client.receive()) > 3 * RECORD_BYTES
 
 
 def test_a_batch_larger_than_all_windows_is_read_and_paid_for(timed: Any) -> None:

@@ -1,12 +1,18 @@
 """Clients that use more of the loop's time than their quota: any request may be throttled."""
 
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from duolog.broker.quotas.enforcement import Enforcement
+from duolog.broker.quotas.entities import REQUEST, USER
+from duolog.broker.settings import BrokerSettings
+from duolog.security.identity.principal import ANONYMOUS, Identity
 from duolog.testing.clock import FakeClock
 from unit.broker.conftest import FETCH, PRODUCE, fetch_fields, produce_fields
-from unit.broker.quotas.conftest import TimedHarness
+from unit.broker.quotas.conftest import ALTER_QUOTAS, TimedHarness
 from unit.broker.quotas.test_produce_quotas import throttle_ms
 
 METADATA, LIST_GROUPS, SASL_HANDSHAKE, API_VERSIONS, OFFSET_FETCH = 3, 16, 17, 18, 9
@@ -139,6 +145,7 @@ def test_a_login_is_exempt(busy: Any) -> None:
     for _ in range(3):
         client.ask(SASL_HANDSHAKE, 1, mechanism="PLAIN")
 
+    assert client.connection._muting is None  # noqa: SLF001
     busy.clock.look_ms = 0
     assert client.ask(METADATA, 9, topics=[]).brokers
 
@@ -167,6 +174,43 @@ def test_produce_without_answers_is_not_limited_by_time(busy: Any) -> None:
         client._asked.pop()  # noqa: SLF001 - it has no answer
 
     busy.turn_until(lambda: busy.broker.log("t", 0).log_end_offset == 3)
+    assert client.connection._muting is None  # noqa: SLF001
+
+
+def test_entries_that_are_read_in_later_rounds_count_too(busy: Any) -> None:
+    busy.quota({"user": "alice"}, request_percentage=1e6)
+    client, count = busy.user("alice"), 30
+    busy.clock.look_ms = 20
+    entries = [
+        {"entity": [{"entity_type": "user", "entity_name": f"u{index}"}], "ops": []}
+        for index in range(count)
+    ]
+
+    client.ask(ALTER_QUOTAS, 1, entries=entries, validate_only=True)
+    busy.clock.look_ms = 0
+
+    (meter,) = busy.broker.enforcement.request
+    assert meter.rate.total(int(busy.clock.monotonic() * 1000)) >= count * 20 / 1000 * 100
+
+
+def test_only_the_time_of_steps_counts_not_the_time_between_them() -> None:
+    clock = FakeClock()
+    enforcement = Enforcement(BrokerSettings(), clock)
+    enforcement.update({((USER, None),): {REQUEST: 1.0}})
+    connection: Any = SimpleNamespace(identity=Identity(ANONYMOUS, "h"), metered=None)
+    charge = enforcement.charge(connection, "c")
+
+    def steps() -> Iterator[None]:
+        for _ in range(3):
+            clock.advance(ms=10)
+            yield
+
+    charge.pause()
+    for _ in charge.timed(steps()):
+        clock.advance(ms=500)
+
+    (meter,) = enforcement.request
+    assert meter.rate.total(int(clock.monotonic() * 1000)) == pytest.approx(3.0)
 
 
 def test_steps_in_later_rounds_count_too(busy: Any) -> None:
