@@ -128,6 +128,15 @@ class InProcessRegistry:
         with self._lock:
             return self.rules.schema_by_id(schema_id, form=form).to_json()
 
+    def answer_subjects(self, schema_id: int) -> list[str]:
+        """Return the answer to `GET /schemas/ids/{schema_id}/subjects`.
+
+        Raises:
+            RequestError: there is no such schema.
+        """
+        with self._lock:
+            return list(self.rules.subjects_of_id(schema_id))
+
     def answer_by_guid(self, guid: str, form: str = "") -> dict[str, Json]:
         """Return the answer to `GET /schemas/guids/{guid}?format={form}`.
 

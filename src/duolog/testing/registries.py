@@ -27,6 +27,7 @@ _SCHEME: Final = "mock://"
 _ID: Final = "/schemas/ids/"
 _GUID: Final = "/schemas/guids/"
 _SUBJECTS: Final = "/subjects/"
+_SUBJECTS_OF_ID: Final = "/subjects"
 
 _lock = threading.Lock()
 _server: "_Server | None" = None
@@ -54,6 +55,8 @@ class _Handler(BaseHTTPRequestHandler):
         body: object
         try:
             body = _answer(self.server.registries[name], f"/{path}", form)
+        except KeyError:
+            status, body = 404, {"message": "no plan uses this registry"}
         except RequestError as error:
             status, body = error.status, error.to_json()
         data = json.dumps(body).encode()
@@ -68,6 +71,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _answer(registry: InProcessRegistry, path: str, form: str) -> object:
+    if path.startswith(_ID) and path.endswith(_SUBJECTS_OF_ID):
+        schema_id = path.removeprefix(_ID).removesuffix(_SUBJECTS_OF_ID)
+        return registry.answer_subjects(int(schema_id))
     if path.startswith(_ID):
         return registry.answer_by_id(int(path.removeprefix(_ID)), form)
     if path.startswith(_GUID):

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from typing import Any, Final
 
 import pytest
@@ -15,6 +16,7 @@ from unit.kernel.formats.schema_conversions import (
     Conversion,
     convert,
     shown,
+    written,
 )
 from unit.kernel.java_program import run_java
 
@@ -24,6 +26,7 @@ FRAME: Final = b"\0\0\0\0"
 GUID: Final = "01020304-0506-0708-090a-0b0c0d0e0f10"
 OTHER_GUID: Final = "01020304-0506-0708-090a-0b0c0d0e0f11"
 READ: Final = {"registry": REGISTRY}
+JAVA_NAMES: Final = re.compile(r"Exception|\w+Error\b|java\.|org\.|Cannot invoke")
 BARE: Final = {"registry": REGISTRY, "single": "bare"}
 IMPATIENT: Final = {"duolog.schema.registry.patience.ms": "0"}
 SCHEMA: Final[dict[str, Any]] = {"schema": '"int"'}
@@ -83,15 +86,102 @@ def test_a_schema_of_another_language_is_a_bad_record() -> None:
     assert outcome == "the schema of id 1 is PROTOBUF, not AVRO"
 
 
-def test_a_schema_that_cannot_be_parsed_is_a_bad_record() -> None:
-    ((first, second),) = convert(
-        ints(FRAME + b"\1\2", FRAME + b"\1\2"), answers={by_id(1): [(200, {"schema": '"none"'})]}
-    ).outcomes
+UNPARSABLE: Final[dict[str, str]] = {
+    '"none"': "none",
+    "": "",
+    "null": "",
+    "{}": "No type",
+    '{"type": "record", "name": "R", "fields": [{"name": "a"}]}': "No field type",
+    '{"type": "record", "name": "R", "fields": [{"type": "int"}]}': "No field name",
+    '{"type": {"type": "array"}}': "",
+    "[" * 50_000: "",
+}
+"""Schemas in Avro, and a part of the reason if it is Avro's own."""
 
-    assert isinstance(first, Bad)
-    assert first.startswith("the bytes do not fit their schema")
-    assert isinstance(second, Bad)
-    assert second.startswith("the schema cannot be used")
+
+def test_a_schema_that_cannot_be_parsed_is_a_bad_record() -> None:
+    answers: dict[str, list[tuple[int, object]]] = {}
+    for number, text in enumerate(UNPARSABLE):
+        answers[by_id(number)] = [(200, {"schema": text})]
+        answers[f"/schemas/ids/{number}/subjects"] = [(200, [f"s{number}"])]
+    steps = [ints(*[FRAME + bytes((number,)) + b"\2"] * 2) for number in range(len(UNPARSABLE))]
+
+    found = convert(*steps, answers=answers)
+
+    for number, (text, reason) in enumerate(UNPARSABLE.items()):
+        first, second = found.outcomes[number]
+        assert isinstance(first, Bad)
+        start = f'the schema of id {number}, subject "s{number}", cannot be used: '
+        assert first.startswith(start), text[:80]
+        assert first == second, "it is kept"
+        assert reason in first
+        assert first.removeprefix(start)
+        assert not JAVA_NAMES.search(first)
+    assert len(found.asked) == 2 * len(UNPARSABLE)
+
+
+def test_a_schema_without_known_subjects_is_named_by_its_id() -> None:
+    answers: Answers = {
+        by_id(1): [(200, {"schema": "{}"})],
+        by_id(2): [(200, {"schema": "{}"})],
+        "/schemas/ids/2/subjects": [(403, {"error_code": 40301, "message": "no"})],
+    }
+
+    found = convert(ints(FRAME + b"\1\2", FRAME + b"\2\2"), answers=answers)
+
+    for number, outcome in enumerate(found.outcomes[0], start=1):
+        assert isinstance(outcome, Bad)
+        assert outcome.startswith(f"the schema of id {number} cannot be used: ")
+
+
+def test_a_schema_of_protobuf_that_cannot_be_parsed_is_a_bad_record() -> None:
+    damaged = ("!", "////", base64.b64encode(b"\x22\x05\x0a").decode(), "Ch9h")
+    answers: Answers = {
+        f"/schemas/ids/{number}?format=serialized": [
+            (200, {"schema": text, "schemaType": "PROTOBUF"})
+        ]
+        for number, text in enumerate(damaged)
+    }
+    data = [FRAME + bytes((number,)) + b"\0\x08\1" for number in range(len(damaged))]
+
+    (outcomes,) = convert(shown("N INT", "PROTOBUF", READ, *data), answers=answers).outcomes
+
+    for number, outcome in enumerate(outcomes):
+        assert isinstance(outcome, Bad)
+        assert outcome.startswith(f"the schema of id {number} cannot be used: ")
+        assert not JAVA_NAMES.search(outcome)
+
+
+@pytest.mark.parametrize("name", ["AVRO", "PROTOBUF"])
+def test_a_schema_to_write_with_that_cannot_be_parsed_fails_with_its_id(name: str) -> None:
+    options = {"id": "7", "schema": "{}", "descriptor": "////"}
+
+    ((outcome,),) = convert(written("N INT", name, options, '{"N":1}')).outcomes
+
+    assert isinstance(outcome, Bad)
+    assert outcome.startswith("the schema of id 7 to write with cannot be used: ")
+    assert not JAVA_NAMES.search(outcome)
+
+
+def test_damaged_bytes_are_described_without_names_of_java() -> None:
+    """Cut and change records of many types: no message has the name of an exception."""
+    fields = [("i", "long"), ("s", "string"), ("b", ["null", "double"]), ("a", {"type": "array", "items": "int"})]  # fmt: skip
+    schema = {"type": "record", "name": "R", "fields": [{"name": n, "type": t} for n, t in fields]}
+    good = b"\2\4xy\2" + bytes(8) + b"\4\2\4\0"
+    data = [good[:size] for size in range(len(good))]
+    data += [good[:at] + b"\xff" * 11 + good[at:] for at in range(len(good))]
+    answers: Answers = {by_id(1): [(200, {"schema": json.dumps(schema)})]}
+
+    (outcomes,) = convert(
+        shown("I BIGINT, S STRING, B DOUBLE, A ARRAY<INT>", "AVRO", READ,
+              FRAME + b"\1" + good, *(FRAME + b"\1" + one for one in data)),
+        answers=answers,
+    ).outcomes  # fmt: skip
+
+    assert not isinstance(outcomes[0], Bad)
+    bad = [outcome for outcome in outcomes if isinstance(outcome, Bad)]
+    assert len(bad) >= len(good)
+    assert not [outcome for outcome in bad if JAVA_NAMES.search(outcome)]
 
 
 def test_bytes_without_a_frame_are_bad_records() -> None:
@@ -241,11 +331,12 @@ def test_what_is_prepared_for_a_schema_is_kept() -> None:
 
     found = run_java("SchemaCacheSteps", *names)
 
+    unparsed = "schema 14 cannot be used: a part of it is missing or has another type than expected"
     first, second = (f"00000000-0000-0000-0000-0000000000{ord(one):x}" for one in "ab")
     assert found == [
         "schema", "make", "1", "1", "schema", "make", "2", "1",
         "schema", "make", first, "schema", "make", second, first,
-        "schema", "make", "refused", "refused", "schema", "make", "failed", "refused",
+        "schema", "make", *["it does not fit"] * 2, "schema", "make", *[unparsed] * 2,
     ]  # fmt: skip
 
 

@@ -6,7 +6,8 @@ import org.apache.kafka.common.errors.SerializationException;
 /**
  * Asks {@link BySchema} for schemas by the names in its arguments: ids, or {@code guid} and a
  * character. Prints for each {@code schema} if the registry is asked, {@code make} if a reader is
- * made, and the result. The schema 13 does not fit the columns; 14 cannot be parsed.
+ * made, and the result, or the message. The schema 13 does not fit the columns; 14 cannot be
+ * parsed.
  */
 public final class SchemaCacheSteps {
   private static final int GUID_LENGTH = 17;
@@ -16,14 +17,15 @@ public final class SchemaCacheSteps {
   public static void main(String[] names) {
     BySchema<String> schemas =
         new BySchema<>(
-            id -> schema(Integer.toString(id)), SchemaCacheSteps::schema, SchemaCacheSteps::made);
+            id -> schema(Integer.toString(id)),
+            SchemaCacheSteps::schema,
+            key -> "schema " + key,
+            SchemaCacheSteps::made);
     for (String name : names) {
       try {
         System.out.println(of(schemas, name));
       } catch (SerializationException e) {
-        System.out.println("refused");
-      } catch (IllegalStateException e) {
-        System.out.println("failed");
+        System.out.println(e.getMessage());
       }
     }
   }
@@ -49,7 +51,7 @@ public final class SchemaCacheSteps {
       throw new SerializationException("it does not fit");
     }
     if (schema.text().equals("14")) {
-      throw new IllegalStateException("it cannot be parsed");
+      throw new NullPointerException("Cannot invoke \"Schema.getType()\"");
     }
     return schema.text();
   }

@@ -7,6 +7,7 @@ import java.util.Map;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
+import org.duolog.kernel.functions.format.Reasons;
 import org.duolog.kernel.functions.format.schema.BySchema;
 import org.duolog.kernel.functions.format.schema.Columns;
 import org.duolog.kernel.functions.format.schema.Frame;
@@ -39,6 +40,7 @@ public final class Protobuf implements SchemaFormat {
         new BySchema<>(
             registry::protobuf,
             registry::protobuf,
+            registry::described,
             schema -> new Messages(ProtobufFiles.of(schema), columns.declared()));
     return bytes -> schemas.of(bytes).read(bytes, Frame.end(bytes));
   }
@@ -85,6 +87,10 @@ public final class Protobuf implements SchemaFormat {
       } catch (SerializationException e) {
         refused.put(place, e.getMessage());
         throw e;
+      } catch (RuntimeException | StackOverflowError e) {
+        why = String.format("message \"%s\" cannot be read: %s", message.fullName, Reasons.of(e));
+        refused.put(place, why);
+        throw new SerializationException(why, e);
       }
       readers.put(place, found);
       return found;

@@ -19,7 +19,10 @@ public final class Avro implements SchemaFormat {
     SchemaRegistry registry = options.registry();
     BySchema<AvroReading> bySchema =
         new BySchema<>(
-            registry::avro, registry::avro, schema -> compiled(schema, columns, isBare));
+            registry::avro,
+            registry::avro,
+            registry::described,
+            schema -> compiled(schema, columns, isBare));
     Object[] missing = new Object[columns.declared().length()];
     return bytes -> {
       AvroReading reading = bySchema.of(bytes);

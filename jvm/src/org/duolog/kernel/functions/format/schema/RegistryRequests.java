@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.ConnectException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -92,6 +93,18 @@ final class RegistryRequests {
     }
   }
 
+  /** Like {@link #get}, but each address is asked once; null also if none of them answers. */
+  JsonNode getOnce(String path) {
+    for (int i = 0; i < addresses.size(); i++) {
+      String address = addresses.get((first + i) % addresses.size());
+      HttpResponse<byte[]> answer = asked(address, path, new LinkedHashMap<>());
+      if (answer != null) {
+        return body(address, answer);
+      }
+    }
+    return null;
+  }
+
   /** Returns an answer that counts; null if the next address is to be asked. */
   private HttpResponse<byte[]> asked(String address, String path, Map<String, String> failures) {
     try {
@@ -119,7 +132,7 @@ final class RegistryRequests {
     try {
       return answer.get(TIMEOUT_S, TimeUnit.SECONDS);
     } catch (ExecutionException e) {
-      throw new IOException(e.getCause().toString(), e);
+      throw new IOException(reason(e.getCause()), e);
     } catch (TimeoutException e) {
       throw new IOException("no answer within " + TIMEOUT_S + " s", e);
     } catch (InterruptedException e) {
@@ -127,6 +140,14 @@ final class RegistryRequests {
     } finally {
       answer.cancel(true);
     }
+  }
+
+  private static String reason(Throwable cause) {
+    String message = cause.getMessage();
+    if (message != null && !message.isBlank()) {
+      return message;
+    }
+    return cause instanceof ConnectException ? "cannot connect" : "the connection is lost";
   }
 
   /** A 404 that does not come from a registry, but from a proxy, says nothing about a schema. */

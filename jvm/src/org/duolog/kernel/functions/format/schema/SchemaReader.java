@@ -4,6 +4,7 @@ import java.io.Serializable;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
+import org.duolog.kernel.functions.format.Reasons;
 
 /**
  * Reads the bytes of one format; a reader throws a {@code SerializationException} for bad bytes.
@@ -28,7 +29,7 @@ public final class SchemaReader implements Serializable {
   public InternalRow read(byte[] bytes) {
     try {
       if (reader == null) {
-        reader = format.reader(columns, options);
+        reader = made();
       }
       return reader.read(bytes);
     } catch (RegistryAwayException e) {
@@ -37,7 +38,18 @@ public final class SchemaReader implements Serializable {
       throw problem(e.getMessage(), e);
     } catch (RuntimeException | StackOverflowError e) {
       // Damaged bytes cause exceptions of many kinds.
-      throw problem("the bytes do not fit their schema: " + e, e);
+      throw problem("the bytes do not fit their schema: " + Reasons.of(e), e);
+    }
+  }
+
+  private RowReader made() {
+    try {
+      return format.reader(columns, options);
+    } catch (RegistryAwayException | SerializationException e) {
+      throw e;
+    } catch (RuntimeException | StackOverflowError e) {
+      throw new SerializationException(
+          "the schema to read with cannot be used: " + Reasons.of(e), e);
     }
   }
 

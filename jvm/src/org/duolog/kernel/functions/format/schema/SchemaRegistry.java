@@ -80,6 +80,33 @@ public final class SchemaRegistry {
     return of("guids/" + guid, PROTOBUF);
   }
 
+  /**
+   * Returns what a schema is called in a message, with a subject that has it, if the registry names
+   * one.
+   *
+   * @param key an id as an Integer, or the text of a GUID
+   */
+  public String described(Object key) {
+    if (!(key instanceof Integer id)) {
+      return "the schema of GUID " + key;
+    }
+    String shown = Integer.toUnsignedString(id);
+    String subject = subject("/schemas/ids/" + shown + "/subjects");
+    return "the schema of id " + shown + (subject == null ? "" : ", subject \"" + subject + "\",");
+  }
+
+  private String subject(String path) {
+    asking.lock();
+    try {
+      JsonNode answer = requests.getOnce(path);
+      return answer == null ? null : answer.path(0).textValue();
+    } catch (RegistryAwayException | SerializationException e) {
+      return null; // The message is about the schema: it does not become another one.
+    } finally {
+      asking.unlock();
+    }
+  }
+
   private WriterSchema of(String name, String language) {
     String path = name + (language.equals(AVRO) ? "?format=resolved" : "?format=serialized");
     WriterSchema found = known.get(path);

@@ -3,6 +3,7 @@ package org.duolog.kernel.functions.format.schema;
 import java.io.Serializable;
 import org.apache.kafka.common.errors.SerializationException;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.duolog.kernel.functions.format.Reasons;
 
 /**
  * Writes rows in one format; what a writer throws for a row is a {@code SerializationException}.
@@ -27,13 +28,29 @@ public final class SchemaWriter implements Serializable {
   public byte[] write(InternalRow row) {
     try {
       if (writer == null) {
-        writer = format.writer(columns, options);
+        writer = made();
       }
       return writer.write(row);
     } catch (RegistryAwayException | SerializationException e) {
       throw e;
-    } catch (RuntimeException e) {
-      throw new SerializationException("a value does not fit its schema: " + e, e);
+    } catch (RuntimeException | StackOverflowError e) {
+      throw new SerializationException(
+          "a value does not fit its schema: " + Reasons.of(e), e);
+    }
+  }
+
+  private RowWriter made() {
+    try {
+      return format.writer(columns, options);
+    } catch (RegistryAwayException | SerializationException e) {
+      throw e;
+    } catch (RuntimeException | StackOverflowError e) {
+      String id = options.get("id");
+      throw new SerializationException(
+          String.format(
+              "the schema%s to write with cannot be used: %s",
+              id == null ? "" : " of id " + id, Reasons.of(e)),
+          e);
     }
   }
 }
