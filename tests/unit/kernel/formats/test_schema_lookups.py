@@ -331,12 +331,13 @@ def test_what_is_prepared_for_a_schema_is_kept() -> None:
 
     found = run_java("SchemaCacheSteps", *names)
 
-    unparsed = "schema 14 cannot be used: a part of it is missing or has another type than expected"
+    unparsed = ["schema", "14", "cannot", "be", "used:", "a", "part", "of", "it", "is", "missing", "or", "has", "another", "type", "than", "expected"]
+    misfit = ["it", "does", "not", "fit"]
     first, second = (f"00000000-0000-0000-0000-0000000000{ord(one):x}" for one in "ab")
     assert found == [
         "schema", "make", "1", "1", "schema", "make", "2", "1",
         "schema", "make", first, "schema", "make", second, first,
-        "schema", "make", *["it does not fit"] * 2, "schema", "make", *[unparsed] * 2,
+        "schema", "make", *misfit, *misfit, "schema", "make", *unparsed, *unparsed,
     ]  # fmt: skip
 
 

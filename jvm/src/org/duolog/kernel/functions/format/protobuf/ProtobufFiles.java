@@ -40,12 +40,21 @@ final class ProtobufFiles {
     this.root.link();
   }
 
-  /** Reads a schema as a registry returns it. */
+  /**
+   * Reads a schema as a registry returns it.
+   *
+   * @throws IllegalArgumentException if its files are damaged
+   */
   static ProtobufFiles of(WriterSchema schema) {
     Map<String, RawMessage> others = new LinkedHashMap<>();
     BuiltinFiles.all().forEach(file -> others.put(file.text(FILE_NAME), file));
-    schema.files().forEach((name, file) -> others.put(name, decoded(file)));
-    return new ProtobufFiles(decoded(schema.text()), others);
+    try {
+      schema.files().forEach((name, file) -> others.put(name, decoded(file)));
+      return new ProtobufFiles(decoded(schema.text()), others);
+    } catch (SerializationException e) {
+      // It is not the record that is bad.
+      throw new IllegalArgumentException(e.getMessage(), e);
+    }
   }
 
   private static RawMessage decoded(String base64) {

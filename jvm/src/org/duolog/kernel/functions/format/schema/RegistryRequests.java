@@ -93,13 +93,17 @@ final class RegistryRequests {
     }
   }
 
-  /** Like {@link #get}, but each address is asked once; null also if none of them answers. */
+  /** Returns the body of an answer of any form; null if no address answers when asked once. */
   JsonNode getOnce(String path) {
     for (int i = 0; i < addresses.size(); i++) {
       String address = addresses.get((first + i) % addresses.size());
       HttpResponse<byte[]> answer = asked(address, path, new LinkedHashMap<>());
-      if (answer != null) {
-        return body(address, answer);
+      if (answer != null && answer.statusCode() / 100 == 2) {
+        try {
+          return SchemaRegistry.json(answer.body());
+        } catch (IOException e) {
+          return null;
+        }
       }
     }
     return null;
