@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from duolog.broker.schema_checks.alike import Layout
 
-_ROWS_FIRST: Final = 64
+_ROWS_FIRST: Final = 32
 _ROWS_MAX: Final = 4096
 _ROWS_GROWTH: Final = 8
 _FRAME_BYTES_MAX: Final = 17
@@ -60,7 +60,6 @@ def _is_plain(plain: bytes, layout: Layout) -> bool:
     width = layout.value_at - value.start
     return (
         width == length.stop - length.start <= 2
-        and not plain[value.start] & 1
         and headers.start == layout.end - 1
         and value.stop - layout.value_at <= _FRAME_BYTES_MAX
         and value.stop - layout.start <= _HEAD_BYTES_MAX

@@ -26,7 +26,8 @@ _ID_ZIGZAG: Final = 2 * ID_BYTES
 """The length of the shortest part with an id, as encoded."""
 _ALIKE_MIN: Final = 16
 """Fewer records together are not worth the attempt."""
-_PAUSE_MAX: Final = 256
+_SIMILAR_MIN: Final = 128
+_PAUSE_MAX: Final = 1024
 
 Spans = list[tuple[int, int]]
 """Indexes of records: from, up to."""
@@ -117,7 +118,7 @@ def _walk(plain: bytes, count: int, checks: SchemaChecks) -> Frames:  # noqa: PL
             ):
                 value_id = values.see(plain, value_at, value_length, named[1], index)
             headers_at, position = position, end
-        alike = 0
+        alike, pays = 0, False
         if not headers and keys.same_bytes >= 0 and values.same_bytes >= 0:
             same = (
                 slice(start, numbers_at - 1),
@@ -126,20 +127,24 @@ def _walk(plain: bytes, count: int, checks: SchemaChecks) -> Frames:  # noqa: PL
                 slice(headers_at, headers_at + 1),
             )
             layout = Layout(start, end, value_at, same, slice(numbers_at, key_length_at))
-            alike, position = _count_after(plain, layout, count - index - 1)
-        pause = 1 if alike >= _ALIKE_MIN else min(2 * pause, _PAUSE_MAX)
+            alike, position, pays = _count_after(plain, layout, count - index - 1)
+        pause = 1 if pays else min(2 * pause, _PAUSE_MAX)
         first = index + 1 + alike
     if position != size:
         raise CorruptBatch("record batch has bytes after its last record")
     return Frames(keys.end(count), values.end(count))
 
 
-def _count_after(plain: bytes, layout: Layout, most: int) -> tuple[int, int]:
-    """Return how many records after one have its frames for sure, and where the last one ends."""
+def _count_after(plain: bytes, layout: Layout, most: int) -> tuple[int, int, bool]:
+    """Return how many records after one have its frames for sure, and where the last one ends.
+
+    And whether that was faster than to read these records one by one.
+    """
     alike = count_alike(plain, layout, most)
     if alike >= min(_ALIKE_MIN, most):
-        return alike, layout.end + alike * (layout.end - layout.start)
-    return count_similar(plain, layout, most)
+        return alike, layout.end + alike * (layout.end - layout.start), True
+    similar, position = count_similar(plain, layout, most)
+    return similar, position, similar >= _SIMILAR_MIN
 
 
 class _Runs:
