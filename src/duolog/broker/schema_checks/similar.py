@@ -58,7 +58,7 @@ def _is_plain(plain: bytes, layout: Layout) -> bool:
     """Return whether records like the first one can be compared in rows."""
     length, _, value, headers = layout.same
     width = layout.value_at - value.start
-    return (
+    return bool(
         width == length.stop - length.start <= 2
         and headers.start == layout.end - 1
         and value.stop - layout.value_at <= _FRAME_BYTES_MAX

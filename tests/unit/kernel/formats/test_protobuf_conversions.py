@@ -380,7 +380,8 @@ def test_descriptors_of_other_compilers() -> None:
     ).outcomes
 
     assert found[:2] == [[b'{"N":0}']] * 2
-    assert found[2] == [Bad("the schema does not define the type .Missing")]
+    problem = "the schema to read with cannot be used: the schema does not define the type .Missing"
+    assert found[2] == [Bad(problem)]
 
 
 def test_an_extension_inside_a_message_is_found_by_the_names_of_the_text() -> None:

@@ -23,6 +23,7 @@ public final class Reasons {
         || message.isBlank()) {
       return "a part of it is missing or has another type than expected";
     }
-    return message.strip().lines().findFirst().orElseThrow();
+    String line = message.strip().lines().findFirst().orElseThrow();
+    return line.replaceFirst("^(?:[\\w.$]+(?:Exception|Error): )+", "");
   }
 }
