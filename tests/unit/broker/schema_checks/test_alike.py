@@ -282,7 +282,7 @@ def raw(value: bytes, end: bytes = b"\0") -> bytes:
 
 
 def test_a_short_value_with_a_long_length_has_no_frame_of_the_next_record() -> None:
-    """The bytes after the value go on as the frame does: a zero, and the length of a record."""
+    """The bytes after the value are those of the frame: a zero, and the length of a record."""
     start = b"\0\0\0"
     frame = start + raw(bytes(64))[:2]
     usual = [raw(frame + bytes(size)) for size in (59, 60, 61, 62, 59, 63, 60, 59)]
