@@ -36,6 +36,8 @@ _NAMES: Final = {
     "bits": ("bits", ("found", "harmless")),
     "frames": ("frames", ("answered", "closed")),
 }
+_BIT_PARTS: Final = 40
+"""`PARTS` of tests/unit/log/doctor/flipped_bits.py: the bits are spread over them evenly."""
 _HEAD: Final = (
     "| run | count | of these | problems | commits | seconds |\n|---|---|---|---|---|---|"
 )
@@ -60,4 +62,7 @@ def _row(kind: str, runs: list[dict[str, Any]]) -> str:
     shown = ", ".join(f"{counts[part]:,} {part}" for part in parts)
     commits = ", ".join(sorted({one["commit"] for one in runs}))
     seconds = sum(one["seconds"] for one in runs)
-    return f"| {kind} | {counts[whole]:,} {whole} | {shown} | none | {commits} | {seconds} |"
+    count = f"{counts[whole]:,} {whole}"
+    if kind == "bits":
+        count += f" ({sum(one['end'] - one['first'] for one in runs)} of {_BIT_PARTS} parts)"
+    return f"| {kind} | {count} | {shown} | none | {commits} | {seconds} |"
