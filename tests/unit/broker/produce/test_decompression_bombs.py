@@ -66,8 +66,9 @@ def frugal(bomb: bytes) -> Iterator[None]:
         blocks.append(cramjam.snappy.decompress_raw_len(block))
         return real(block)
 
-    # A buffer is as large as the limit. A few may exist at once, and the broker works meanwhile.
-    bound = max(BOMB_BYTES // 4, 3 * compression.PLAIN_RATIO_USUAL * len(bomb))
+    # A buffer is as large as the limit. A few may exist at once, and modules that are loaded at the
+    # first use need several MiB.
+    bound = max(BOMB_BYTES // 2, 3 * compression.PLAIN_RATIO_USUAL * len(bomb))
     with pytest.MonkeyPatch.context() as patch:
         # Rust's memory is not traced, and snappy allocates what a block claims.
         patch.setattr(cramjam.snappy, "decompress_raw", decompress_raw)
