@@ -23,6 +23,7 @@ NAME_LENGTH_MAX: Final = 8192
 
 _RESERVED: Final = ("__GLOBAL", "__EMPTY")
 # ISO control characters, and surrogates, which no UTF-8 text can hold.
+_PATH: Final = re.compile(r"(?:^|/)\.\.?(?:/|$)")
 _FORBIDDEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -91,6 +92,9 @@ def context_of(text: str) -> str:
 def is_valid(text: str, *, for_settings: bool = False) -> bool:
     """Return whether a subject may have this name.
 
+    A name with a part `.` or `..` between slashes is not valid: proxies and programs that keep
+    schemas in files could take it for a path. Such names of other registries are read all the same.
+
     Args:
         text: the qualified name.
         for_settings: the name is that of a configuration or mode, which contexts have, too.
@@ -98,7 +102,7 @@ def is_valid(text: str, *, for_settings: bool = False) -> bool:
     if len(text) > NAME_LENGTH_MAX or _FORBIDDEN.search(text):
         return False
     subject = SubjectName.parse(text)
-    if subject.name in _RESERVED:
+    if subject.name in _RESERVED or _PATH.search(subject.name):
         return False
     if for_settings:
         return True

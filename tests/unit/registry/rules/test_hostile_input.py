@@ -12,7 +12,9 @@ from duolog.schemas.schema import Language, Schema
 from unit.registry.harness import Harness, registry_of, request, string_record
 
 A = string_record("A", "x")
-BAD = ["", "\0", "a\0b", "a\nb", "\x7f", "\x85", "\ud800", "__GLOBAL", "__EMPTY", "a" * 1_000_000]
+UNPRINTABLE = ["\0", "a\0b", "a\nb", "\x7f", "\x85", "\ud800"]
+PATHS = ["../x", "..", "a/../b", "a/..", "./a", ".", ":.dev:../x"]
+BAD = ["", *UNPRINTABLE, *PATHS, "__GLOBAL", "__EMPTY", "a" * 1_000_000]
 
 
 @pytest.mark.parametrize("subject", [*BAD, "*", ":.dev:", ":.", ":.dev:\0"], ids=ascii)
@@ -48,7 +50,9 @@ def test_an_alias_that_is_not_valid_has_code_42208(harness: Harness, alias: str)
     assert caught.value.code == 42208
 
 
-@pytest.mark.parametrize("subject", ["../x", "a/b", "%00", "ä", "😀", "a b", "..", "$ref", "a:b"])
+@pytest.mark.parametrize(
+    "subject", ["..x", "a..", "a/b", "a./b", ".a/b", "%00", "ä", "😀", "a b", "...", "$ref", "a:b"]
+)
 def test_other_names_are_names_as_any(harness: Harness, subject: str) -> None:
     harness.register(subject, A)
 
