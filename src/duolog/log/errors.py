@@ -163,7 +163,10 @@ class _Refused(KafkaError):
             code=KAFKA_STORAGE_ERROR,
             retriable=True,
             detail=cause.detail,
-            hint=f"{cause.hint} Then start the broker again.".strip(),
+            hint=(
+                f"{cause.hint} Without the broker, duolog doctor DIRECTORY lists all damage, and "
+                "copies what is readable. Then start the broker again."
+            ).strip(),
         )
 
 
