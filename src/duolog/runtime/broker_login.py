@@ -22,6 +22,7 @@ from duolog.security.clients.client_security import PLAINTEXT, TOKEN_FILE, Clien
 WITHIN_S: Final = 10.0
 _ASK_S: Final = 0.25
 _ASK_S_MAX: Final = 2.0
+_REASON_S: Final = 1.0
 _AUTHENTICATION: Final = -169
 _SSL: Final = -181
 _TRANSPORT: Final = -195
@@ -60,11 +61,20 @@ def ensure_login(brokers: Brokers, within_s: float = WITHIN_S) -> None:
             admin.poll(0)
         else:
             return
+        if any(one.code() == _ALL_BROKERS_DOWN for one in failures):
+            _await_reason(admin, failures)
         if (refusal := _refusal_among(failures)) is not None:
             raise refused(security, brokers.servers, refusal)
         if time.monotonic() >= deadline:
             raise _silent(security, brokers.servers, failures)
         ask_s = min(2 * ask_s, _ASK_S_MAX)
+
+
+def _await_reason(admin: AdminClient, failures: list[KafkaError]) -> None:
+    """Wait for the reason that all brokers are down, which may come after that."""
+    deadline = time.monotonic() + _REASON_S
+    while not any(map(_is_refusal, failures)) and time.monotonic() < deadline:
+        admin.poll(_ASK_S)
 
 
 def _refusal_among(failures: list[KafkaError]) -> KafkaError | None:
