@@ -98,7 +98,7 @@ def repeated_name(columns: Iterable[Column]) -> str | None:
     """Return the first name that two columns have; None if all names differ.
 
     Example:
-        >>> repeated_name(parse_columns("A INT, B INT, A STRING"))
+        >>> repeated_name((*parse_columns("A INT, B INT"), *parse_columns("A STRING")))
         'A'
     """
     seen: set[str] = set()

@@ -257,7 +257,7 @@ def times_as_numbers(of: Type) -> Type:
     Example:
         >>> from duolog.core.types import parse_type
         >>> str(times_as_numbers(parse_type("MAP<STRING, ARRAY<STRUCT<A TIMESTAMP, B DATE>>>")))
-        'MAP<STRING, ARRAY<STRUCT<`A` BIGINT, `B` INT>>>'
+        'MAP<STRING, ARRAY<STRUCT<A BIGINT, B INT>>>'
     """
     match of:
         case Array(element=element):

@@ -242,7 +242,7 @@ def test_a_small_batch_with_millions_of_records_is_detected_before_decompression
     assert len(made) < 10_000
     tracemalloc.start()
 
-    with pytest.raises(CorruptBatch, match="8000000 records"):
+    with pytest.raises(CorruptBatch, match="8,000,000 records"):
         run([made])
 
     assert tracemalloc.get_traced_memory()[1] < 20 * 1024 * 1024
