@@ -46,7 +46,12 @@ QUOTAS: Final = {
     "request_percentage": 1e6,
     "controller_mutation_rate": 1e6,
 }
-RULES: Final = {"authorizer.class.name": "acl", "allow.everyone.if.no.acl.found": "true"}
+RULES: Final = {
+    "authorizer.class.name": "acl",
+    "allow.everyone.if.no.acl.found": "true",
+    # All clients are ANONYMOUS, so that only rules make a difference.
+    "allow.insecure.listen": "true",
+}
 
 
 class _Broker(BrokerProcess):
