@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from schema_figures import schema_sections
-from security_figures import encryption_section
+from security_figures import cost_section, encryption_section
 
 RESULTS: Final = Path(__file__).parents[2] / "bench/results"
 
@@ -108,7 +108,7 @@ def figures_page() -> str:
             parts += [f"## Growth. {title}", "\n".join(_growth_lines(points))]
     if growth:
         parts.append("Neither side uses fsync. Run: `scripts/bench broker_growth`.")
-    return "\n\n".join((*parts, *schema_sections(), *encryption_section()))
+    return "\n\n".join((*parts, *schema_sections(), *encryption_section(), *cost_section()))
 
 
 def _rows(name: str) -> dict[str, Any]:

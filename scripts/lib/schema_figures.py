@@ -116,7 +116,7 @@ def _checks() -> Iterator[str]:
     for row in kept["rows"] if kept else ():
         assert kept is not None
         goal, ratio = kept["goal_ratio"], row["ratio"]
-        sizes = _SIZES[row.get("sizes", "equal")]
+        sizes = _SIZES[row["sizes"]]
         yield _line(
             f"produce with checked schema ids, compression {row['codec']}, {sizes}",
             "ratio to unchecked",

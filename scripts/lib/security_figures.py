@@ -1,4 +1,4 @@
-"""Generate the section about encryption of the page of figures, from `bench/results/tls.json`."""
+"""Generate the sections about encryption, quotas and rules of the page of figures."""
 
 import json
 from collections.abc import Iterator
@@ -22,6 +22,42 @@ _ROWS: Final = {
 }
 _GOALS_BESIDE_KAFKA: Final = {"produce_mb_per_s": 0.9, "fetch_mb_per_s": 0.7}
 _GOALS: Final = {"handshakes_per_cpu_s": 1000}
+
+
+COST: Final = """\
+A librdkafka client writes and reads records of 10 KiB, and writes records of 100 bytes with a
+request for each. Three brokers run in turns: without quotas, with a quota of each kind that
+throttles no client, and with access rules as well. Ratios are medians of those of the rounds."""
+_COSTS: Final = {
+    "produce_mb_per_s": "produce, MB/s",
+    "fetch_mb_per_s": "fetch, MB/s",
+    "small_requests_per_s": "small requests/s",
+    "small_cpu_us_per_request": "broker's CPU µs per small request",
+}
+
+
+def cost_section() -> list[str]:
+    """Return the section about quotas and rules, or nothing if they were not measured."""
+    path = RESULTS / "quotas.json"
+    if not path.exists():
+        return []
+    kept: dict[str, Any] = json.loads(path.read_text())
+    goal = kept["goal_ratio"]
+    head = (
+        "| what | neither | quotas | quotas and rules | ratio of quotas | ratio of both | goal "
+        "| reached |\n|---|---|---|---|---|---|---|---|"
+    )
+    lines = [head]
+    for name, what in _COSTS.items():
+        figures = [kept[f"{side}_{name}"] for side in ("neither", "quotas", "quotas_and_rules")]
+        ratios = [kept[f"ratio_{side}_{name}"] for side in ("quotas", "quotas_and_rules")]
+        judged = ("", "")
+        if name.endswith("_per_s"):
+            judged = (f"≥ {goal}", "yes" if min(ratios) >= goal else "no")
+        cells = [*map(_number, (*figures, *ratios)), *judged]
+        lines.append(f"| {what} | {' | '.join(cells)} |")
+    told = f"{kept['rounds']} rounds. Run: `{kept['command']}`."
+    return ["## Quotas and access rules", COST, "\n".join(lines), told]
 
 
 def encryption_section() -> list[str]:
