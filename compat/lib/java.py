@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,7 +20,12 @@ class JavaProgram:
     """A program that runs in the background, with its output in a file."""
 
     def __init__(
-        self, log: Path, main_class: str, *arguments: str, more_jars: Path | None = None
+        self,
+        log: Path,
+        main_class: str,
+        *arguments: str,
+        more_jars: Path | None = None,
+        jvm_options: Sequence[str] = (),
     ) -> None:
         jars = [f"{fetch()}/*"] + ([f"{more_jars}/*"] if more_jars else [])
         self.log = log
@@ -28,6 +34,7 @@ class JavaProgram:
             "-Xmx384m",
             "-XX:+UseSerialGC",
             f"-Dlog4j2.configurationFile=file:{LOGGING}",
+            *jvm_options,
             "-cp",
             ":".join(jars),
             main_class,
@@ -83,10 +90,17 @@ class JavaProgram:
 
 
 def run_java(
-    log: Path, main_class: str, *arguments: str, timeout_s: float, more_jars: Path | None = None
+    log: Path,
+    main_class: str,
+    *arguments: str,
+    timeout_s: float,
+    more_jars: Path | None = None,
+    jvm_options: Sequence[str] = (),
 ) -> tuple[int | None, str]:
     """Run a program to its end; return its status (None: out of time) and its output."""
     log.unlink(missing_ok=True)
-    with JavaProgram(log, main_class, *arguments, more_jars=more_jars) as program:
+    with JavaProgram(
+        log, main_class, *arguments, more_jars=more_jars, jvm_options=jvm_options
+    ) as program:
         status = program.wait(timeout_s)
     return status, program.output
