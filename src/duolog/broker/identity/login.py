@@ -64,7 +64,7 @@ class Shared(Protocol):
     @property
     def failure_delay_s(self) -> float: ...
     def lifetime_ms(self, listener: str, expires_at_ms: int | None) -> int | None: ...
-    def compute(self, step: Slow, done: Callable[[Result], None]) -> None: ...
+    def compute(self, step: Slow, host: str, done: Callable[[Result], None]) -> None: ...
 
 
 class Login:
@@ -106,7 +106,8 @@ class Login:
         if not isinstance(step, Challenge):
             step = self._limited() or step
         if isinstance(step, Slow):
-            self._logins.compute(step, lambda result: self._take_late(result, answer))
+            host = self._connection.host
+            self._logins.compute(step, host, lambda result: self._take_late(result, answer))
         else:
             self._take(step, answer)
 

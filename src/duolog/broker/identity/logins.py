@@ -1,7 +1,8 @@
 """The logins of all connections, and what they share: mechanisms, limits, threads.
 
 Passwords are checked on a thread of their own, one at a time, next to the event loop. If many wait,
-further logins fail at once: a flood of wrong passwords must not grow without bound.
+further logins fail at once: a flood of wrong passwords must not grow without bound. No address can
+keep the others out by it, see `check_places`.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from duolog.broker.event_loop.background import BesideTheLoop
 from duolog.broker.identity.login import Login
 from duolog.core.units import SECOND_MS
+from duolog.security.logins.check_places import CheckPlaces
 from duolog.security.logins.inner import INNER_LISTENER
 from duolog.security.logins.login_limits import LoginLimits
 from duolog.security.logins.mechanisms import ListenerMechanisms
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from duolog.security.logins.mechanisms import Mechanisms
 
 _WAITING_MAX: Final = 128
+_TOO_MANY: Final = Failure("too many passwords are being checked")
 
 
 class Logins:
@@ -38,7 +41,7 @@ class Logins:
         self.limits = LoginLimits(broker.clock)
         self._broker = broker
         self._passwords = BesideTheLoop(broker.loop)
-        self._waiting = 0
+        self._places = CheckPlaces(_WAITING_MAX)
         self._logins: dict[Connection, Login] = {}
 
     def exchanges(self, listener: str) -> "Exchanges":
@@ -75,20 +78,25 @@ class Logins:
             lifetimes_ms.append(max(0, expires_at_ms - self.clock.now_ms()))
         return min(lifetimes_ms, default=None)
 
-    def compute(self, step: Slow, done: Callable[[Result], None]) -> None:
-        """Run a slow step on the thread of passwords, then `done` on the loop."""
-        if self._waiting >= _WAITING_MAX:
-            done(Failure("too many passwords are being checked"))
+    def compute(self, step: Slow, host: str, done: Callable[[Result], None]) -> None:
+        """Run a slow step of a client on the thread of passwords, then `done` on the loop."""
+        place = self._places.take(host, on_drop=lambda: done(_TOO_MANY))
+        if place is None:
+            done(_TOO_MANY)
             return
-        self._waiting += 1
+
+        def work() -> Result:
+            return _TOO_MANY if place.dropped else step.work()
 
         def finished(result: Result | None, error: Exception | None) -> None:
-            self._waiting -= 1
+            if place.dropped:
+                return  # It has failed already.
+            place.leave()
             if result is None:  # The text of an unexpected error could show the password.
                 result = Failure(f"check of the password failed: {type(error).__name__}")
             done(result)
 
-        self._passwords.call(step.work, finished)
+        self._passwords.call(work, finished)
 
     def close(self) -> None:
         """End the thread."""

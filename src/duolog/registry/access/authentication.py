@@ -7,12 +7,12 @@
 The users file has hashes by scrypt, which is slow on purpose. It runs on two threads, next to the
 event loop, and a password that was right is remembered for `REMEMBER_S` by a keyed digest. An
 unknown name costs as much time as a wrong password. If many checks wait, further ones are refused:
-a client that guesses passwords does not delay the others for long.
+a client that guesses passwords does not delay the others for long, nor keep them out (see
+`check_places`).
 
 Thread: the event loop, except for scrypt itself.
 """
 
-import asyncio
 import base64
 import binascii
 import hashlib
@@ -22,6 +22,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.registry.access.client import Client, ClusterClient
@@ -29,6 +30,7 @@ from duolog.registry.access.passwords import PasswordHash, hash_password
 from duolog.registry.access.users import ANONYMOUS, Account, User
 from duolog.security.identity.principal import Identity
 from duolog.security.logins.authenticator import Authenticator, LoginFailed, TooManyLogins
+from duolog.security.logins.check_places import CheckPlaces, NoPlace
 from duolog.security.logins.inner import INNER_PRINCIPAL
 
 if TYPE_CHECKING:
@@ -131,7 +133,7 @@ class BasicAuthentication:
         self._remembered: dict[bytes, tuple[float, User]] = {}
         self._decoy = PasswordHash(hash_password(os.urandom(16).hex()))
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="scrypt")
-        self._waiting = 0
+        self._places = CheckPlaces(_WAITING_MAX)
 
     def replace(self, accounts: Mapping[str, Account]) -> None:
         """Check against other accounts from the next request on."""
@@ -144,17 +146,13 @@ class BasicAuthentication:
         known = self._remembered.get(digest)
         if known is not None and known[0] > self._clock():
             return known[1]
-        if self._waiting >= _WAITING_MAX:
-            raise TooManyChecks
         accounts = self._accounts
         account = accounts.get(name)
         hashed = account.password if account is not None else self._decoy
-        self._waiting += 1
         try:
-            loop = asyncio.get_running_loop()
-            matches = await loop.run_in_executor(self._pool, hashed.matches, password)
-        finally:
-            self._waiting -= 1
+            matches = await self._places.run(host, partial(hashed.matches, password), self._pool)
+        except NoPlace:
+            raise TooManyChecks from None
         if account is None or not matches:
             raise Unauthenticated
         if accounts is not self._accounts:  # They were replaced meanwhile.

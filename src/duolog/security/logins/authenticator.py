@@ -6,21 +6,23 @@
 Deriving the keys of a password takes milliseconds on purpose: it happens on threads. A protocol
 without sessions, such as HTTP, sends the password with each request. So one that was right is
 remembered for `REMEMBER_S`, by a keyed digest, until a credential changes. An unknown user costs as
-much as a wrong password. If many passwords wait, further ones are refused.
+much as a wrong password. If many passwords wait, further ones are refused; no address can keep the
+others out by it, see `check_places`.
 
 A server that uses SASL itself begins exchanges with `Mechanisms`, as the broker does.
 
 Thread: the event loop of the server, except for PBKDF2 itself.
 """
 
-import asyncio
 import hashlib
 import hmac
 import secrets
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from duolog.security.identity.principal import USER, Identity, Principal
+from duolog.security.logins.check_places import CheckPlaces, NoPlace
 from duolog.security.sasl.bearer_exchange import InvalidToken
 from duolog.security.sasl.exchange import Failure
 from duolog.security.sasl.plain_exchange import Stored, check_password
@@ -95,7 +97,7 @@ class StoreAuthenticator:
         self._listener = listener
         self._key = secrets.token_bytes(32)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="passwords")
-        self._waiting = 0
+        self._places = CheckPlaces(WAITING_MAX)
         self._remembered: dict[bytes, float] = {}
         """Digests of users with right passwords, and the time until which they are remembered."""
         self._remembered_of: _Moment | None = None
@@ -111,7 +113,8 @@ class StoreAuthenticator:
         if not self._limits.allows(host, user):
             raise self._failure(identity, "PASSWORD", _LIMITED)
         moment = self._now()
-        if isinstance(await self._check(moment.mechanisms.stored(user), user, password), Failure):
+        stored = moment.mechanisms.stored(user)
+        if isinstance(await self._check(stored, user, password, host), Failure):
             self._limits.failed(host, user)
             reason = "wrong password or unknown user"
             raise self._failure(identity, "PASSWORD", reason)
@@ -136,16 +139,13 @@ class StoreAuthenticator:
         """End the threads."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _check(self, stored: Stored, user: str, password: str) -> object:
-        if self._waiting >= WAITING_MAX:
-            raise TooManyLogins
-        self._waiting += 1
+    async def _check(self, stored: Stored, user: str, password: str, host: str) -> object:
         try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._pool, check_password, stored, user, password
+            return await self._places.run(
+                host, partial(check_password, stored, user, password), self._pool
             )
-        finally:
-            self._waiting -= 1
+        except NoPlace:
+            raise TooManyLogins from None
 
     def _failure(self, claimed: Identity, mechanism: str, reason: str) -> LoginFailed:
         self._audit.login(claimed, mechanism, self._listener, reason)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from duolog.broker.identity import logins
 from duolog.security.identity.principal import ANONYMOUS
 from duolog.security.logins.login_limits import BURST
 from unit.broker.identity.test_logins import (
@@ -52,10 +53,40 @@ def test_guesses_that_are_sent_all_at_once_learn_no_more_than_others(
 
     for count, (client, guess) in enumerate(zip(clients, guesses, strict=True), start=1):
         client.send(AUTHENTICATE, 2, auth_bytes=f"\0alice\0{guess}".encode())
-        gated.turn_until(lambda count=count: gated.broker.security.logins._waiting == count)  # noqa: SLF001
+        gated.turn_until(lambda count=count: len(gated.broker.security.logins._places) == count)  # noqa: SLF001
     sent.set()
 
     assert [client.receive().error_code for client in clients] == [58] * len(guesses)
+
+
+def test_an_address_that_fills_the_places_of_passwords_keeps_no_other_one_out(
+    open_harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logins, "_WAITING_MAX", 4)
+    gated = gated_broker(open_harness)
+    derive, sent = hashlib.pbkdf2_hmac, threading.Event()
+
+    def late(*arguments: Any) -> bytes:
+        assert sent.wait(60)
+        return derive(*arguments)
+
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", late)
+    flood, honest = [gated.client() for _ in range(4)], gated.client()
+    honest.connection.host = "192.0.2.7"
+    for client in (*flood, honest):
+        assert handshake(client).error_code == 0
+    waiting = gated.broker.security.logins._places  # noqa: SLF001
+    for count, client in enumerate(flood, start=1):
+        client.send(AUTHENTICATE, 2, auth_bytes=b"\0alice\0wrong")
+        gated.turn_until(lambda count=count: len(waiting) == count)
+
+    honest.send(AUTHENTICATE, 2, auth_bytes=f"\0alice\0{RIGHT}".encode())
+
+    assert flood[-1].receive().error_code == 58, "the newest of them made room, at once"
+    sent.set()
+    assert honest.receive().error_code == 0
+    assert [client.receive().error_code for client in flood[:-1]] == [58] * 3
+    assert len(waiting) == 0
 
 
 @pytest.mark.parametrize(

@@ -396,13 +396,15 @@ def test_passwords_are_not_derived_on_the_loop(gated: Any, monkeypatch: pytest.M
 
 
 def test_logins_fail_at_once_if_many_passwords_wait(
-    gated: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    open_harness: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(logins, "_WAITING_MAX", 2)
+    gated = gated_broker(open_harness)
     caplog.set_level(logging.INFO, logger="duolog.audit")
+    caplog.clear()
     held: list[Any] = []
     passwords = gated.broker.security.logins._passwords  # noqa: SLF001
     monkeypatch.setattr(passwords, "call", lambda work, done: held.append((work, done)))
-    monkeypatch.setattr(logins, "_WAITING_MAX", 2)
     waiting = [gated.client() for _ in range(2)]
     for client in waiting:
         assert handshake(client).error_code == 0

@@ -167,8 +167,9 @@ def test_guesses_that_are_sent_at_once_are_limited_as_well(world: World) -> None
     assert all(isinstance(result, LoginFailed) for result in asyncio.run(guess()))
 
 
-def test_passwords_that_wait_are_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passwords_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WAITING_MAX", 3)
+    world = World()
 
     async def log_in() -> list[object]:
         tries = [world.authenticator.by_password(f"u{n}", "wrong", HOST) for n in range(5)]
@@ -178,6 +179,23 @@ def test_passwords_that_wait_are_bounded(world: World, monkeypatch: pytest.Monke
 
     assert kinds == [LoginFailed] * 3 + [TooManyLogins] * 2
     assert world.password("alice", "pencil") == ALICE
+    world.authenticator.close()
+
+
+def test_an_address_that_guesses_keeps_no_other_one_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WAITING_MAX", 3)
+    world = World()
+
+    async def log_in() -> list[object]:
+        tries = [world.authenticator.by_password(f"u{n}", "wrong", HOST) for n in range(5)]
+        honest = world.authenticator.by_password("alice", "pencil", "10.0.0.8")
+        return await asyncio.gather(*tries, honest, return_exceptions=True)
+
+    *guesses, honest = asyncio.run(log_in())
+
+    assert honest == ALICE._replace(host="10.0.0.8")
+    assert [type(guess) for guess in guesses] == [LoginFailed] * 2 + [TooManyLogins] * 3
+    world.authenticator.close()
 
 
 def test_a_token_logs_in_until_it_expires_or_is_revoked(world: World) -> None:
