@@ -134,8 +134,9 @@ def test_a_second_engine_answers_and_writes_commands_but_runs_nothing(
     answers_of(second, "TERMINATE CTAS_TOTALS_1; INSERT INTO late SELECT * FROM s;")
 
     assert not second.runs_queries
-    assert first._queries.supervisor is not None  # noqa: SLF001 - the one that runs them
-    assert first._queries.supervisor.wait_until(lambda: "INSERTQUERY_2" in starter.running, WAIT_S)  # noqa: SLF001
+    supervisor = first.service._queries.supervisor  # noqa: SLF001 - the one that runs them
+    assert supervisor is not None
+    assert supervisor.wait_until(lambda: "INSERTQUERY_2" in starter.running, WAIT_S)
     assert starter.running["CTAS_TOTALS_1"].has_ended
     assert ids(answers_of(first, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "INSERTQUERY_2"]
 
@@ -205,7 +206,7 @@ def test_leftovers_of_a_query_dropped_while_no_engine_ran_are_deleted(
     with opened() as engine:
         answers_of(engine, created(service))
     with opened() as shell:
-        shell._queries._ask_again_at = float("inf")  # noqa: SLF001 - it runs no queries
+        shell.service._queries._ask_again_at = float("inf")  # noqa: SLF001 - it runs no queries
         answers_of(shell, "TERMINATE CTAS_TOTALS_1;")
     starter.forgotten.clear()
 
@@ -295,7 +296,7 @@ def test_a_named_query_dropped_while_no_engine_ran_starts_empty_when_recreated(
         answers_of(engine, created(service) + named)
         assert engine.wait_settled(WAIT_S)
     with opened() as shell:
-        shell._queries._ask_again_at = float("inf")  # noqa: SLF001 - it runs no queries
+        shell.service._queries._ask_again_at = float("inf")  # noqa: SLF001 - it runs no queries
         answers_of(shell, "TERMINATE mine;" + named)
     starter.forgotten.clear()
     starter.checkpoints.clear()

@@ -1,0 +1,375 @@
+"""The SQL service of one Kafka cluster in this process: what all its sessions share.
+
+    command topic ─▶ catalog ─▶ sessions: one `StatementRunner` per client
+                        └─────▶ persistent queries, if this process runs them
+    topics of tables ─▶ current rows
+
+The catalog is in the service's command topic (`replayed_catalog`). One service with an id, the
+first that starts them, runs its queries. The others run statements, and the running one follows
+what they write. The JVM starts with the first persistent query, or with `warm_up`.
+
+Threads: any, except `close`, which comes last.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from duolog.core.errors import DuologError
+from duolog.ksql import settings
+from duolog.ksql.catalog.catalog import Catalog, SourceInfo
+from duolog.ksql.errors import SqlError
+from duolog.ksql.session import Done, SqlSession
+from duolog.ksql.settings import Settings
+from duolog.ksql.statements.state import PersistentQuery, SessionState
+from duolog.ksql.syntax import nodes
+from duolog.runtime.schema_registries import provide_registries
+from duolog.runtime.sql.command_log.command_topic import CommandTopic
+from duolog.runtime.sql.command_log.commands import Offsets
+from duolog.runtime.sql.command_log.desired_query import DesiredQuery
+from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
+from duolog.runtime.sql.command_log.topics import Topics
+from duolog.runtime.sql.persistent.query_supervisor import (
+    LiveQuery,
+    Pauses,
+    QuerySupervisor,
+    Starter,
+)
+from duolog.runtime.sql.persistent.service_queries import ServiceQueries
+from duolog.runtime.sql.persistent.shutdown_deadline import shutdown_deadline
+from duolog.runtime.sql.persistent.spark_queries import SparkQueries, SparkQuerySettings
+from duolog.runtime.sql.reply import showing
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.profiles import brokers_of
+
+if TYPE_CHECKING:
+    from duolog.engine import Engine
+    from duolog.engine.upgrades.upgrade_plan import UpgradePlan
+    from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
+
+logger: Final = logging.getLogger(__name__)
+
+DEFAULT_SERVICE: Final = "default_"
+"""As in ksqlDB; names of a service's topics start with its id."""
+PROCESSING_LOG: Final = "ksql.logging.processing.topic.name"
+LOGGED_ROWS: Final = "ksql.logging.processing.rows.include"
+_FIRST_PAUSE: Final = "ksql.query.retry.backoff.initial.ms"
+_LONGEST_PAUSE: Final = "ksql.query.retry.backoff.max.ms"
+_IDLE_S: Final = 2.0
+"""Pause of an idle query before it polls again, unless commit.interval.ms is set."""
+_END_S: Final = 5.0
+
+
+class SqlService:
+    """Catalog, persistent queries and rows of tables of a service id on one Kafka cluster.
+
+    Args:
+        bootstrap: the cluster's servers. Addresses alone get the connection settings of the
+            environment: see `duolog.security.clients.profiles`.
+        data: directory for checkpoints and logs; created if missing.
+        service_id: the service; those with the same id share catalog and queries.
+        properties: properties of all sessions, as with SET.
+        engine_settings: settings of the Spark engine by name, as strings.
+        starter: starts queries instead of Spark.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Brokers | str,
+        *,
+        data: Path | str,
+        service_id: str = DEFAULT_SERVICE,
+        properties: Mapping[str, str] | None = None,
+        engine_settings: Mapping[str, str] | None = None,
+        starter: Starter | None = None,
+    ) -> None:
+        self.brokers = brokers = brokers_of(bootstrap)
+        self.service_id = service_id
+        self._given = given = {"ksql.service.id": service_id, **(properties or {})}
+        provide_registries()
+        # A value that is not allowed is an error of the start, not of the first statement.
+        self._settings = _with(Settings(given), given)
+        self.topics = Topics(brokers)
+        # The JVM has another working directory, and a program may change its own.
+        self.data = Path(data).resolve() / service_id
+        self.processing_log = given.get(PROCESSING_LOG, f"{service_id}ksql_processing_log")
+        self._spark = SparkQueries(
+            brokers,
+            self.topics,
+            SparkQuerySettings(
+                data=self.data,
+                settings=dict(engine_settings or {}),
+                processing_log=self.processing_log,
+                log_rows=str(given.get(LOGGED_ROWS, "")).lower() == "true",
+                interval_ms=int(_seconds(given, settings.COMMIT_INTERVAL, _IDLE_S) * 1000),
+                internal_prefix=f"_duolog-ksql-{service_id}_query_",
+            ),
+        )
+        self._starter: Starter = starter or self._spark
+        pauses = Pauses(
+            first_s=_seconds(given, _FIRST_PAUSE, 15.0),
+            longest_s=_seconds(given, _LONGEST_PAUSE, 900.0),
+        )
+        self._replayed = ReplayedCatalog(
+            CommandTopic(brokers, service_id), self._settings[settings.REGISTRY]
+        )
+        self._lock = threading.RLock()
+        self._present: MaterializedTables | None = None
+        self._presenting = threading.Lock()
+        self._queries = ServiceQueries(
+            brokers,
+            service_id,
+            replayed=self._replayed,
+            follow=self.follow,
+            supervise=partial(QuerySupervisor, self._starter, pauses),
+            lock=self._lock,
+        )
+
+    @property
+    def bootstrap(self) -> str:
+        """Addresses of the brokers."""
+        return self.brokers.servers
+
+    @property
+    def catalog(self) -> Catalog:
+        """Streams, tables and types, as far as the command topic was read."""
+        return self._replayed.catalog
+
+    @property
+    def last_command(self) -> int:
+        """Offset of the last command that was read; -1 before any."""
+        return self._replayed.topic.last
+
+    @property
+    def present(self) -> "MaterializedTables":
+        """Current rows of sources, read on demand."""
+        with self._presenting:
+            if self._present is None:
+                from duolog.runtime.sql.tables.materialized_tables import MaterializedTables  # noqa: PLC0415 - takes 50 ms, which SHOW does not need
+
+                self._present = MaterializedTables(self.brokers)
+            return self._present
+
+    @property
+    def spark(self) -> "Engine":
+        """The Spark engine; its JVM starts when it is first used."""
+        return self._spark.engine
+
+    @property
+    def runs_queries(self) -> bool:
+        """True if this process runs the queries of the service."""
+        return self._queries.supervisor is not None
+
+    def session(
+        self,
+        properties: Mapping[str, str] | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> SqlSession:
+        """Return a session of one client, for a `StatementRunner`.
+
+        Args:
+            properties: properties on top of those of the service, as with SET.
+            variables: variables as with DEFINE, by names in any case.
+
+        Raises:
+            SqlError: a property is unknown, or its value is not allowed.
+        """
+        session = SqlSession(given=self._given)
+        _with(session.state.settings, properties or {})
+        session.state.variables.update(
+            {name.upper(): value for name, value in (variables or {}).items()}
+        )
+        return session
+
+    def follow(self) -> None:
+        """Read the existing topics, and the statements that others have written.
+
+        Raises:
+            BrokerUnavailable: no broker answers.
+            CommandDamaged: the command topic cannot be read; the error has the offset.
+        """
+        with self._lock:
+            self._ask_for_topics()
+            self._replayed.follow()
+
+    def state_for(self, node: exp.Expression, mine: SessionState) -> SessionState:
+        """Return the state of a session for its next statement.
+
+        It has the service's catalog and queries of now, with their states if the statement shows
+        them, and the settings and variables of `mine`.
+
+        Raises:
+            BrokerUnavailable, CommandDamaged: as `follow`.
+        """
+        with self._lock:
+            news = self._replayed.follow()
+            if news or not self._knows_topics(node):
+                self._ask_for_topics()
+            shared = self._replayed.state
+            state = SessionState(
+                self.catalog.copy(),
+                mine.settings,
+                mine.variables,
+                dict(shared.queries),
+                shared.begun,
+            )
+        if state.queries and _shows_states(node):
+            state.queries = showing.with_states(state.queries, self.queries())
+        return state
+
+    def change(self, node: exp.Expression, text: str, given: Settings) -> Done:
+        """Run a statement that may change the catalog, with the settings of a session.
+
+        Raises:
+            SqlError: it cannot be executed; nothing has changed.
+            BrokerUnavailable, CommandDamaged: as `follow`.
+        """
+        dropped: SourceInfo | None = None
+        with self._lock:
+            self.follow()
+            if node.args.get("delete_topic"):
+                dropped = self.catalog.sources.get(node.this.name)
+            done = self._replayed.run(node, text, given, self._prepare)
+            self._queries.apply(has_new_query=done.query is not None)
+        if done.ended:
+            self._queries.wait_stopped(done.ended)
+        if dropped is not None:
+            self._delete_topic_of(dropped)
+        return done
+
+    def explain_upgrade(self, query: PersistentQuery) -> "UpgradePlan":
+        """Return what a replaced query does with its stores."""
+        with self._lock:
+            known = self._replayed.wanted.get(query.id)
+        wanted = DesiredQuery(query) if known is None else replace(known, query=query)
+        return self._spark.explain_upgrade(wanted)
+
+    def start(self) -> None:
+        """Start running the service's persistent queries in this process.
+
+        Raises:
+            ServiceInUse: another process runs them.
+            BrokerUnavailable, CommandDamaged: as `follow`.
+        """
+        self._queries.start()
+
+    def warm_up(self) -> None:
+        """Start the JVM in the background, so that the first query does not wait for it."""
+        threading.Thread(target=self._warm_up, name="duolog-sql-jvm", daemon=True).start()
+
+    def start_jvm(self) -> None:
+        """Start the JVM unless it runs, and wait for it."""
+        self._spark.warm_up()
+
+    def give_up(self) -> None:
+        """Abort waits for ownership and for the JVM, from any thread; call `close` next."""
+        self._queries.give_up()
+        self._spark.give_up()
+
+    def end_now(self) -> None:
+        """Make `close` return at once; queries end as in a crash. Any thread may call this."""
+        self.give_up()
+        self._spark.end_now()
+
+    def close(self) -> None:
+        """Stop this process's queries, and the JVM if it is not used otherwise.
+
+        Does nothing if closed. What has not stopped within seconds, on a busy machine or without a
+        broker, is killed.
+        """
+        self.give_up()
+        if self._present is not None:
+            self._present.close()
+        with shutdown_deadline(_END_S, self.end_now):
+            self._queries.stop()
+            self._starter.close()
+            self._spark.close()
+        self._replayed.topic.close()
+
+    def queries(self, *, with_progress: bool = False) -> list[LiveQuery]:
+        """Return the persistent queries with their current states.
+
+        If another process runs them, it has reported their states; if none does, they are
+        UNRESPONSIVE.
+        """
+        return self._queries.live(with_progress=with_progress)
+
+    def statements(self) -> dict[str, str]:
+        """Return the statements of the persistent queries by id."""
+        with self._lock:
+            return {name: query.statement for name, query in self._replayed.state.queries.items()}
+
+    def wait_settled(self, timeout_s: float) -> bool:
+        """Wait until each query is running, paused or failed; return false after the timeout."""
+        return self._queries.wait_settled(timeout_s)
+
+    def _knows_topics(self, node: exp.Expression) -> bool:
+        """Return true if a query reads only known topics, which need not be listed again."""
+        if not isinstance(node, exp.Query):
+            return False
+        named = (self.catalog.sources.get(table.name) for table in node.find_all(exp.Table))
+        return all(one.topic in self.catalog.partitions for one in named if one is not None)
+
+    def _ask_for_topics(self) -> None:
+        known = self.topics.partitions()
+        self.catalog.partitions.clear()
+        self.catalog.partitions.update(known)
+
+    def _prepare(self, done: Done, state: SessionState) -> Offsets:
+        from duolog.runtime.sql.command_log.made_topics import make_topics  # noqa: PLC0415 - loaded by the statements that need it
+
+        there = dict(self.topics.partitions())
+        make_topics(self.topics, there, done, state)
+        if done.query is None or state.settings[settings.OFFSET_RESET] != "latest":
+            return {}
+        sources = done.query.planned.plan.sources
+        tables = {source.topic for source in sources if source.is_table}
+        streams = [source for source in sources if source.topic not in tables]
+        read = [topic for topic in there if any(one.reads_topic(topic) for one in streams)]
+        return self.topics.ends(read, there)
+
+    def _delete_topic_of(self, source: SourceInfo) -> None:
+        with self._lock:
+            if source.name not in self.catalog.sources:
+                self.topics.delete(source.topic)
+
+    def _warm_up(self) -> None:
+        try:
+            self._spark.warm_up()
+        except DuologError as error:
+            if not self._queries.given_up.is_set():
+                logger.warning("the JVM did not start: %s", error.message)
+
+
+def _shows_states(node: exp.Expression) -> bool:
+    """Return true if a statement returns query states, which may have to be read from a topic."""
+    if isinstance(node, nodes.Show):
+        return node.args["kind"] == "QUERIES" or bool(node.args.get("extended"))
+    return isinstance(node, nodes.Describe | nodes.Explain)
+
+
+def _with(of_session: Settings, given: Mapping[str, str]) -> Settings:
+    """Set properties, and return the settings.
+
+    Raises:
+        SqlError: a property is unknown, or its value is not allowed.
+    """
+    for name, value in given.items():
+        of_session.set(name, value)
+    return of_session
+
+
+def _seconds(given: Mapping[str, str], name: str, otherwise: float) -> float:
+    value = given.get(name)
+    try:
+        return otherwise if value is None else int(value) / 1000
+    except ValueError:
+        raise SqlError(
+            f"Invalid value {value} for configuration {name}: Not a number of type LONG"
+        ) from None

@@ -1,0 +1,206 @@
+"""Run the statements of one client: its properties and variables over the catalog of a service.
+
+    service = SqlService("127.0.0.1:9092", data="data")
+    for answer in StatementRunner(service, service.session()).execute("SHOW STREAMS;"):
+        ...
+
+SET and DEFINE apply to this runner only.
+
+Threads: one at a time, except that another thread may read the returned `Rows`.
+"""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from duolog.core.errors import EncodingError
+from duolog.core.text_files import read_text_file
+from duolog.ksql import settings
+from duolog.ksql.catalog.catalog import Catalog
+from duolog.ksql.errors import SqlError, too_deep
+from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
+from duolog.ksql.expressions.user_calls import with_functions
+from duolog.ksql.session import Done, SqlSession
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.nodes import place_of
+from duolog.runtime.sql.answers import Answer, Rows
+from duolog.runtime.sql.reply import showing
+from duolog.runtime.sql.service import SqlService
+
+if TYPE_CHECKING:
+    from duolog.engine import Engine
+    from duolog.runtime.sql.command_log.topics import Topics
+    from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
+    from duolog.security.clients.brokers import Brokers
+
+_ASSERT_MS: Final = 1000
+OF_THE_SERVICE: Final = (
+    nodes.CreateSource,
+    nodes.CreateType,
+    nodes.DropType,
+    nodes.DropSource,
+    nodes.AlterSource,
+    nodes.InsertSelect,
+    nodes.QueryCommand,
+    nodes.CreateFunction,
+    nodes.DropFunction,
+)
+"""Statements that change the catalog, and so are written to the command topic."""
+
+
+class StatementRunner:
+    """Runs statements of one client of a service.
+
+    Args:
+        service: the service, which other runners use too.
+        session: properties and variables of the client.
+    """
+
+    def __init__(self, service: SqlService, session: SqlSession) -> None:
+        self.service = service
+        self.session = session
+        self.brokers: Brokers = service.brokers
+        self.topics: Topics = service.topics
+        self.data: Path = service.data
+
+    @property
+    def catalog(self) -> Catalog:
+        """Streams, tables and types, as far as the command topic was read."""
+        return self.service.catalog
+
+    @property
+    def present(self) -> "MaterializedTables":
+        """Current rows of sources, read on demand."""
+        return self.service.present
+
+    @property
+    def spark(self) -> "Engine":
+        """The Spark engine; its JVM starts when it is first used."""
+        return self.service.spark
+
+    def execute(self, text: str) -> Iterator[Answer]:
+        """Run each statement of a text, and yield its results.
+
+        Raises:
+            SqlError: a statement cannot be parsed or executed. The statements before it have run.
+            BrokerUnavailable, CommandDamaged: as `SqlService.follow`.
+        """
+        for node, written in self.session.read(text):
+            try:
+                yield from self.run(node, written)
+            except RecursionError as error:
+                raise too_deep(written) from error
+            except SqlError as error:
+                error.at = error.at or place_of(node)
+                raise error.in_statement(written) from error.__cause__
+
+    def run(self, node: exp.Expression, text: str) -> Iterator[Answer]:
+        """Run one parsed statement; `text` is its source. As `execute`."""
+        match node:
+            case exp.Query():
+                yield self.select(node, text)
+            case nodes.PrintTopic():
+                # Imported in branches: each statement loads only what it needs.
+                from duolog.runtime.sql.reply import printing  # noqa: PLC0415
+
+                registry = self.session.state.settings[settings.REGISTRY]
+                yield printing.printed(self.brokers, node, registry)
+            case nodes.RunScript():
+                yield from self.execute(_read(node))
+            case nodes.Show() if node.args["kind"] == "TOPICS":
+                self._know(node)
+                queries = self.session.state.queries.values()
+                yield showing.topics(node, self.topics.replicas(), queries)
+            case nodes.Explain() if node.args.get("upgrade"):
+                query = self.perform(node, text).query
+                assert query is not None
+                yield from showing.upgrade(self.service.explain_upgrade(query))
+            case _:
+                yield from showing.answers(self.perform(node, text))
+
+    def select(self, node: exp.Query, text: str) -> Rows:
+        """Run a pull or push query.
+
+        Raises:
+            SqlError: the query is invalid.
+            BrokerUnavailable, CommandDamaged: as `SqlService.follow`.
+        """
+        from duolog.runtime.sql.reply import pull, push  # noqa: PLC0415 - as in `run`
+
+        assert isinstance(node, exp.Expression), node
+        self._know(node)
+        answers = push if node.args.get("emit") is not None else pull
+        asked = with_legacy_semantics(node, self.session.state.settings)
+        with_functions(asked, self.catalog.functions)
+        assert isinstance(asked, exp.Query), asked
+        answer = answers.select(self, asked, text)
+        named = (self.catalog.sources.get(one.name) for one in asked.find_all(exp.Table))
+        read = [one for one in named if one is not None]
+        return showing.with_reason(answer, read, self.service.queries)
+
+    def perform(self, node: exp.Expression, text: str) -> Done:
+        """Run a statement other than a query, and return what it has done.
+
+        Raises:
+            SqlError: it cannot be executed.
+            BrokerUnavailable, CommandDamaged: as `SqlService.follow`.
+        """
+        match node:
+            case nodes.InsertValues() | nodes.DeleteRows():
+                return self._insert(node, text)
+            case nodes.AssertTopic():
+                return self._assert_topic(node, text)
+            case _ if isinstance(node, OF_THE_SERVICE):
+                return self.service.change(node, text, self.session.state.settings)
+            case _:
+                self._know(node)
+                return self.session.execute(node, text)
+
+    def _know(self, node: exp.Expression) -> None:
+        """Update the session for a statement: catalog, topics, and queries with their states."""
+        self.session.state = self.service.state_for(node, self.session.state)
+
+    def _insert(self, node: nodes.InsertValues | nodes.DeleteRows, text: str) -> Done:
+        from duolog.runtime.sql.reply import inserts  # noqa: PLC0415 - as in `run`
+
+        self._know(node)
+        done = self.session.execute(node, text)
+        for topic in {row.source.topic for row in done.inserted} - self.catalog.partitions.keys():
+            raise SqlError(f"Topic '{topic}' does not exist.", at=place_of(node))
+        inserts.insert(self.brokers, done.inserted, self.service.start_jvm)
+        return done
+
+    def _assert_topic(self, node: nodes.AssertTopic, text: str) -> Done:
+        timeout = node.args.get("timeout")
+        deadline = (
+            time.monotonic()
+            + (_ASSERT_MS if timeout is None else showing.milliseconds(timeout)) / 1000
+        )
+        while True:
+            self._know(node)
+            try:
+                return self.session.execute(node, text)
+            except SqlError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.1)
+
+
+def _read(node: nodes.RunScript) -> str:
+    path = node.this.name
+    try:
+        return read_text_file(Path(path))
+    except OSError as error:
+        raise SqlError(
+            f"Failed to read file: {path}", detail=f"{error.strerror}.", at=place_of(node)
+        ) from error
+    except EncodingError as error:
+        raise SqlError(
+            f"Failed to read file: {path}",
+            detail=f"{error.message}.",
+            hint=error.hint,
+            at=place_of(node),
+        ) from error

@@ -1,0 +1,111 @@
+"""Several sessions of one service: what they share, and what they do not."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from duolog.ksql.errors import SqlError
+from duolog.runtime.sql.answers import Message, Rows
+from duolog.runtime.sql.service import SqlService
+from duolog.runtime.sql.statement_runner import StatementRunner
+from duolog.testing import EmbeddedCluster
+from unit.runtime.sql.fake_queries import FakeStarter
+
+_CLIENTS = 8
+_STATEMENTS = 5
+_WAIT_S = 120.0
+
+
+@pytest.fixture
+def shared(cluster: EmbeddedCluster, service: str, tmp_path: Path) -> Iterator[SqlService]:
+    opened = SqlService(
+        cluster.bootstrap_servers,
+        data=tmp_path / "data",
+        service_id=service,
+        properties={"ksql.persistence.default.format.value": "JSON"},
+        starter=FakeStarter(),
+    )
+    yield opened
+    opened.close()
+
+
+def results(runner: StatementRunner, text: str) -> list[object]:
+    return [
+        list(answer) if isinstance(answer, Rows) else answer.text for answer in runner.execute(text)
+    ]
+
+
+def test_each_session_has_properties_and_variables_of_its_own(
+    shared: SqlService, service: str
+) -> None:
+    first = StatementRunner(shared, shared.session({"auto.offset.reset": "earliest"}, {"n": "a"}))
+    second = StatementRunner(shared, shared.session())
+
+    results(
+        first,
+        f"CREATE STREAM s (k STRING KEY, ${{n}} INT) WITH (kafka_topic='{service}s', partitions=1);",
+    )
+    results(second, "SET 'processing.guarantee'='exactly_once_v2'; DEFINE n='other';")
+
+    assert first.session.state.settings["auto.offset.reset"] == "earliest"
+    assert second.session.state.settings["auto.offset.reset"] == "latest"
+    assert first.session.state.settings["processing.guarantee"] == "at_least_once"
+    assert first.session.state.variables == {"N": "a"}
+    assert results(second, "DESCRIBE s;") == results(first, "DESCRIBE s;")
+    assert [column.name for column in second.catalog.sources["S"].columns] == ["K", "A"]
+
+
+def test_a_property_with_a_value_that_is_not_allowed_is_an_error_of_the_session(
+    shared: SqlService,
+) -> None:
+    with pytest.raises(SqlError, match=r"Invalid value soon for property 'auto.offset.reset'"):
+        shared.session({"auto.offset.reset": "soon"})
+
+
+def test_a_client_that_waits_does_not_stop_the_others(shared: SqlService, service: str) -> None:
+    """ASSERT TOPIC waits for its topic, which another client creates meanwhile."""
+    waiting = StatementRunner(shared, shared.session())
+    found: list[object] = []
+    text = f"ASSERT TOPIC '{service}late' TIMEOUT 120 SECONDS;"
+    waiter = threading.Thread(target=lambda: found.extend(results(waiting, text)), daemon=True)
+    waiter.start()
+
+    creating = StatementRunner(shared, shared.session())
+    results(creating, f"CREATE STREAM s (a INT) WITH (kafka_topic='{service}late', partitions=1);")
+    waiter.join(_WAIT_S)
+
+    assert found == [f"Topic {service}late exists."]
+
+
+def test_clients_that_create_streams_at_once_all_see_all_of_them(
+    shared: SqlService, service: str
+) -> None:
+    failed: list[BaseException] = []
+    together = threading.Barrier(_CLIENTS)
+
+    def create(client: int) -> None:
+        runner = StatementRunner(shared, shared.session(variables={"client": str(client)}))
+        together.wait(_WAIT_S)
+        try:
+            for number in range(_STATEMENTS):
+                name = f"s${{client}}_{number}"
+                (made,) = runner.execute(
+                    f"CREATE STREAM {name} (a INT) WITH (kafka_topic='{service}{name}', partitions=1);"
+                )
+                assert made == Message(f"Stream S{client}_{number} created")
+                assert f"S{client}_{number}" in runner.catalog.sources
+        except BaseException as error:  # noqa: BLE001 - shown by the test
+            failed.append(error)
+
+    clients = [threading.Thread(target=create, args=(one,), daemon=True) for one in range(_CLIENTS)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join(_WAIT_S)
+
+    assert failed == []
+    (rows,) = results(StatementRunner(shared, shared.session()), "SHOW STREAMS;")
+    assert isinstance(rows, list)
+    assert len(rows) == _CLIENTS * _STATEMENTS
