@@ -22,6 +22,7 @@ from duolog.core.errors import (
     QueryError,
     RegistryError,
     SerdeError,
+    ServerError,
     StatementError,
 )
 from duolog.core.printable import for_stream
@@ -132,6 +133,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     NotRepartitionable: CONFLICT,
     QueryError: FAILED,
     RegistryError: FAILED,
+    ServerError: FAILED,
     RegistryUnavailable: UNAVAILABLE,
     SerdeError: FAILED,
     ServiceInUse: CONFLICT,

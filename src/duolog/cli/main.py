@@ -63,6 +63,10 @@ COMMANDS: Final = {
         "duolog.cli.commands.schema:schema",
         "Manage the schemas of a registry.",
     ),
+    "server": (
+        "duolog.cli.commands.server:server",
+        "Run the SQL server over a Kafka cluster.",
+    ),
     "sql": ("duolog.cli.commands.sql:sql", "Run SQL statements interactively or from files."),
     "state": (
         "duolog.cli.commands.state:state",

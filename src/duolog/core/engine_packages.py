@@ -12,6 +12,8 @@ from duolog.core.errors import EngineMissing
 from duolog.core.optional_packages import pip_install
 
 SPARK_PACKAGES: Final = ("py4j", "pyspark")
+SERVER_PACKAGES: Final = ("starlette", "uvicorn", "zttp")
+"""For `duolog server`."""
 ENGINE_PACKAGES: Final = ("duckdb", *SPARK_PACKAGES)
 
 
@@ -38,7 +40,7 @@ def engine_missing(error: BaseException) -> EngineMissing | None:
     if not isinstance(error, ModuleNotFoundError):
         return None
     name = (error.name or "").partition(".")[0]
-    return _missing(name) if name in ENGINE_PACKAGES else None
+    return _missing(name) if name in {*ENGINE_PACKAGES, *SERVER_PACKAGES} else None
 
 
 def _missing(names: str) -> EngineMissing:

@@ -6,6 +6,7 @@
     ├─ StatementError        an invalid topology, expression or statement
     ├─ RegistryError         a schema rejected by the registry
     ├─ SerdeError            bytes that cannot be deserialized, or a value that cannot be serialized
+    ├─ ServerError           a request that the SQL server refuses
     ├─ QueryError            query_id          a query that cannot start or has failed
     ├─ EncodingError         a user's file that is not UTF-8
     └─ ConfigError           name, value       an unknown setting, or a value out of range
@@ -100,6 +101,10 @@ class StatementError(DuologError):
 
 class RegistryError(DuologError):
     """A schema rejected by the registry."""
+
+
+class ServerError(DuologError):
+    """A request rejected by the SQL server."""
 
 
 class SerdeError(DuologError):

@@ -108,7 +108,7 @@ class ClusterAuthentication:
             if (token := bearer_token(authorization)) is not None:
                 identity = await self._authenticator.by_token(token, host)
             else:
-                name, password = _credentials(authorization)
+                name, password = credentials_of(authorization)
                 if self._inner is not None and self._inner.matches(name, password):
                     return ClusterClient(Identity(INNER_PRINCIPAL, host), self._authorizer())
                 identity = await self._authenticator.by_password(name, password, host)
@@ -141,7 +141,7 @@ class BasicAuthentication:
         self._remembered.clear()
 
     async def client(self, authorization: str | None, host: str) -> User:
-        name, password = _credentials(authorization)
+        name, password = credentials_of(authorization)
         digest = hmac.digest(self._key, f"{name}:{password}".encode(), hashlib.sha256)
         known = self._remembered.get(digest)
         if known is not None and known[0] > self._clock():
@@ -178,7 +178,12 @@ def bearer_token(authorization: str | None) -> str | None:
     return None if match is None else match[1]
 
 
-def _credentials(authorization: str | None) -> tuple[str, str]:
+def credentials_of(authorization: str | None) -> tuple[str, str]:
+    """Return the name and the password of a header Authorization.
+
+    Raises:
+        Unauthenticated: it has none.
+    """
     scheme, _, encoded = (authorization or "").partition(" ")
     if scheme.lower() != "basic" or len(encoded) > _CREDENTIALS_MAX:
         raise Unauthenticated

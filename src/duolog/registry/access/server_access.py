@@ -101,17 +101,22 @@ class ClusterAccess:
         kafka: "KafkaOptions",
         settings: "AccessSettings",
         inner: "InnerLogin | None" = None,
+        *,
+        listener: str = LISTENER,
     ) -> None:
-        """Prepare; `inner` is the login of the broker that runs this registry."""
+        """Prepare; `inner` is the login of the broker that runs this registry.
+
+        `listener` names the server in the audit log.
+        """
         self._settings = settings
         self._clock = SystemClock()
         audit = Audit(self._clock)
         self.users = ClusterUsers(kafka, settings, self._clock, audit, verify_jwt=self._verify_jwt)
-        self._authenticator = StoreAuthenticator(
-            lambda: self.users.mechanisms, LoginLimits(self._clock), audit, self._clock, LISTENER
+        self.authenticator = StoreAuthenticator(
+            lambda: self.users.mechanisms, LoginLimits(self._clock), audit, self._clock, listener
         )
         self.authentication: Authentication = ClusterAuthentication(
-            self._authenticator, lambda: self.users.authorizer, inner
+            self.authenticator, lambda: self.users.authorizer, inner
         )
         self._issuer: Issuer | None = None
 
@@ -148,7 +153,7 @@ class ClusterAccess:
 
     def stop(self) -> None:
         """End the threads."""
-        self._authenticator.close()
+        self.authenticator.close()
         self.users.stop()
 
     def _verify_jwt(self, text: str) -> "tuple[Principal, int | None]":

@@ -1,0 +1,149 @@
+"""`duolog server`: run the SQL server over a Kafka cluster until it is stopped."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.options import read_assignments, set_option, stop_with_stdin_option
+
+if TYPE_CHECKING:
+    from duolog.registry.access.settings import AccessSettings
+
+
+def _access(assignments: tuple[str, ...], *, cluster_users: bool) -> "AccessSettings | None":
+    """Return the settings of a server with the users of the cluster."""
+    if not cluster_users:
+        if assignments:
+            raise click.UsageError("--set needs --cluster-users.")
+        return None
+    from duolog.registry.access.settings import AccessSettings  # noqa: PLC0415 - as below
+
+    return AccessSettings(read_assignments(assignments))
+
+
+@click.command(epilog="The server is described in docs/guide/server.md.")
+@click.option(
+    "--listen",
+    default="127.0.0.1:8088",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Address to listen on. Port 0 selects a free port.",
+)
+@click.option(
+    "--base-path",
+    default="",
+    metavar="PATH",
+    help="Prefix of all paths, such as /sql, for a proxy that does not remove it.",
+)
+@click.option(
+    "--trusted-proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Address or network of a proxy that reports its clients in X-Forwarded-For. Repeatable.",
+)
+@click.option(
+    "--service-id",
+    default="default_",
+    show_default=True,
+    help="Service id; each has its own streams, tables and queries.",
+)
+@click.option(
+    "--cluster-users",
+    is_flag=True,
+    help="Take users, tokens and rights from the cluster: all requests then need a password or a "
+    "token. The server's own user needs CLUSTER_ACTION on the cluster.",
+)
+@set_option("A setting of --cluster-users, such as super.users=User:ann. Repeatable.")
+@click.option(
+    "--tls-cert",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="PEM file with the certificate chain, and the private key unless --tls-key is given: the "
+    "server then speaks HTTPS. It is read again when it changes.",
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="PEM file with the private key.",
+)
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Another name under which clients address this server. Repeatable.",
+)
+@click.option(
+    "--insecure",
+    is_flag=True,
+    help="Accept that others can connect without authentication or encryption.",
+)
+@click.option(
+    "--log-format", type=click.Choice(["text", "json"]), default="text", help="Format of the log."
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="Level of the log; the access log has level info.",
+)
+@cluster_options
+@stop_with_stdin_option
+def server(
+    *,
+    listen: str,
+    base_path: str,
+    proxies: tuple[str, ...],
+    service_id: str,
+    cluster_users: bool,
+    assignments: tuple[str, ...],
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    hosts: tuple[str, ...],
+    insecure: bool,
+    log_format: str,
+    log_level: str,
+    cluster: Cluster,
+) -> int:
+    """Run a server for SQL over HTTP, with ksqlDB's REST interface.
+
+    Speaks HTTP/1.1 and HTTP/2 on one port. Prints `duolog server ready on URL` when it answers.
+    Ctrl-C or SIGTERM stops it.
+
+    \b
+    Examples:
+      duolog server -b kafka.example:9092 --listen 127.0.0.1:8088
+      duolog server --client-properties server.properties --cluster-users
+      duolog server --listen 0.0.0.0:8088 --cluster-users --tls-cert server.pem
+    """
+    # Imported late to keep `duolog server --help` fast.
+    from duolog import __version__  # noqa: PLC0415
+    from duolog.broker.log_format import log_to_stderr  # noqa: PLC0415
+    from duolog.registry.store.clients import KafkaOptions  # noqa: PLC0415
+    from duolog.runtime.broker_login import ensure_login  # noqa: PLC0415
+    from duolog.runtime.metrics.insecure_servers import note_insecure  # noqa: PLC0415
+    from duolog.server.process import ServerOptions, run  # noqa: PLC0415
+
+    log_to_stderr(log_format, log_level)
+    access = _access(assignments, cluster_users=cluster_users)
+    ensure_login(cluster.brokers)
+    return run(
+        ServerOptions(
+            kafka=KafkaOptions(cluster.bootstrap_servers, properties=cluster.properties),
+            listen=listen,
+            service_id=service_id,
+            base_path=base_path,
+            proxies=proxies,
+            access=access,
+            hosts=hosts,
+            tls_certificate=tls_cert,
+            tls_key=tls_key,
+            insecure=insecure,
+            noted=note_insecure,
+            version=__version__,
+        ),
+        report=click.echo,
+    )

@@ -1,0 +1,104 @@
+"""The client of a request, by its headers Authorization and Cookie.
+
+    no users   every client is `NOBODY` with its address
+    users      Basic: a password · Bearer: a token · cookie: a session
+
+A request with a header Authorization is judged by it alone, so that a program does not act for the
+user of a browser by accident.
+
+Thread: the event loop.
+"""
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from duolog.registry.access.authentication import (
+    TooManyChecks,
+    Unauthenticated,
+    bearer_token,
+    credentials_of,
+)
+from duolog.security.logins.authenticator import Authenticator, LoginFailed, TooManyLogins
+from duolog.server.access.client import NOBODY, Client, Login
+from duolog.server.access.sessions import Sessions, cookie_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duolog.security.authorization.authorizer import Authorizer
+
+CHALLENGES: Final = ('Basic realm="duolog", charset="UTF-8"', 'Bearer realm="duolog"')
+
+
+class Authentication(Protocol):
+    """Finds the client of a request."""
+
+    @property
+    def challenges(self) -> tuple[str, ...]:
+        """The headers WWW-Authenticate of a refusal; empty if there are no users."""
+
+    async def client(self, authorization: str | None, cookie: str | None, host: str) -> Client:
+        """Return the client of the headers Authorization and Cookie, from an IP address.
+
+        Raises:
+            Unauthenticated: the headers are missing or wrong.
+            TooManyChecks: too many passwords are being checked now.
+        """
+
+
+class NoAuthentication:
+    """Lets every client do everything."""
+
+    challenges: Final[tuple[str, ...]] = ()
+
+    async def client(self, authorization: str | None, cookie: str | None, host: str) -> Client:
+        del authorization, cookie
+        return NOBODY._replace(identity=NOBODY.identity._replace(host=host))
+
+
+class UserAuthentication:
+    """Checks passwords, tokens and sessions of the users of a cluster.
+
+    Args:
+        authenticator: checks passwords and tokens.
+        authorizer: returns the rules of now; None if users may do everything.
+    """
+
+    challenges: Final = CHALLENGES
+
+    def __init__(
+        self,
+        authenticator: Authenticator,
+        authorizer: "Callable[[], Authorizer | None]",
+        sessions: Sessions,
+    ) -> None:
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._sessions = sessions
+
+    async def client(self, authorization: str | None, cookie: str | None, host: str) -> Client:
+        if authorization is None and (token := cookie_of(cookie)) is not None:
+            found = self._sessions.identity(token, host)
+            if found is None:
+                raise Unauthenticated
+            return Client(found, self._authorizer(), Login.SESSION)
+        try:
+            if (token := bearer_token(authorization)) is not None:
+                identity = await self._authenticator.by_token(token, host)
+                return Client(identity, self._authorizer(), Login.TOKEN)
+            name, password = credentials_of(authorization)
+            identity = await self._authenticator.by_password(name, password, host)
+        except LoginFailed as error:
+            raise Unauthenticated from error
+        except TooManyLogins as error:
+            raise TooManyChecks from error
+        return Client(identity, self._authorizer(), Login.PASSWORD)
+
+
+__all__ = [
+    "CHALLENGES",
+    "Authentication",
+    "NoAuthentication",
+    "TooManyChecks",
+    "Unauthenticated",
+    "UserAuthentication",
+]

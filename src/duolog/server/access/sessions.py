@@ -1,0 +1,98 @@
+"""Sessions of browsers: a random cookie in place of a password with each request.
+
+    login (password or token) ─▶ cookie ─▶ client ── logout, IDLE_S, LIFE_S, credential changed ─▶ ∅
+
+The server keeps a digest of the cookie only. The cookie is HttpOnly, so that scripts cannot read
+it, and SameSite=Strict, so that pages of other sites cannot use it. Sessions end when the server
+stops, and as soon as any credential of the cluster changes: a removed user has no session left.
+
+Thread: the event loop.
+Source: RFC 6265bis.
+"""
+
+import hashlib
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from duolog.core.clock import Clock
+from duolog.security.identity.principal import Identity
+
+COOKIE: Final = "duolog_session"
+LIFE_S: Final = 12 * 3600.0
+IDLE_S: Final = 3600.0
+SESSIONS_MAX: Final = 10_000
+_BYTES: Final = 32
+_CHARACTERS_MAX: Final = 64
+
+
+class _Session(NamedTuple):
+    identity: Identity
+    epoch: object
+    ends_at: float
+    seen_at: float
+
+
+class Sessions:
+    """The sessions of one server.
+
+    Args:
+        epoch: returns a value that changes with every credential of the cluster.
+    """
+
+    def __init__(self, clock: Clock, epoch: Callable[[], object]) -> None:
+        self._clock = clock
+        self._epoch = epoch
+        self._sessions: OrderedDict[bytes, _Session] = OrderedDict()
+
+    def begin(self, identity: Identity) -> str:
+        """Return the cookie of a new session."""
+        token = secrets.token_urlsafe(_BYTES)
+        now = self._clock.monotonic()
+        if len(self._sessions) >= SESSIONS_MAX:
+            self._sessions.popitem(last=False)
+        self._sessions[_digest(token)] = _Session(identity, self._epoch(), now + LIFE_S, now)
+        return token
+
+    def identity(self, token: str, host: str) -> Identity | None:
+        """Return who a cookie belongs to, at the address of now; None if it is not valid."""
+        digest = _digest(token)
+        session = self._sessions.get(digest)
+        if session is None:
+            return None
+        now = self._clock.monotonic()
+        over = now >= session.ends_at or now - session.seen_at >= IDLE_S
+        if over or session.epoch != self._epoch():
+            del self._sessions[digest]
+            return None
+        self._sessions[digest] = session._replace(seen_at=now)
+        self._sessions.move_to_end(digest)
+        return session.identity._replace(host=host)
+
+    def end(self, token: str) -> None:
+        """End a session; do nothing if there is none."""
+        self._sessions.pop(_digest(token), None)
+
+
+def cookie_of(header: str | None) -> str | None:
+    """Return the session in a header Cookie; None if there is none, or more than one.
+
+    Example:
+        >>> cookie_of("a=1; duolog_session=x"), cookie_of("duolog_session=x; duolog_session=y")
+        ('x', None)
+    """
+    pairs = [part.strip().partition("=") for part in (header or "").split(";")]
+    found = [value for name, _, value in pairs if name == COOKIE]
+    return found[0] if len(found) == 1 and 0 < len(found[0]) <= _CHARACTERS_MAX else None
+
+
+def set_cookie(token: str, path: str, *, secure: bool) -> str:
+    """Return the header Set-Cookie of a session; an empty token removes the cookie."""
+    life = f"Max-Age={round(LIFE_S) if token else 0}"
+    flags = f"Path={path or '/'}; HttpOnly; SameSite=Strict; {life}"
+    return f"{COOKIE}={token}; {flags}{'; Secure' if secure else ''}"
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

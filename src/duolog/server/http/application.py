@@ -1,0 +1,111 @@
+"""Binds the operations of the table of routes to Starlette's router.
+
+find the endpoint ─▶ check its right ─▶ read the body ─▶ run the operation ─▶ send its response
+
+Thread: the event loop.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qsl
+
+from starlette.routing import Route, Router
+
+from duolog.server.errors import BAD_REQUEST, METHOD_NOT_ALLOWED, NOT_FOUND, RequestRefused
+from duolog.server.http.bodies import Bodies, Receive, pieces
+from duolog.server.http.passage import KEY, Message, Passage, Send
+from duolog.server.http.responses import send_response, send_streamed
+from duolog.server.http.routes import ENDPOINTS, Endpoint
+from duolog.server.limits import Limits
+from duolog.server.messages import Request, Response
+from duolog.server.operations.context import ServerContext
+
+PARAMETERS_MAX = 100
+
+
+def application(
+    context: ServerContext, limits: Limits, endpoints: Sequence[Endpoint] = ENDPOINTS
+) -> Router:
+    """Return the ASGI application of a table of routes, to be run within a `Gate`."""
+    by_path: defaultdict[str, dict[str, Endpoint]] = defaultdict(dict)
+    for endpoint in endpoints:
+        by_path[endpoint.path][endpoint.method] = endpoint
+    bodies = Bodies(limits)
+    routes = [Route(path, _AtPath(rows, context, bodies)) for path, rows in by_path.items()]
+    return Router(routes, redirect_slashes=False, default=_not_found)
+
+
+class _AtPath:
+    """The endpoints of one path, by method."""
+
+    def __init__(
+        self, rows: Mapping[str, Endpoint], context: ServerContext, bodies: Bodies
+    ) -> None:
+        self._rows = rows
+        self._context = context
+        self._bodies = bodies
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        method: str = scope["method"]
+        head = method == "HEAD"
+        endpoint = self._rows.get("GET" if head else method)
+        if endpoint is None:
+            await self._other(method, send)
+            return
+        passage: Passage = scope[KEY]
+        passage.operation = endpoint.name
+        if endpoint.right is not None:
+            passage.client.ensure(endpoint.right)
+        request = await self._request(endpoint, scope, passage, receive)
+        answer = await endpoint.operation(request, self._context)
+        if isinstance(answer, Response):
+            passage.note = answer.note
+            await send_response(answer, send, head=head)
+        else:
+            await send_streamed(answer, scope, receive, send)
+
+    async def _request(
+        self, endpoint: Endpoint, scope: Message, passage: Passage, receive: Receive
+    ) -> Request:
+        body, rest = b"", pieces(receive)
+        if not endpoint.in_pieces:
+            self._bodies.ensure_length(passage.headers.get("content-length"))
+            body = await self._bodies.read(receive)
+        return Request(
+            client=passage.client,
+            method=passage.method,
+            path=scope["path_params"],
+            query=_query(scope["query_string"]),
+            headers=passage.headers,
+            body=body,
+            pieces=rest,
+            http_version=scope["http_version"],
+            secure=passage.secure,
+        )
+
+    async def _other(self, method: str, send: Send) -> None:
+        allowed = ", ".join(sorted({*self._rows, "OPTIONS"}))
+        if method != "OPTIONS":
+            raise RequestRefused(f"HTTP 405 Method Not Allowed: {allowed}", METHOD_NOT_ALLOWED)
+        response = Response(b"", 204, headers=(("Allow", allowed),))
+        await send_response(response, send, head=False)
+
+
+def _query(query: bytes) -> Mapping[str, str]:
+    try:
+        return dict(
+            parse_qsl(
+                query.decode("ascii"),
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=PARAMETERS_MAX,
+            )
+        )
+    except ValueError:
+        raise RequestRefused(
+            "The part of the address after the question mark is not valid", BAD_REQUEST
+        ) from None
+
+
+async def _not_found(_scope: Message, _receive: Receive, _send: Send) -> None:
+    raise RequestRefused("HTTP 404 Not Found", NOT_FOUND)

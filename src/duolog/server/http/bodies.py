@@ -1,0 +1,100 @@
+"""Bodies of requests: their size and their time are limited.
+
+A body above the limit is refused by its Content-Length, before it is received, or as soon as it is
+too large. All bodies that are being received share one more limit.
+
+Thread: the event loop.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from duolog.server.errors import (
+    BAD_REQUEST,
+    BODY_TOO_LARGE,
+    OVERLOADED,
+    REQUEST_TIMEOUT,
+    RequestRefused,
+)
+from duolog.server.limits import Limits
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+
+_DIGITS_MAX: Final = 19
+
+
+class ClientGone(Exception):
+    """The client has closed the connection before its request was complete."""
+
+
+class Bodies:
+    """The bodies that are being received."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._held_bytes = 0
+
+    def ensure_length(self, header: str | None) -> None:
+        """Refuse a header Content-Length above the limit.
+
+        Raises:
+            RequestRefused: it is too large, or not a number.
+        """
+        if header is None:
+            return
+        if not (header.isascii() and header.isdigit()):
+            raise RequestRefused("The header Content-Length is not a number", BAD_REQUEST)
+        if len(header) > _DIGITS_MAX or int(header) > self._limits.body_bytes_max:
+            raise self._too_large()
+
+    async def read(self, receive: Receive) -> bytes:
+        """Return a whole body.
+
+        Raises:
+            RequestRefused: it is too large, takes too long, or too many are being received.
+            ClientGone: the client has left.
+        """
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._limits.body_s):
+                async for piece in pieces(receive):
+                    body += piece
+                    self._held_bytes += len(piece)
+                    if len(body) > self._limits.body_bytes_max:
+                        raise self._too_large()
+                    if self._held_bytes > self._limits.bodies_bytes_max:
+                        raise RequestRefused(
+                            "Too many large requests are being received", OVERLOADED
+                        )
+        except TimeoutError:
+            raise RequestRefused(
+                f"The body of the request took longer than {self._limits.body_s:g} s",
+                REQUEST_TIMEOUT,
+            ) from None
+        finally:
+            self._held_bytes -= len(body)
+        return bytes(body)
+
+    def _too_large(self) -> RequestRefused:
+        most = self._limits.body_bytes_max
+        return RequestRefused(
+            f"The body of the request is larger than {most} bytes", BODY_TOO_LARGE
+        )
+
+
+async def pieces(receive: Receive) -> AsyncIterator[bytes]:
+    """Yield the parts of a body as they come.
+
+    Raises:
+        ClientGone: the client has left before its end.
+    """
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        if piece := message.get("body", b""):
+            yield piece
+        if not message.get("more_body", False):
+            return

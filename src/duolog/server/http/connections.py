@@ -1,0 +1,181 @@
+"""Connections of one server: HTTP/1.1 and HTTP/2 on one port, counted and limited.
+
+    accept ── full? the one that is idle for longest is closed ──▶ first bytes ─▶ Http1 | Http2
+
+Over TLS, ALPN selects the protocol. Without TLS, a client with prior knowledge of HTTP/2 starts
+with its preface. Requests over an existing connection never wait for new connections: only idle
+ones, and those that have not sent a whole request, are closed to make room.
+
+uvicorn's classes parse and speak; the subclasses add what they do not limit (ADR 0129).
+
+Thread: the event loop.
+Source: RFC 9113 section 3.3 (prior knowledge), RFC 7301 (ALPN).
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from duolog.server.limits import Limits
+from duolog.server.operations.counts import Counts
+
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+ALPN: Final = ("h2", "http/1.1")
+_BUSY: Final = b'{"@type":"generic_error","error_code":50300,"message":"Too many connections"}'
+_REFUSAL: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+    b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(_BUSY), _BUSY)
+)
+
+
+class Door:
+    """What all connections of one server share.
+
+    Attributes:
+        config: of uvicorn; it has the application.
+        state: of uvicorn; it has the open connections and the tasks that answer requests.
+    """
+
+    def __init__(self, config: Config, limits: Limits, counts: Counts) -> None:
+        self.config = config
+        self.limits = limits
+        self.counts = counts
+        self.state = ServerState()
+        self.empty = asyncio.Event()
+        """Set when no connection is open."""
+        self.empty.set()
+        self._open: set[asyncio.Transport] = set()
+        self._idle: OrderedDict[asyncio.Transport, None] = OrderedDict()
+
+    def enter(self, transport: asyncio.Transport) -> bool:
+        """Count a new connection; return False if all others have requests in progress."""
+        if len(self._open) >= self.limits.connections_max:
+            if not self._idle:
+                return False
+            oldest, _ = self._idle.popitem(last=False)
+            self.counts.evicted += 1
+            oldest.abort()
+            self.leave(oldest)
+        self._open.add(transport)
+        self._idle[transport] = None
+        self.empty.clear()
+        self.counts.connections = len(self._open)
+        return True
+
+    def busy(self, transport: asyncio.Transport) -> None:
+        """Note that a connection has a request in progress."""
+        self._idle.pop(transport, None)
+
+    def idle(self, transport: asyncio.Transport) -> None:
+        """Note that a connection waits for a request."""
+        if transport in self._open:
+            self._idle[transport] = None
+            self._idle.move_to_end(transport)
+
+    def leave(self, transport: asyncio.Transport) -> None:
+        """Forget a connection that is closed."""
+        self._open.discard(transport)
+        self._idle.pop(transport, None)
+        self.counts.connections = len(self._open)
+        if not self._open:
+            self.empty.set()
+
+    def abort_all(self) -> None:
+        """Close all connections at once."""
+        for transport in tuple(self._open):
+            transport.abort()
+
+
+class _Made(Protocol):
+    """A class of protocols."""
+
+    def __call__(self, door: Door, loop: asyncio.AbstractEventLoop) -> asyncio.Protocol: ...
+
+
+class FirstBytes(asyncio.Protocol):
+    """A new connection, until it is known which protocol it speaks."""
+
+    def __init__(self, door: Door, http1: _Made, http2: _Made) -> None:
+        self._door = door
+        self._http1, self._http2 = http1, http2
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        if not self._door.enter(transport):
+            transport.write(_REFUSAL)
+            transport.close()
+            return
+        handshake: Any = transport.get_extra_info("ssl_object")
+        if handshake is not None:
+            self._switch(http2=handshake.selected_alpn_protocol() == "h2")
+            return
+        self._timer = self._loop.call_later(self._door.limits.idle_s, transport.abort)
+        self._door.state.connections.add(self)  # type: ignore[arg-type]  # uvicorn calls shutdown only
+
+    def data_received(self, data: bytes) -> None:
+        if not self._received and self._timer is not None:
+            self._timer.cancel()
+            self._timer = self._loop.call_later(self._door.limits.head_s, self._abort)
+        self._received += data
+        if len(self._received) < len(PREFACE) and PREFACE.startswith(self._received):
+            return
+        self._switch(http2=self._received.startswith(PREFACE))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._forget()
+        if self._transport is not None:
+            self._door.leave(self._transport)
+
+    def shutdown(self) -> None:
+        """Close the connection, because the server stops."""
+        self._abort()
+
+    def _abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _forget(self) -> None:
+        self._door.state.connections.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _switch(self, *, http2: bool) -> None:
+        transport = self._transport
+        assert transport is not None
+        self._forget()
+        made = self._http2 if http2 else self._http1
+        protocol = made(self._door, self._loop)
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        if self._received:
+            protocol.data_received(self._received)
+
+
+class Timer:
+    """At most one deadline of a connection."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._handle: asyncio.TimerHandle | None = None
+
+    def set(self, seconds: float, call: Callable[[], object]) -> None:
+        """Set the deadline, in place of an earlier one."""
+        self.cancel()
+        self._handle = self._loop.call_later(seconds, call)
+
+    def cancel(self) -> None:
+        """Remove the deadline."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None

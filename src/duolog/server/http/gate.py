@@ -1,0 +1,179 @@
+"""What every request passes before an operation answers it.
+
+    size of the headers    431
+    Host, Origin           403   a web page must not use a server on loopback
+    requests in progress   503   public endpoints are answered nevertheless
+    stopping               503
+    login                  401   429 if too many passwords are being checked; not for public ones
+    base path              404
+
+Then the application finds the endpoint, checks its right and reads the body. All errors of a
+request end here, in ksqlDB's form. A client without a login cannot distinguish endpoints that
+exist from others, and no byte of its body is kept.
+
+Thread: the event loop.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from duolog.registry.http.hosts import AllowedHosts
+from duolog.server.access.authentication import TooManyChecks, Unauthenticated
+from duolog.server.access.client import Login
+from duolog.server.errors import (
+    FORBIDDEN,
+    HEADERS_TOO_LARGE,
+    NOT_FOUND,
+    OVERLOADED,
+    SERVER_ERROR,
+    SHUTTING_DOWN,
+    TOO_MANY_REQUESTS,
+    UNAUTHORIZED,
+    RequestRefused,
+)
+from duolog.server.http.access_log import log_access
+from duolog.server.http.bodies import ClientGone, Receive
+from duolog.server.http.passage import KEY, Passage, Send
+from duolog.server.http.responses import send_response
+from duolog.server.http.routes import PUBLIC_PATHS
+from duolog.server.limits import Limits
+from duolog.server.messages import Response, error_response
+from duolog.server.operations.context import ServerContext
+
+logger = logging.getLogger(__name__)
+
+Scope = MutableMapping[str, Any]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Gate:
+    """An ASGI application around another one."""
+
+    def __init__(
+        self,
+        application: Application,
+        context: ServerContext,
+        hosts: AllowedHosts,
+        limits: Limits,
+    ) -> None:
+        self._application = application
+        self._context = context
+        self._hosts = hosts
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; only errors after the start of the response are raised."""
+        assert scope["type"] == "http", scope["type"]
+        counts = self._context.counts
+        counts.in_progress += 1
+        passage: Passage | None = None
+        try:
+            passage = Passage(scope, send)
+            scope[KEY] = passage
+            await self._answer(scope, passage, receive)
+        except RequestRefused as error:  # Of the headers: there is no passage yet.
+            await send_response(error_response(error), send, head=scope["method"] == "HEAD")
+        finally:
+            counts.in_progress -= 1
+            if passage is not None:
+                self._note(passage)
+
+    async def _answer(self, scope: Scope, passage: Passage, receive: Receive) -> None:
+        try:
+            await self._pass(scope, passage)
+            await self._application(scope, receive, passage.send)
+        except RequestRefused as error:
+            if passage.started:
+                raise
+            passage.note = str(error.code)
+            await self._refuse(error, passage)
+        except ClientGone:
+            pass
+        except Exception as error:  # The edge of the request.
+            logger.exception("request failed", extra={"operation": passage.operation})
+            if passage.started:
+                raise
+            passage.note = str(SERVER_ERROR)
+            internal = RequestRefused("Internal Server Error", SERVER_ERROR)
+            await self._refuse(internal, passage)
+            del error
+
+    async def _pass(self, scope: Scope, passage: Passage) -> None:
+        head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+        if head_bytes + len(passage.target) > self._limits.head_bytes_max:
+            raise RequestRefused("The headers of the request are too large", HEADERS_TOO_LARGE)
+        self._ensure_same_site(passage)
+        base = self._context.base_path
+        path: str = scope["path"]
+        below = path == base or path.startswith(f"{base}/")
+        if not (below and path.removeprefix(base) in PUBLIC_PATHS):
+            self._ensure_capacity()
+            await self._log_in(passage)
+        if not below:
+            raise RequestRefused("HTTP 404 Not Found", NOT_FOUND)
+        scope["root_path"] = base
+
+    def _ensure_same_site(self, passage: Passage) -> None:
+        host, origin = passage.headers.get("host"), passage.headers.get("origin")
+        if not self._hosts.allows_host(host):
+            raise RequestRefused(
+                f"The host '{(host or '')[:100]}' is not allowed here. "
+                "Start the server with --allow-host to allow it.",
+                FORBIDDEN,
+            )
+        own = f"{'https' if passage.secure else 'http'}://{host}"
+        if origin != own and not self._hosts.allows_origin(origin):
+            raise RequestRefused(f"The origin '{(origin or '')[:100]}' is not allowed", FORBIDDEN)
+
+    def _ensure_capacity(self) -> None:
+        if self._context.counts.in_progress > self._limits.requests_max:
+            raise RequestRefused("Too many requests are being answered", OVERLOADED)
+        if self._context.stopping.is_set():
+            raise RequestRefused("The server is shutting down", SHUTTING_DOWN)
+
+    async def _log_in(self, passage: Passage) -> None:
+        headers = passage.headers
+        try:
+            client = await self._context.access.authentication.client(
+                headers.get("authorization"), headers.get("cookie"), passage.host
+            )
+        except Unauthenticated:
+            raise RequestRefused("Unauthorized", UNAUTHORIZED) from None
+        except TooManyChecks:
+            raise RequestRefused(
+                "Too many passwords are being checked now", TOO_MANY_REQUESTS
+            ) from None
+        changes = client.login is Login.SESSION and passage.method not in _READING
+        if changes and "origin" not in headers:
+            # A browser sends Origin with each such request; it was checked above.
+            raise RequestRefused("A session needs the header Origin", FORBIDDEN)
+        passage.client = client
+
+    async def _refuse(self, error: RequestRefused, passage: Passage) -> None:
+        response = error_response(error)
+        if error.code == UNAUTHORIZED:
+            challenges = self._context.access.authentication.challenges
+            response = Response(
+                response.body,
+                response.status,
+                response.media_type,
+                tuple(("WWW-Authenticate", each) for each in challenges),
+                response.note,
+            )
+        await send_response(response, passage.send, head=passage.method == "HEAD")
+
+    def _note(self, passage: Passage) -> None:
+        seconds = passage.seconds
+        self._context.counts.note(passage.operation or "none", passage.status, seconds)
+        log_access(
+            client=passage.host,
+            method=passage.method,
+            target=passage.target,
+            status=passage.status,
+            seconds=seconds,
+            user=passage.client.name if passage.client.login is not Login.NONE else "",
+            note=passage.note,
+        )

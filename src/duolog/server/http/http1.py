@@ -1,0 +1,128 @@
+"""HTTP/1.1 with limits of time and size, on uvicorn's protocol.
+
+    waiting ── first byte ─▶ head ── all headers ─▶ answering ── response ─▶ waiting
+      │ idle_s                │ head_s, 431                   └ body not read to its end: draining
+      ▼ closed                ▼ closed                                         │ head_s ▼ closed
+
+A client that is refused while it sends a large body gets to read why: what it sends is dropped for
+`head_s`, and then the connection is closed.
+
+Thread: the event loop.
+Source: RFC 9112.
+"""
+
+import asyncio
+from typing import Final
+
+from uvicorn.protocols.http.zttp_impl import ZttpProtocol
+
+from duolog.core.units import KIB
+from duolog.server.http.connections import Door, Timer
+
+PIPELINED_BYTES_MAX: Final = 64 * KIB
+"""A client may send so much before the response to its last request."""
+_PARSER_BYTES_MAX: Final = 16 * KIB
+"""zttp refuses a header that is larger."""
+
+
+def _refusal(status: str, code: int, text: str) -> bytes:
+    body = f'{{"@type":"generic_error","error_code":{code},"message":"{text}"}}'
+    return (
+        f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}"
+    ).encode()
+
+
+_TOO_LARGE: Final = _refusal(
+    "431 Request Header Fields Too Large", 43100, "The headers of the request are too large"
+)
+_MALFORMED: Final = _refusal("400 Bad Request", 40000, "The request is not valid HTTP")
+
+
+class Http1(ZttpProtocol):
+    """One connection."""
+
+    def __init__(self, door: Door, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(door.config, door.state, {}, loop)
+        self._door = door
+        self._timer = Timer(loop)
+        self._write_timer = Timer(loop)
+        self._head_bytes = 0
+        self._pipelined_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        before = self.cycle
+        answering = before is not None and not before.response_complete
+        draining = before is not None and before.response_complete and before.more_body
+        if answering and not before.more_body:
+            self._pipelined_bytes += len(data)
+            if self._pipelined_bytes > PIPELINED_BYTES_MAX:
+                self.transport.abort()
+                return
+        waiting = not answering and not draining
+        if waiting:
+            if self._head_bytes == 0:
+                self._timer.set(self._door.limits.head_s, self.transport.abort)
+            self._head_bytes += len(data)
+        try:
+            super().data_received(data)
+        except (UnicodeDecodeError, AssertionError):  # A target that is not ASCII.
+            self.handle_remote_protocol_error()
+        self._unset_keepalive_if_required()
+        if self.cycle is not before:
+            self._answer()
+        elif draining and not before.more_body:
+            self._wait()
+        elif waiting and self._head_bytes > self._door.limits.head_bytes_max:
+            self._refuse(_TOO_LARGE)
+
+    def on_response_complete(self) -> None:
+        before = self.cycle
+        super().on_response_complete()
+        # uvicorn's timer ends with the first byte; the timers of this class replace it.
+        self._unset_keepalive_if_required()
+        if self.cycle is before and not self.transport.is_closing():
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._timer.cancel()
+        self._write_timer.cancel()
+        self._unset_keepalive_if_required()
+        self._door.leave(self.transport)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._write_timer.set(self._door.limits.write_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._write_timer.cancel()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, in the form of all errors; zttp limits headers, too."""
+        del msg
+        large = self._head_bytes > min(self._door.limits.head_bytes_max, _PARSER_BYTES_MAX)
+        self._refuse(_TOO_LARGE if large else _MALFORMED)
+
+    def _refuse(self, refusal: bytes) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.write(refusal)
+        self.transport.close()
+
+    def _answer(self) -> None:
+        self._timer.cancel()
+        self._head_bytes = 0
+        self._pipelined_bytes = 0
+        self._door.busy(self.transport)
+
+    def _wait(self) -> None:
+        limits = self._door.limits
+        draining = self.cycle is not None and self.cycle.more_body
+        self._head_bytes = 0
+        self._timer.set(limits.head_s if draining else limits.idle_s, self.transport.abort)
+        self._door.idle(self.transport)

@@ -1,0 +1,58 @@
+"""The table of all endpoints; the application is made from it, and tests walk it.
+
+To add an endpoint, write an operation and add a row. A row that is not public needs a login if the
+server has users. `right` is checked before the operation runs; operations that run statements
+check the rights of each statement themselves.
+"""
+
+from typing import Final, NamedTuple
+
+from duolog.security.authorization.operations import CLUSTER_NAME, ResourceType
+from duolog.security.authorization.operations import Operation as Verb
+from duolog.server.access.client import Right
+from duolog.server.operations import health, information, login, metrics
+from duolog.server.operations.context import Operation
+
+_SEE_CLUSTER: Final = Right(Verb.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+
+
+class Endpoint(NamedTuple):
+    """One row.
+
+    Attributes:
+        path: Starlette's form: `/status/{type}/{entity}/{action}`.
+        right: what a user needs; None if a login is enough.
+        public: True if the endpoint needs no login: it must not reveal anything.
+        in_pieces: True if the operation reads the body in pieces, without a limit of its size.
+    """
+
+    method: str
+    path: str
+    operation: Operation
+    right: Right | None = None
+    public: bool = False
+    in_pieces: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the operation, for metrics."""
+        return getattr(self.operation, "__name__", "operation")
+
+
+ENDPOINTS: Final[tuple[Endpoint, ...]] = (
+    Endpoint("GET", "/chc/live", health.live, public=True),
+    Endpoint("GET", "/chc/ready", health.ready, public=True),
+    Endpoint("GET", "/healthcheck", health.healthcheck),
+    Endpoint("GET", "/", information.root),
+    Endpoint("GET", "/info", information.info),
+    Endpoint("GET", "/v1/metadata", information.metadata),
+    Endpoint("GET", "/v1/metadata/id", information.metadata_id),
+    Endpoint("GET", "/clusterStatus", information.cluster_status, right=_SEE_CLUSTER),
+    Endpoint("GET", "/is_valid_property/{property}", information.is_valid_property),
+    Endpoint("GET", "/metrics", metrics.metrics, right=_SEE_CLUSTER),
+    Endpoint("POST", "/session", login.log_in),
+    Endpoint("GET", "/session", login.who),
+    Endpoint("DELETE", "/session", login.log_out),
+)
+
+PUBLIC_PATHS: Final = frozenset(row.path for row in ENDPOINTS if row.public)

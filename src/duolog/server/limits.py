@@ -1,0 +1,46 @@
+"""Limits of one server: sizes, times and numbers that a client must not exceed."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from duolog.core.units import KIB, MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """All limits; times in seconds.
+
+    Attributes:
+        head_bytes_max: the target and the headers of a request together.
+        body_bytes_max: a body.
+        bodies_bytes_max: the bodies of all requests that are being received.
+        connections_max: open connections; the one that is idle for longest makes room.
+        requests_max: requests that are being answered, push queries included.
+        streams_max: requests of one HTTP/2 connection at once.
+        idle_s: a connection without a request is closed.
+        head_s: from the first byte of a request to the last byte of its headers.
+        body_s: from the headers to the last byte of the body.
+        write_s: a client that accepts no byte of its response for so long is disconnected.
+        handshake_s: TLS.
+        grace_s: requests in progress may finish when the server stops.
+        workers: threads that run statements.
+        waiting_max: statements that wait for such a thread.
+    """
+
+    head_bytes_max: int = 32 * KIB
+    body_bytes_max: int = 4 * MIB
+    bodies_bytes_max: int = 64 * MIB
+    connections_max: int = 2000
+    requests_max: int = 1000
+    streams_max: int = 100
+    idle_s: float = 75.0
+    head_s: float = 10.0
+    body_s: float = 30.0
+    write_s: float = 30.0
+    handshake_s: float = 10.0
+    grace_s: float = 5.0
+    workers: int = 16
+    waiting_max: int = 256
+
+
+DEFAULT_LIMITS: Final = Limits()

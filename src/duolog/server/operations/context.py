@@ -1,0 +1,39 @@
+"""What operations need of the server that runs them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from duolog.server.access.server_access import ServerAccess
+from duolog.server.messages import Request, Response, Streamed
+from duolog.server.operations.broker_health import BrokerHealth
+from duolog.server.operations.counts import Counts
+from duolog.server.operations.workers import Workers
+
+
+@dataclass(slots=True)
+class ServerContext:
+    """One server.
+
+    Attributes:
+        version: the version that clients see.
+        cluster_id: the id of the Kafka cluster.
+        service_id: the prefix of this service's topics.
+        base_path: the prefix of all paths, without a slash at its end; usually empty.
+        address: `HOST:PORT` of this server.
+        stopping: set when the server stops; responses without an end then end.
+    """
+
+    version: str
+    cluster_id: str
+    service_id: str
+    access: ServerAccess
+    workers: Workers
+    health: BrokerHealth
+    address: str = ""
+    base_path: str = ""
+    counts: Counts = field(default_factory=Counts)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+Operation = Callable[[Request, ServerContext], Awaitable[Response | Streamed]]

@@ -1,0 +1,40 @@
+"""Health: alive, ready and healthy.
+
+    /chc/live      200 as long as the process answers
+    /chc/ready     200 if a broker answers and the server does not stop; else 503
+    /healthcheck   the same with details; 200 always, as ksqlDB does
+
+The first two are for anyone, and their body is empty.
+"""
+
+import asyncio
+from typing import Final
+
+from duolog.server.messages import JSON, Request, Response, json_response
+from duolog.server.operations.context import ServerContext
+
+_EMPTY: Final = b"{}"
+
+
+async def live(_request: Request, _context: ServerContext) -> Response:
+    """Answer that the process runs."""
+    await asyncio.sleep(0)
+    return Response(_EMPTY, media_type=JSON)
+
+
+async def ready(_request: Request, context: ServerContext) -> Response:
+    """Answer whether requests can be served."""
+    ready_now = await context.health.healthy() and not context.stopping.is_set()
+    return Response(_EMPTY, 200 if ready_now else 503, JSON)
+
+
+async def healthcheck(_request: Request, context: ServerContext) -> Response:
+    """Answer with the health of each part."""
+    kafka = await context.health.healthy()
+    running = not context.stopping.is_set()
+    parts = {"metastore": True, "kafka": kafka, "commandRunner": running}
+    details = {name: {"isHealthy": healthy} for name, healthy in parts.items()}
+    value = {"isHealthy": all(parts.values()), "details": details, "serverState": "READY"}
+    if not running:
+        value["serverState"] = "TERMINATING"
+    return json_response(value)

@@ -1,0 +1,52 @@
+"""Metrics of the server as Prometheus' text.
+
+Source: Prometheus text exposition format 0.0.4.
+"""
+
+from collections.abc import Iterator
+
+from duolog.broker.metrics.text import CONTENT_TYPE, family, histograms, single
+from duolog.server.messages import Request, Response
+from duolog.server.operations.context import ServerContext
+
+
+async def metrics(_request: Request, context: ServerContext) -> Response:
+    """Answer with all metrics."""
+    return Response("".join(_lines(context)).encode(), media_type=CONTENT_TYPE)
+
+
+def _lines(context: ServerContext) -> Iterator[str]:
+    counts = context.counts
+    yield from family(
+        "duolog_server_requests_total",
+        "counter",
+        "Answered requests.",
+        (
+            ({"operation": operation, "status": status}, count)
+            for (operation, status), count in sorted(counts.answered.items())
+        ),
+    )
+    yield from histograms(
+        "duolog_server_request_seconds",
+        "Time from the headers of a request to the last byte of its response.",
+        (({"operation": name}, times) for name, times in sorted(counts.seconds.items())),
+    )
+    yield single(
+        "duolog_server_requests_in_progress",
+        "gauge",
+        "Requests that are being answered.",
+        counts.in_progress,
+    )
+    yield single("duolog_server_connections", "gauge", "Open connections.", counts.connections)
+    yield single(
+        "duolog_server_connections_evicted_total",
+        "counter",
+        "Idle connections that were closed to make room for others.",
+        counts.evicted,
+    )
+    yield single(
+        "duolog_server_statements_waiting",
+        "gauge",
+        "Calls that wait for a thread or run on one.",
+        context.workers.calls,
+    )

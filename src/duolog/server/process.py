@@ -1,0 +1,175 @@
+"""The server as a process: opens its port, reads the users, reports that it is ready, serves.
+
+    open the port ─▶ ask the cluster for its id ─▶ read the users ─▶ ready line ─▶ serve ─▶ stop
+
+Standard output gets one line, `duolog server ready on http://HOST:PORT`. SIGTERM and SIGINT stop
+the server in order: push queries end, other requests in progress are answered, the exit status is
+0; a second signal ends the process at once. SIGHUP reads the certificate again.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from duolog.core.clock import SystemClock
+from duolog.core.errors import ConfigError
+from duolog.core.listening import Address, is_loopback, open_listener, parse_address
+from duolog.registry.http.hosts import AllowedHosts
+from duolog.server.access.server_access import OpenAccess, ServerAccess, UserAccess
+from duolog.server.cluster import Cluster
+from duolog.server.http.application import application
+from duolog.server.http.connections import ALPN
+from duolog.server.http.gate import Gate
+from duolog.server.http.server import HttpServer
+from duolog.server.limits import DEFAULT_LIMITS, Limits
+from duolog.server.operations.broker_health import BrokerHealth
+from duolog.server.operations.context import ServerContext
+from duolog.server.operations.workers import Workers
+from duolog.server.proxies import behind_proxies, checked_base_path
+from duolog.server.stopping import reload_on_signal, stop_on_signals
+
+if TYPE_CHECKING:
+    from duolog.registry.access.settings import AccessSettings
+    from duolog.registry.http.tls import RegistryTls
+    from duolog.registry.store.clients import KafkaOptions
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_LISTEN: Final = "127.0.0.1:8088"
+DEFAULT_SERVICE: Final = "default_"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """The options given on the command line.
+
+    Attributes:
+        kafka: addresses and properties of the cluster's clients.
+        base_path: the prefix of all paths, for a proxy that does not remove it.
+        proxies: addresses and networks of trusted proxies.
+        access: the settings of a server with the users of the cluster; None without users.
+        hosts: further names under which clients may address this server.
+        tls_certificate: a PEM file; the server then speaks HTTPS.
+        tls_key: the file of its private key, if that is not in the same file.
+        insecure: listen beyond loopback without users or without HTTPS.
+        noted: called with the address if others can reach it although it is not safe.
+        version: what /info reports.
+    """
+
+    kafka: "KafkaOptions"
+    listen: str = DEFAULT_LISTEN
+    service_id: str = DEFAULT_SERVICE
+    base_path: str = ""
+    proxies: tuple[str, ...] = ()
+    access: "AccessSettings | None" = None
+    hosts: tuple[str, ...] = ()
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    insecure: bool = False
+    noted: Callable[[list[str]], None] = lambda _: None
+    version: str = "unknown"
+    limits: Limits = field(default=DEFAULT_LIMITS)
+
+
+def run(options: ServerOptions, report: Callable[[str], None]) -> int:
+    """Run a server until a signal stops it; return the exit status.
+
+    `report` is called with the ready line.
+
+    Raises:
+        ConfigError: an option cannot be used, or the port is in use.
+        KafkaError: no broker answers, or the users cannot be read.
+    """
+    base_path = checked_base_path(options.base_path)
+    behind_proxies(None, options.proxies)
+    tls = _tls(options)
+    danger = _danger(authenticated=options.access is not None, encrypted=tls is not None)
+    listening = open_listener(
+        parse_address(options.listen, option="listen"),
+        insecure=options.insecure or not danger,
+        secure_hint="Listen on 127.0.0.1; or give --cluster-users and --tls-cert; or accept the "
+        "risk with --insecure.",
+        danger=danger,
+    )
+    with listening:
+        address = Address(*listening.getsockname()[:2])
+        if danger and not is_loopback(address.host):
+            exposed = f"SQL server at {address}: {danger}"
+            logger.warning("INSECURE: open to the network", extra={"server": exposed})
+            options.noted([exposed])
+        cluster = Cluster(options.kafka)
+        clock = SystemClock()
+        access: ServerAccess = (
+            OpenAccess()
+            if options.access is None
+            else UserAccess(options.kafka, options.access, clock)
+        )
+        context = ServerContext(
+            version=options.version,
+            cluster_id=cluster.id(),
+            service_id=options.service_id,
+            access=access,
+            workers=Workers(options.limits.workers, options.limits.waiting_max),
+            health=BrokerHealth(cluster.answers, clock),
+            address=str(address),
+            base_path=base_path,
+        )
+        try:
+            access.load()
+            return asyncio.run(_serve(options, context, listening, tls, report))
+        finally:
+            access.stop()
+            context.health.close()
+            context.workers.close()
+
+
+async def _serve(
+    options: ServerOptions,
+    context: ServerContext,
+    listening: socket.socket,
+    tls: "RegistryTls | None",
+    report: Callable[[str], None],
+) -> int:
+    loop = asyncio.get_running_loop()
+    stopping = stop_on_signals(loop)
+    if tls is not None:
+        reload_on_signal(loop, tls.reload)
+    address = context.address
+    hosts = AllowedHosts([*options.hosts, address.rpartition(":")[0].strip("[]")])
+    gate = Gate(application(context, options.limits), context, hosts, options.limits)
+    server = HttpServer(behind_proxies(gate, options.proxies), options.limits, context.counts)
+    context.access.start(loop)
+    await server.start(listening, tls)
+    url = f"{'http' if tls is None else 'https'}://{address}{context.base_path}"
+    report(f"duolog server ready on {url}")
+    logger.info("server is ready", extra={"url": url, "service": context.service_id})
+    await stopping.wait()
+    logger.info("server stops")
+    context.stopping.set()
+    await server.stop()
+    logger.info("server has stopped")
+    return 0
+
+
+def _tls(options: ServerOptions) -> "RegistryTls | None":
+    if options.tls_certificate is None:
+        if options.tls_key is not None:
+            raise ConfigError(
+                "--tls-key is given without --tls-cert", name="tls-cert", hint="Give both."
+            )
+        return None
+    # Loaded here: a server without TLS needs no OpenSSL.
+    from duolog.registry.http.tls import RegistryTls  # noqa: PLC0415
+
+    return RegistryTls(options.tls_certificate, options.tls_key, server="server", protocols=ALPN)
+
+
+def _danger(*, authenticated: bool, encrypted: bool) -> str:
+    """Return why the server is not safe beyond loopback; empty if it is."""
+    if not authenticated:
+        return "clients are not authenticated"
+    return "" if encrypted else "passwords are not encrypted"
