@@ -63,14 +63,12 @@ class Manager:
         self._active.clear()
 
     def add_scram_user(self, username: str, password: str) -> None:
-        changes: list[Any] = [
-            UserScramCredentialUpsertion(
-                username, ScramCredentialInfo(how, 4096), password.encode()
-            )
-            for how in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
-        ]
-        for future in self._admin.alter_user_scram_credentials(changes).values():
-            future.result(_TIMEOUT_S)
+        # A request may alter each user only once.
+        for how in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+            info = ScramCredentialInfo(how, 4096)
+            change: list[Any] = [UserScramCredentialUpsertion(username, info, password.encode())]
+            for future in self._admin.alter_user_scram_credentials(change).values():
+                future.result(_TIMEOUT_S)
 
 
 def _rule(operation: str, **wanted: Any) -> AclBinding:

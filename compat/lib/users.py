@@ -42,14 +42,15 @@ def admin_settings() -> dict[str, Any]:
 
 def add_users(users: Mapping[str, str]) -> None:
     """Create users with these passwords."""
-    changes: list[Any] = [
-        UserScramCredentialUpsertion(name, ScramCredentialInfo(how, 4096), password.encode())
-        for name, password in users.items()
-        for how in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
-    ]
     admin = AdminClient(admin_settings())
-    for future in admin.alter_user_scram_credentials(changes).values():
-        future.result(_TIMEOUT_S)
+    # A request may alter each user only once.
+    for how in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+        changes: list[Any] = [
+            UserScramCredentialUpsertion(name, ScramCredentialInfo(how, 4096), password.encode())
+            for name, password in users.items()
+        ]
+        for future in admin.alter_user_scram_credentials(changes).values():
+            future.result(_TIMEOUT_S)
 
 
 def token(user: str) -> str:

@@ -68,12 +68,11 @@ def properties(
 
 
 def add_user(admin: AdminClient, user: str, typed: str) -> None:
-    alterations: list[Any] = [
-        UserScramCredentialUpsertion(user, ScramCredentialInfo(mechanism, 4096), typed.encode())
-        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
-    ]
-    for future in admin.alter_user_scram_credentials(alterations).values():
-        future.result(TIMEOUT_S)
+    for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+        info = ScramCredentialInfo(mechanism, 4096)
+        change: list[Any] = [UserScramCredentialUpsertion(user, info, typed.encode())]
+        for future in admin.alter_user_scram_credentials(change).values():
+            future.result(TIMEOUT_S)
 
 
 def allow(admin: AdminClient, user: str, operation: AclOperation, **more: Any) -> None:
@@ -242,11 +241,9 @@ def test_the_first_administrator_is_created_only_once(
 ) -> None:
     admin = AdminClient(properties(broker))
     add_user(admin, "other", "others-secret")
-    deletions: list[Any] = [
-        UserScramCredentialDeletion(ADMIN, each)
-        for each in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
-    ]
-    admin.alter_user_scram_credentials(deletions)[ADMIN].result(TIMEOUT_S)
+    for each in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+        deletion = UserScramCredentialDeletion(ADMIN, each)
+        admin.alter_user_scram_credentials([deletion])[ADMIN].result(TIMEOUT_S)
     broker.stop()
     (tmp_path / "password").write_text("another-secret")
 

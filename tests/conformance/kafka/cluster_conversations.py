@@ -15,7 +15,8 @@ from conformance.kafka.wire_helpers import (
 
 SASL_HANDSHAKE, SASL_AUTHENTICATE, DELETE_RECORDS = 17, 36, 21
 DESCRIBE_ACLS, CREATE_ACLS, DELETE_ACLS, ALTER_REPLICA_LOG_DIRS = 29, 30, 31, 34
-DESCRIBE_LOG_DIRS, ELECT_LEADERS, DESCRIBE_SCRAM_USERS = 35, 43, 50
+DESCRIBE_LOG_DIRS, ELECT_LEADERS = 35, 43
+DESCRIBE_SCRAM_USERS, ALTER_SCRAM_USERS = 50, 51
 ALTER_REASSIGNMENTS, LIST_REASSIGNMENTS = 45, 46
 DESCRIBE_QUOTAS, ALTER_QUOTAS, DESCRIBE_QUORUM, LIST_RESOURCES = 48, 49, 55, 74
 PREFERRED, UNCLEAN = 0, 1
@@ -286,7 +287,38 @@ def users_of_scram(client: WireClient) -> Any:
         users = [{"name": name} for name in names] or None
         return plain(client.ask(DESCRIBE_SCRAM_USERS, 0, users=users))
 
-    return [ask(), ask("u"), ask("u", "u")]
+    return [ask(), ask("u"), ask("u", "u"), *_altered_users(client), ask()]
+
+
+def _altered_users(client: WireClient) -> list[Any]:
+    """Alter users, some of them twice in a request; delete them."""
+
+    def put(name: str, mechanism: int = 1, iterations: int = 4096) -> dict[str, Any]:
+        salted = b"x" * (64 if mechanism == 2 else 32)
+        row = {"name": name, "mechanism": mechanism, "iterations": iterations}
+        return {**row, "salt": b"salt", "salted_password": salted}
+
+    def gone(name: str, mechanism: int = 1) -> dict[str, Any]:
+        return {"name": name, "mechanism": mechanism}
+
+    def alter(*rows: dict[str, Any]) -> Any:
+        deletions = [row for row in rows if "salt" not in row]
+        upsertions = [row for row in rows if "salt" in row]
+        answer = client.ask(ALTER_SCRAM_USERS, 0, deletions=deletions, upsertions=upsertions)
+        client.settle()
+        return sorted((row.user, row.error_code) for row in answer.results)
+
+    return [
+        alter(), alter(put("s1")), alter(put("s2", 2), put("s3")),
+        alter(put("s1"), put("s1", 2)), alter(put("s1"), put("s1"), put("s4")),
+        alter(gone("s1"), put("s1")), alter(gone("s1"), put("s1", 2)), alter(gone("s1", 2)),
+        alter(gone("s1", 2), put("s1")), alter(put("s1", 2)), alter(gone("s1"), gone("s1", 2)),
+        alter(put("s5"), put("s5", 9)), alter(put("s5", 9), put("s5")), alter(put("s5", 0)),
+        alter(gone("s5", 0), gone("s5")), alter(gone("s5"), gone("s5", 0)), alter(put("")),
+        alter(put("s5", 1, 4095)), alter(put("s5", 1, 16385)), alter(put("s5", 1, 16384)),
+        alter(gone("s1", 1), gone("s2", 2), gone("s3"), gone("s4"), gone("s5")),
+        alter(gone("s1", 2)),
+    ]  # fmt: skip
 
 
 def sasl_on_a_plaintext_listener(client: WireClient) -> Any:

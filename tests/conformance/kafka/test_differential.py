@@ -19,6 +19,8 @@ which are:
 - an unknown setting of a broker is INVALID_CONFIG, where Kafka keeps it; the settings of Kafka's
   threads, tiered storage and replication do not exist, nor those of share and streams groups;
 - an entity of a quota that is in a request twice is not changed at all, in Kafka once;
+- a name of a SCRAM user must be printable and have at most 255 characters, and its salt and salted
+  password the lengths that logins need; Kafka keeps users that could never log in;
 - AlterConfigs that names a resource twice is refused, where Kafka does not answer;
 - a request for partitions beyond 10,000 is INVALID_PARTITIONS, in Kafka UNKNOWN_SERVER_ERROR.
 """

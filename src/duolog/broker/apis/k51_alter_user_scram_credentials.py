@@ -1,8 +1,9 @@
 """AlterUserScramCredentials, API key 51, version 0.
 
-Behaviour: each user has its own result, and is altered as a whole or not at all. Clients send
-salted passwords, of which keys are computed and stored. The answer comes when the change is
-durable and counts. It needs ALTER on the cluster.
+Behaviour: each user has its own result. A user that is in a request twice is not altered, even if
+the mechanisms differ: its result is DUPLICATE_RESOURCE. Clients send salted passwords, of which
+keys are computed and stored. The answer comes when the change is durable and counts. It needs ALTER
+on the cluster.
 
 Source: Kafka `ScramControlManager.alterCredentials`, KIP-554.
 """

@@ -1,6 +1,7 @@
 """`duolog users`: users of a cluster and their roles, and the first administrator."""
 
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -116,7 +117,7 @@ def remove(*, user: str, cluster: Cluster) -> None:
         for info in described[user].scram_credential_infos
     ]
     with cluster.errors(f'remove user "{user}"'):
-        cluster.first_result(client.alter_user_scram_credentials(deletions).values())
+        _alter(client, cluster, deletions)
     click.echo(f'removed user "{user}"', err=True)
 
 
@@ -170,4 +171,12 @@ def _set_password(client: AdminClient, cluster: Cluster, user: str, text: str) -
         for each in _MECHANISMS
     ]
     with cluster.errors(f'set the password of user "{user}"'):
-        cluster.first_result(client.alter_user_scram_credentials(alterations).values())
+        _alter(client, cluster, alterations)
+
+
+def _alter(
+    client: AdminClient, cluster: Cluster, alterations: Sequence[UserScramCredentialAlteration]
+) -> None:
+    """Make the alterations one by one: a request may alter a user only once."""
+    for each in alterations:
+        cluster.first_result(client.alter_user_scram_credentials([each]).values())

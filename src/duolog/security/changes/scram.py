@@ -1,13 +1,12 @@
 """Alter SCRAM credentials.
 
-A user is changed as a whole or not at all: if one of its alterations cannot be made, none is. When
-a user loses the last credential, its tokens are revoked, too: to remove a user means all its
-logins. Users that only ever had tokens keep them.
+A user may be altered only once per request, even if the mechanisms differ. When a user loses the
+last credential, its tokens are revoked, too: to remove a user means all its logins. Users that only
+ever had tokens keep them.
 
 Source: Kafka `ScramControlManager.alterCredentials`, KIP-554.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -62,10 +61,11 @@ def alter_credentials(
     """Decide about the alterations of one request; users are in the order of the request."""
     alterations: list[Deletion | Upsertion] = [*deletions, *upsertions]
     results: dict[str, Problem | None] = dict.fromkeys((row.user for row in alterations), None)
-    times = Counter((row.user, row.mechanism) for row in alterations)
+    seen: set[str] = set()
     for row in alterations:
-        if results[row.user] is None:
-            results[row.user] = _problem(state, row, times[row.user, row.mechanism])
+        if results[row.user] is None:  # The first problem of a user is reported.
+            results[row.user] = _problem(state, row, again=row.user in seen)
+        seen.add(row.user)
     changes = [_change(row) for row in alterations if results[row.user] is None]
     return Altered(results, changes, list(_revoked(state, changes)))
 
@@ -83,16 +83,16 @@ def _revoked(state: SecurityState, changes: Sequence[ScramChange]) -> Iterator[T
             yield TokenChange(token_id, None)
 
 
-def _problem(state: SecurityState, row: Deletion | Upsertion, times: int) -> Problem | None:
-    if problem := _name_problem(row.user):
-        return problem
-    if row.mechanism not in list(ScramMechanism):
-        return Problem(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "unknown SCRAM mechanism")
-    if times > 1:
+def _problem(state: SecurityState, row: Deletion | Upsertion, *, again: bool) -> Problem | None:
+    if again:
         return Problem(
             ErrorCode.DUPLICATE_RESOURCE,
             "a user credential cannot be altered twice in the same request",
         )
+    if problem := _name_problem(row.user):
+        return problem
+    if row.mechanism not in list(ScramMechanism):
+        return Problem(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "unknown SCRAM mechanism")
     if isinstance(row, Upsertion):
         return _secret_problem(row)
     if ScramMechanism(row.mechanism) not in state.users.get(row.user, ()):
