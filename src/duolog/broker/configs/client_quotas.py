@@ -4,7 +4,7 @@ An entity is a user, a client id or both, or an IP address; the name None means 
 entities without their own quota.
 
 On disk: `client-quotas` in the data directory, JSON: [{"entity": {kind: name}, "quotas": {key:
-value}}].
+value}}]. A quota that this version does not know is left out, and the log names it.
 
 Threads: the loop; `write` of a change runs in a helper thread.
 
@@ -12,6 +12,7 @@ Source: Kafka `ClientQuotaControlManager`, `ClientQuotasImage`; KIP-546, KIP-612
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -35,6 +36,8 @@ from duolog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from duolog.log.log_manager import LogManager
+
+logger = logging.getLogger(__name__)
 
 FILE: Final = "client-quotas"
 _HINT: Final = "Restore it from a copy, or remove it: then there are no quotas."
@@ -82,7 +85,7 @@ class ClientQuotas:
         """
         self._log_manager = log_manager
         self._on_change = on_change
-        self._quotas = _decode(log_manager.read_meta(FILE, hint=_HINT) or b"[]")
+        self._quotas = _usable(_decode(log_manager.read_meta(FILE, hint=_HINT) or b"[]"))
         on_change(self._quotas)
 
     def find(
@@ -226,3 +229,20 @@ def _decode(data: bytes) -> Stored:
             detail=str(error),
             hint=_HINT,
         ) from error
+
+
+def _usable(stored: Stored) -> Stored:
+    """Return the quotas that could be set today; log each of the others."""
+    usable: Stored = {}
+    for entity, quotas in stored.items():
+        for key, value in quotas.items():
+            try:
+                _check_value(_quotas_of(entity), key, value)
+            except KafkaError as error:
+                logger.error(  # noqa: TRY400  The error is for an operator, without a trace.
+                    "a stored quota cannot be used, and is left out",
+                    extra={"entity": dict(entity), "quota": key, "error": error.message},
+                )
+            else:
+                usable.setdefault(entity, {})[key] = value
+    return usable

@@ -6,6 +6,7 @@ tools and clients set them for any group, and this broker has no such groups.
 Source: Kafka `GroupConfig`, KIP-848, KIP-932, KIP-1071, KIP-1160.
 """
 
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -27,6 +28,8 @@ from duolog.core.setting_types import (
     one_of,
 )
 from duolog.protocol.error_codes import ErrorCode
+
+logger = logging.getLogger(__name__)
 
 SESSION_TIMEOUT: Final = "consumer.session.timeout.ms"
 HEARTBEAT_INTERVAL: Final = "consumer.heartbeat.interval.ms"
@@ -98,11 +101,27 @@ class GroupConfigs:
     def __init__(self, store: ConfigStore, settings: BrokerSettings) -> None:
         self._store = store
         self._settings = settings
+        self._note_unusable()
+
+    def _note_unusable(self) -> None:
+        """Log the configs of an earlier start that this version cannot use."""
+        for group_id in self.names():
+            for name, text in self._store.get(GROUP, group_id).items():
+                try:
+                    GROUP_SETTINGS.row(name).parse(text)
+                except ConfigError as error:
+                    logger.error(  # noqa: TRY400  The error is for an operator, without a trace.
+                        "a stored config of a group cannot be used; the broker's applies",
+                        extra={"group": group_id, "error": error.one_line()},
+                    )
 
     def integer(self, group_id: str, name: str) -> int:
-        """Return a value in force for a group: its own, else the broker's."""
+        """Return a value in force for a group: its own if it can be used, else the broker's."""
         text = self._store.get(GROUP, group_id).get(name)
-        value = GROUP_SETTINGS.row(name).parse(text) if text is not None else self._default(name)
+        try:
+            value = self._default(name) if text is None else GROUP_SETTINGS.row(name).parse(text)
+        except ConfigError:  # The log has named it at the start.
+            value = self._default(name)
         assert isinstance(value, int)
         return value
 

@@ -25,6 +25,7 @@ from uuid import UUID, uuid4
 
 from duolog.core.counts import counted
 from duolog.core.ids import TopicId
+from duolog.log.data_directory.stored_configs import usable_configs
 from duolog.log.errors import (
     CorruptLog,
     DamagedFile,
@@ -47,7 +48,9 @@ _HINT: Final = "Restore the file from a copy, or move the topic's directory away
 
 @dataclass(frozen=True, slots=True)
 class TopicEntry:
-    """A topic as it is stored in the catalog. `configs` holds only what was set for it.
+    """A topic as it is stored in the catalog.
+
+    `configs` holds only what was set for it and can be used; see `stored_configs`.
 
     Where its description is damaged, `damage` says how: `configs` is empty then, and `partitions`
     what the directory shows, though there may be more.
@@ -121,6 +124,7 @@ class TopicCatalog:
         except DamagedFile as damage:
             return self._refused(path, topic_id, damage)
         if entry is not None:
+            entry = replace(entry, configs=usable_configs(entry.name, entry.configs))
             self._say_name(path, entry.name)
         elif any(name.isdigit() for name in self._disk.list(path)):
             missing = f'directory "{path}" holds records, and its {TOPIC_FILE_NAME} is missing'

@@ -17,7 +17,7 @@ from duolog.log.producers.aborted_index import AbortedTransaction
 from duolog.log.producers.producer_state import ActiveProducer
 from duolog.log.producers.transactions import OpenTransaction
 from duolog.log.recovery.recovery import Recovered
-from duolog.log.segments.segments import Segments, Slice
+from duolog.log.segments.segments import Available, Segments, Slice
 from duolog.log.segments.time_search import Search, TimestampOffset, first_from, largest, run
 
 
@@ -86,6 +86,10 @@ class ReadableLog:
                 detail=f"The log holds {self.log_start_offset} to {self.log_end_offset}.",
             )
         return self._segments.read(offset, max_bytes, up_to_offset)
+
+    def available(self, offset: int, *, up_to_offset: int) -> Available:
+        """Return how much `read` could return at most, were `max_bytes` large enough."""
+        return self._segments.available(offset, up_to_offset)
 
     def read_bytes(self, offset: int, max_bytes: int, *, up_to_offset: int) -> bytes:
         """Return the bytes that `read` would point at."""

@@ -34,6 +34,13 @@ class Slice(NamedTuple):
     first_offset: int
 
 
+class Available(NamedTuple):
+    """The bytes that can be read of a segment; more follow in the next one if it `goes_on`."""
+
+    size_bytes: int
+    goes_on: bool = False
+
+
 class Segments:
     """At least one segment; the last is the active one, which grows."""
 
@@ -128,6 +135,16 @@ class Segments:
         elif segment is self.active:
             self._hint(bound, segment, end)
         return Slice(segment.file, position, end - position, first_offset)
+
+    def available(self, offset: int, up_to_offset: int) -> Available:
+        """Return how much can be read; see `PartitionLog.available`."""
+        bound = min(up_to_offset, self.written_offset)
+        located = self._locate(offset) if offset < bound else None
+        if located is None:
+            return Available(0)
+        segment, position, _ = located
+        size_bytes = max(0, self._end_below(segment, bound) - position)
+        return Available(size_bytes, goes_on=self.end_of(segment) < bound)
 
     def _locate(self, offset: int) -> tuple[Segment, int, int] | None:
         """Return segment, position and base offset of the first batch ending at or after `offset`.
