@@ -20,6 +20,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.event_loop.time_slices import at_once, freeing
+from duolog.broker.fetch.enough import can_be_read
 from duolog.broker.fetch.fetch_sessions import Response, SessionFetch, WholeFetch
 from duolog.broker.fetch.partition_reads import refused
 from duolog.broker.requests.in_flight import InFlightRequest
@@ -154,7 +155,11 @@ class DelayedFetch(InFlightRequest):
             self._plan = plan = found
         fetched = yield from plan.fetch()
         if not (fetched.failed or fetched.size_bytes >= self._bytes_min or not plan.waits):
-            return None
+            if not fetched.size_bytes:
+                return None
+            broker = self._connection.broker
+            if not (yield from can_be_read(broker, plan, self._bytes_min)):
+                return None
         if self._charge is not None:
             self._throttle_ms, withheld = self._charge.fetched(fetched.size_bytes)
             if withheld:

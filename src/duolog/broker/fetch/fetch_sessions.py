@@ -283,6 +283,7 @@ class SessionFetch:
     ) -> None:
         self.request = request
         self._connection = connection
+        self.ready = session.ready
         self._session = session
         self._epoch = session.epoch
         self._updated = False
