@@ -25,6 +25,7 @@ class Limits:
         grace_s: requests in progress may finish when the server stops.
         workers: threads that run statements.
         waiting_max: statements that wait for such a thread.
+        readers: threads for responses that block between their pieces.
     """
 
     head_bytes_max: int = 32 * KIB
@@ -41,6 +42,7 @@ class Limits:
     grace_s: float = 5.0
     workers: int = 16
     waiting_max: int = 256
+    readers: int = 200
 
 
 DEFAULT_LIMITS: Final = Limits()

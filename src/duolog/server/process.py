@@ -1,6 +1,7 @@
 """The server as a process: opens its port, reads the users, reports that it is ready, serves.
 
-    open the port ─▶ ask the cluster for its id ─▶ read the users ─▶ ready line ─▶ serve ─▶ stop
+    open the port ─▶ cluster's id ─▶ users ─▶ catalog ─▶ ready line ─▶ serve ─▶ stop
+                                                   └─▶ persistent queries, in the background
 
 Standard output gets one line, `duolog server ready on http://HOST:PORT`. SIGTERM and SIGINT stop
 the server in order: push queries end, other requests in progress are answered, the exit status is
@@ -10,7 +11,7 @@ the server in order: push queries end, other requests in progress are answered, 
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,6 +20,7 @@ from duolog.core.clock import SystemClock
 from duolog.core.errors import ConfigError
 from duolog.core.listening import Address, is_loopback, open_listener, parse_address
 from duolog.registry.http.hosts import AllowedHosts
+from duolog.runtime.sql.service import DEFAULT_SERVICE, SqlService
 from duolog.server.access.server_access import OpenAccess, ServerAccess, UserAccess
 from duolog.server.cluster import Cluster
 from duolog.server.http.application import application
@@ -30,17 +32,18 @@ from duolog.server.operations.broker_health import BrokerHealth
 from duolog.server.operations.context import ServerContext
 from duolog.server.operations.workers import Workers
 from duolog.server.proxies import behind_proxies, checked_base_path
+from duolog.server.query_start import QueryStart
 from duolog.server.stopping import reload_on_signal, stop_on_signals
 
 if TYPE_CHECKING:
     from duolog.registry.access.settings import AccessSettings
     from duolog.registry.http.tls import RegistryTls
     from duolog.registry.store.clients import KafkaOptions
+    from duolog.security.clients.brokers import Brokers
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_LISTEN: Final = "127.0.0.1:8088"
-DEFAULT_SERVICE: Final = "default_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,10 @@ class ServerOptions:
     """The options given on the command line.
 
     Attributes:
-        kafka: addresses and properties of the cluster's clients.
+        brokers: addresses and security of the cluster.
+        kafka: the same for clients of librdkafka.
+        data: directory for the state of queries.
+        properties: properties of all statements, as with SET.
         base_path: the prefix of all paths, for a proxy that does not remove it.
         proxies: addresses and networks of trusted proxies.
         access: the settings of a server with the users of the cluster; None without users.
@@ -60,7 +66,10 @@ class ServerOptions:
         version: what /info reports.
     """
 
+    brokers: "Brokers"
     kafka: "KafkaOptions"
+    data: Path
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     listen: str = DEFAULT_LISTEN
     service_id: str = DEFAULT_SERVICE
     base_path: str = ""
@@ -102,29 +111,46 @@ def run(options: ServerOptions, report: Callable[[str], None]) -> int:
             logger.warning("INSECURE: open to the network", extra={"server": exposed})
             options.noted([exposed])
         cluster = Cluster(options.kafka)
-        clock = SystemClock()
-        access: ServerAccess = (
-            OpenAccess()
-            if options.access is None
-            else UserAccess(options.kafka, options.access, clock)
-        )
-        context = ServerContext(
-            version=options.version,
-            cluster_id=cluster.id(),
-            service_id=options.service_id,
-            access=access,
-            workers=Workers(options.limits.workers, options.limits.waiting_max),
-            health=BrokerHealth(cluster.answers, clock),
-            address=str(address),
-            base_path=base_path,
-        )
+        context = _context(options, cluster, address, base_path)
+        queries = QueryStart(context.sql)
         try:
-            access.load()
+            context.access.load()
+            context.sql.follow()
+            queries.begin()
             return asyncio.run(_serve(options, context, listening, tls, report))
         finally:
-            access.stop()
+            context.access.stop()
             context.health.close()
             context.workers.close()
+            context.readers.close()
+            queries.end()
+            context.sql.close()
+
+
+def _context(
+    options: ServerOptions, cluster: Cluster, address: Address, base_path: str
+) -> ServerContext:
+    clock, limits = SystemClock(), options.limits
+    access: ServerAccess = OpenAccess()
+    if options.access is not None:
+        access = UserAccess(options.kafka, options.access, clock)
+    return ServerContext(
+        version=options.version,
+        cluster_id=cluster.id(),
+        service_id=options.service_id,
+        access=access,
+        sql=SqlService(
+            options.brokers,
+            data=options.data,
+            service_id=options.service_id,
+            properties=options.properties,
+        ),
+        workers=Workers(limits.workers, limits.waiting_max),
+        readers=Workers(limits.readers, 0, name="readers"),
+        health=BrokerHealth(cluster.answers, clock),
+        address=str(address),
+        base_path=base_path,
+    )
 
 
 async def _serve(

@@ -1,12 +1,26 @@
 """`duolog server`: run the SQL server over a Kafka cluster until it is stopped."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from duolog.cli.kafka.cluster import Cluster, cluster_options
-from duolog.cli.options import read_assignments, set_option, stop_with_stdin_option
+from duolog.cli.options import (
+    data_option,
+    read_assignments,
+    set_option,
+    stop_with_stdin_option,
+)
+from duolog.cli.registry.options import (
+    RegistryAddress,
+    pass_on,
+    sql_properties,
+    sql_registry_options,
+)
+from duolog.core.java_properties import parse_properties
+from duolog.core.text_files import read_text_file
 
 if TYPE_CHECKING:
     from duolog.registry.access.settings import AccessSettings
@@ -21,6 +35,10 @@ def _access(assignments: tuple[str, ...], *, cluster_users: bool) -> "AccessSett
     from duolog.registry.access.settings import AccessSettings  # noqa: PLC0415 - as below
 
     return AccessSettings(read_assignments(assignments))
+
+
+def _properties(file: Path | None) -> Mapping[str, str]:
+    return {} if file is None else dict(parse_properties(read_text_file(file)))
 
 
 @click.command(epilog="The server is described in docs/guide/server.md.")
@@ -49,6 +67,15 @@ def _access(assignments: tuple[str, ...], *, cluster_users: bool) -> "AccessSett
     default="default_",
     show_default=True,
     help="Service id; each has its own streams, tables and queries.",
+)
+@data_option("Directory for the state of queries.  [default: $XDG_DATA_HOME/duolog/sql]")
+@sql_registry_options
+@click.option(
+    "--query-properties",
+    "properties_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Java properties file with properties of all statements, as with SET.",
 )
 @click.option(
     "--cluster-users",
@@ -98,6 +125,9 @@ def server(
     base_path: str,
     proxies: tuple[str, ...],
     service_id: str,
+    data_dir: Path | None,
+    registry: RegistryAddress,
+    properties_file: Path | None,
     cluster_users: bool,
     assignments: tuple[str, ...],
     tls_cert: Path | None,
@@ -124,14 +154,19 @@ def server(
     from duolog.broker.log_format import log_to_stderr  # noqa: PLC0415
     from duolog.registry.store.clients import KafkaOptions  # noqa: PLC0415
     from duolog.runtime.broker_login import ensure_login  # noqa: PLC0415
+    from duolog.runtime.data_dirs import default_data_dir  # noqa: PLC0415
     from duolog.runtime.metrics.insecure_servers import note_insecure  # noqa: PLC0415
     from duolog.server.process import ServerOptions, run  # noqa: PLC0415
 
     log_to_stderr(log_format, log_level)
     access = _access(assignments, cluster_users=cluster_users)
+    pass_on(registry)
     ensure_login(cluster.brokers)
     return run(
         ServerOptions(
+            brokers=cluster.brokers,
+            data=data_dir or default_data_dir("sql"),
+            properties=sql_properties(registry, _properties(properties_file)),
             kafka=KafkaOptions(cluster.bootstrap_servers, properties=cluster.properties),
             listen=listen,
             service_id=service_id,

@@ -3,12 +3,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from duolog.server.access.server_access import ServerAccess
 from duolog.server.messages import Request, Response, Streamed
 from duolog.server.operations.broker_health import BrokerHealth
 from duolog.server.operations.counts import Counts
 from duolog.server.operations.workers import Workers
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.service import SqlService
 
 
 @dataclass(slots=True)
@@ -20,6 +24,9 @@ class ServerContext:
         cluster_id: the id of the Kafka cluster.
         service_id: the prefix of this service's topics.
         base_path: the prefix of all paths, without a slash at its end; usually empty.
+        sql: catalog, queries and rows of tables; make a session for each request.
+        workers: threads for statements: `await context.workers.run(...)`.
+        readers: threads for responses that block between their pieces, such as push queries.
         address: `HOST:PORT` of this server.
         stopping: set when the server stops; responses without an end then end.
     """
@@ -28,7 +35,9 @@ class ServerContext:
     cluster_id: str
     service_id: str
     access: ServerAccess
+    sql: "SqlService"
     workers: Workers
+    readers: Workers
     health: BrokerHealth
     address: str = ""
     base_path: str = ""

@@ -18,8 +18,8 @@ T = TypeVar("T")
 class Workers:
     """A pool of threads that refuses work instead of collecting it."""
 
-    def __init__(self, threads: int, waiting_max: int) -> None:
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="statements")
+    def __init__(self, threads: int, waiting_max: int, *, name: str = "statements") -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._most = threads + waiting_max
         self.calls = 0
         """Calls that run or wait."""
