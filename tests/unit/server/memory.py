@@ -119,8 +119,10 @@ class Client:
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds after what the server writes, or after its close."""
         async with asyncio.timeout(DEADLINE_S):
-            while not holds():
-                self.transport.changed.clear()
+            while True:
+                self.transport.changed.clear()  # Before: `holds` may make the server write.
+                if holds():
+                    return
                 await self.transport.changed.wait()
 
     async def closed(self) -> None:

@@ -62,7 +62,7 @@ class _AtPath:
             passage.note = answer.note
             await send_response(answer, send, head=head)
         else:
-            await send_streamed(answer, scope, receive, send)
+            await send_streamed(answer, receive, send, head=head, listens=not endpoint.in_pieces)
 
     async def _request(
         self, endpoint: Endpoint, scope: Message, passage: Passage, receive: Receive

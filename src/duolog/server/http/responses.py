@@ -3,38 +3,79 @@
 Thread: the event loop.
 """
 
-from starlette.responses import StreamingResponse
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
 
 from duolog.server.http.bodies import Receive
 from duolog.server.http.passage import Message, Send
 from duolog.server.messages import Response, Streamed
 
-_BODILESS = frozenset({204, 304})
+_START: Final = "http.response.start"
+_BODY: Final = "http.response.body"
+_BODILESS: Final = frozenset({204, 304})
 
 
 async def send_response(response: Response, send: Send, *, head: bool) -> None:
     """Send a whole response; without its body if the request was HEAD."""
-    headers = [
-        (name.lower().encode("latin-1"), value.encode("latin-1"))
-        for name, value in response.headers
-    ]
+    headers = _encoded(response)
     if response.status not in _BODILESS:
         headers.append((b"content-length", str(len(response.body)).encode()))
         if response.body:
             headers.append((b"content-type", response.media_type.encode("latin-1")))
-    start: Message = {"type": "http.response.start", "status": response.status, "headers": headers}
+    start: Message = {"type": _START, "status": response.status, "headers": headers}
     await send(start)
-    await send({"type": "http.response.body", "body": b"" if head else response.body})
+    await send({"type": _BODY, "body": b"" if head else response.body})
 
 
-async def send_streamed(streamed: Streamed, scope: Message, receive: Receive, send: Send) -> None:
-    """Send a response while it is made; its iterator ends if the client leaves."""
-    response = StreamingResponse(
-        streamed.pieces,
-        streamed.status,
-        dict(streamed.headers),
-        # Starlette would add a charset to types of text.
-        media_type=None,
-    )
-    response.raw_headers.append((b"content-type", streamed.media_type.encode("latin-1")))
-    await response(scope, receive, send)
+async def send_streamed(
+    streamed: Streamed, receive: Receive, send: Send, *, head: bool, listens: bool
+) -> None:
+    """Send a response while it is made, and close its iterator in every case.
+
+    With `listens`, it ends when the client leaves, also while it waits for its next piece. An
+    operation that reads the request meanwhile notices that by itself.
+    """
+    headers = [(b"content-type", streamed.media_type.encode("latin-1")), *_encoded(streamed)]
+    try:
+        start: Message = {"type": _START, "status": streamed.status, "headers": headers}
+        await send(start)
+        if head:
+            await send({"type": _BODY, "body": b""})
+            return
+        tasks = [asyncio.ensure_future(_send_pieces(streamed.pieces, send))]
+        if listens:
+            tasks.append(asyncio.ensure_future(_gone(receive)))
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if tasks[0].done():
+                tasks[0].result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+    finally:
+        close = getattr(streamed.pieces, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _send_pieces(made: AsyncIterator[bytes], send: Send) -> None:
+    async for piece in made:
+        await send({"type": _BODY, "body": piece, "more_body": True})
+        # uvicorn returns at once if the client has gone. An iterator that never waits would then
+        # keep the loop, so that it is never told to end.
+        await asyncio.sleep(0)
+    await send({"type": _BODY, "body": b""})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _encoded(response: Response | Streamed) -> list[tuple[bytes, bytes]]:
+    return [
+        (name.lower().encode("latin-1"), value.encode("latin-1"))
+        for name, value in response.headers
+    ]
