@@ -33,7 +33,7 @@ _REFUSAL: Final = (
 
 
 class Door:
-    """What all connections of one server share.
+    """The parts that all connections of one server share.
 
     Attributes:
         config: of uvicorn; it has the application.

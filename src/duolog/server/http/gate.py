@@ -1,4 +1,4 @@
-"""What every request passes before an operation answers it.
+"""The checks that every request passes before an operation answers it.
 
     size of the headers    431
     Host, Origin           403   a web page must not use a server on loopback

@@ -23,7 +23,7 @@ from duolog.server.http.connections import Door, Timer
 
 PARKED_BYTES_MAX: Final = 64 * KIB
 RESETS_MAX: Final = 100
-"""So many streams may be reset in addition to those that were answered."""
+"""The number of streams that may be reset in addition to those that were answered."""
 UNPRODUCTIVE_BYTES_MAX: Final = 256 * KIB
 """Bytes that complete neither headers nor a part of a body."""
 _REFUSED_STREAM: Final = 7

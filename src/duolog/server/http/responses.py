@@ -64,7 +64,7 @@ async def _send_pieces(made: AsyncIterator[bytes], send: Send) -> None:
     async for piece in made:
         await send({"type": _BODY, "body": piece, "more_body": True})
         # uvicorn returns at once if the client has gone. An iterator that never waits would then
-        # keep the loop, so that it is never told to end.
+        # keep the loop, so that it never ends.
         await asyncio.sleep(0)
     await send({"type": _BODY, "body": b""})
 

@@ -1,4 +1,4 @@
-"""Whether a broker answers: one probe for all who ask at once, remembered for a second.
+"""The health of the cluster: one probe for all requests of a second.
 
 Anyone may ask for it, so that many requests must not become many requests to the broker.
 

@@ -1,4 +1,4 @@
-"""What operations need of the server that runs them."""
+"""The parts of a server that its operations use."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
