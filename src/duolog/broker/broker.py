@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+from duolog.broker.backups import Cuts
 from duolog.broker.cleaning.cleaner import Cleaner
 from duolog.broker.cleaning.recovery_point_task import RecoveryPoints
 from duolog.broker.cleaning.retention_task import Retention
@@ -221,6 +222,7 @@ class Broker:
             self.group_commit,
             self.settings.integer("log.recovery.bytes.max"),
         ).start()
+        Cuts(self, self._log_manager.disk, self._background.run).start()
         self._listeners = [Listener(self, endpoint) for endpoint in endpoints]
         self.connections.watch_idle()
 

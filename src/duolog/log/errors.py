@@ -3,8 +3,10 @@
 LogError
 ├─ CorruptLog            bytes that were acknowledged are gone or changed
 │  └─ DamagedFile        a small file is not what was written
-└─ DataDirRefused        the data directory is newer, or not one of ours
-   └─ DataDirInUse        another broker has it
+├─ DataDirRefused        the data directory is newer, or not one of ours
+│  └─ DataDirInUse        another broker has it
+├─ BackupRefused         a backup cannot be made, or not be restored
+└─ BackupDamaged         a file of a backup is not what was written
 KafkaError
 ├─ OffsetOutOfRange       1
 ├─ UnknownTopic           3
@@ -57,6 +59,14 @@ class DataDirRefused(LogError):
 
 class DataDirInUse(DataDirRefused):
     """Another broker has the data directory."""
+
+
+class BackupRefused(LogError):
+    """A backup cannot be made of this data directory, or there is none to restore."""
+
+
+class BackupDamaged(LogError):
+    """A file of a backup is missing, or is not what was written."""
 
 
 class OffsetOutOfRange(KafkaError):

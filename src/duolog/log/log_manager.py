@@ -74,6 +74,11 @@ class LogManager:
         return self._data_dir.meta.cluster_id
 
     @property
+    def disk(self) -> Disk:
+        """The disk of the data directory."""
+        return self._disk
+
+    @property
     def spare_descriptors(self) -> SpareDescriptors:
         """File descriptors reserved for logs when clients use all others of the process."""
         return self._disk.open_files.spare
