@@ -16,6 +16,10 @@ from duolog.core.engine_packages import engine_missing
 
 COMMANDS: Final = {
     "acls": ("duolog.cli.commands.acls:acls", "Manage access control lists."),
+    "backup": (
+        "duolog.cli.commands.backup:backup",
+        "Back up everything of a Duolog, while it runs.",
+    ),
     "broker": ("duolog.cli.commands.broker:broker", "Run a Kafka-compatible broker."),
     "cert": (
         "duolog.cli.commands.cert:cert",
@@ -57,6 +61,10 @@ COMMANDS: Final = {
     "repartition": (
         "duolog.cli.commands.repartition:repartition",
         "Change the number of tasks of a topology.",
+    ),
+    "restore": (
+        "duolog.cli.commands.restore:restore",
+        "Restore a backup to a new data directory.",
     ),
     "run": ("duolog.cli.commands.run:run", "Run the topology defined in a Python file."),
     "schema": (

@@ -83,9 +83,7 @@ class Cuts:
         file.close()
         self._disk.remove(self._path)
         data = encode_answer(request, self.take())
-        self._beside(
-            partial(replace_file, self._disk, self._broker.data_dir, CUT_FILE_NAME, data)
-        )
+        self._beside(partial(replace_file, self._disk, self._broker.data_dir, CUT_FILE_NAME, data))
 
     def take(self) -> Cut:
         """Return the cut of this moment."""

@@ -94,7 +94,11 @@ class BatchesBelow:
     def _ensure_plausible(self, header: BatchHeader) -> None:
         base_offset = header.base_offset
         joins = base_offset == self.next_offset
-        if header.magic != MAGIC or header.size_bytes < HEADER_BYTES or header.last_offset_delta < 0:
+        if (
+            header.magic != MAGIC
+            or header.size_bytes < HEADER_BYTES
+            or header.last_offset_delta < 0
+        ):
             raise self._damaged("has no header")
         if not joins and not self.next_offset < base_offset < self._holes_below:
             raise self._damaged(f"has the base offset {base_offset}")

@@ -73,7 +73,7 @@ class Copy:
         return [self.size_bytes, [list(piece) for piece in self.pieces], identity, self.next_offset]
 
     @classmethod
-    def of_json(cls, content: Any) -> "Copy":  # noqa: ANN401 - of JSON
+    def of_json(cls, content: Any) -> "Copy":
         """Return the copy of `as_json`.
 
         Raises:

@@ -19,7 +19,6 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from duolog.core.ids import TopicId
@@ -28,16 +27,18 @@ from duolog.log.backup.cut import Cut, TopicCut
 from duolog.log.checkpoints.cleaner_checkpoint import read_checkpoint
 from duolog.log.checkpoints.log_start import read_log_start
 from duolog.log.data_directory.topics import TOPICS_DIRECTORY
-from duolog.log.files.disk import Disk, DiskFile
+from duolog.log.errors import BackupRefused
+from duolog.log.files.disk import DirLock, Disk, DiskFile
 from duolog.log.segments.segment import LOG_SUFFIX, segment_name
 from duolog.log.segments.segment_swap import SWAP_FILE_NAME
 
 STAGING: Final = ".backup"
+_LOCK: Final = ".lock"
 _UNSUPPORTED: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.EXDEV, errno.EMLINK, errno.ENOSYS}
 _TRIES_MAX: Final = 100
 
 
-class Moved(Exception):  # noqa: N818 - not an error: another cut follows
+class Moved(Exception):
     """The files have changed so that the cut cannot be copied; another one can."""
 
 
@@ -101,8 +102,7 @@ def staged(disk: Disk, data_dir: str, cut: Cut) -> LogSource:
             gone.append(topic.entry.name)
             continue
         partitions += (
-            _staged_partition(disk, data_dir, topic, partition)
-            for partition in sorted(topic.ends)
+            _staged_partition(disk, data_dir, topic, partition) for partition in sorted(topic.ends)
         )
     return LogSource(disk, cut, partitions, gone)
 
@@ -176,11 +176,29 @@ def unstage(data_dir: str) -> None:
     Raises:
         OSError: the disk refused.
     """
-    root = Path(data_dir) / STAGING
+    root = f"{data_dir}/{STAGING}"
     for directory, _, names in os.walk(root, topdown=False):
         for name in names:
-            os.unlink(f"{directory}/{name}")  # noqa: PTH108
-        os.rmdir(directory)  # noqa: PTH106
+            if (directory, name) != (root, _LOCK):
+                os.unlink(f"{directory}/{name}")  # noqa: PTH108
+        if directory != root:
+            os.rmdir(directory)  # noqa: PTH106
+
+
+def lock_staging(disk: Disk, data_dir: str) -> DirLock:
+    """Keep other backups away from the second names of a data directory.
+
+    Raises:
+        BackupRefused: another backup of it is running.
+        OSError: the disk refused.
+    """
+    disk.make_dir(f"{data_dir}/{STAGING}")
+    try:
+        return disk.lock(f"{data_dir}/{STAGING}/{_LOCK}")
+    except BlockingIOError:
+        raise BackupRefused(
+            f'another backup of "{data_dir}" is running', hint="Wait until it is complete."
+        ) from None
 
 
 def stopped(disk: Disk, cut: Cut, data_dir: str, changed: frozenset[str]) -> LogSource:

@@ -43,9 +43,14 @@ _EPOCH_SHIFT: Final = 40
 
 
 def restore(
-    repository: Repository, manifest: Manifest, disk: Disk, target: str, *, new_cluster: bool = False
+    repository: Repository,
+    manifest: Manifest,
+    disk: Disk,
+    target: str,
+    *,
+    new_cluster: bool = False,
 ) -> None:
-    """Write a backup to `target`, which must be missing or empty, or left by an interrupted restore.
+    """Write a backup to `target`, which is missing, empty, or left by an interrupted restore.
 
     Raises:
         BackupRefused: `target` contains something.

@@ -47,9 +47,7 @@ def _cut_of(manager: LogManager, node_id: int) -> Cut:
         if log.log_end_offset > 0:
             place = log.topic_partition
             ends.setdefault(place.topic, {})[place.partition] = log.log_end_offset
-    topics = tuple(
-        TopicCut(entry, ends.get(entry.name, {})) for entry in manager.topics.entries()
-    )
+    topics = tuple(TopicCut(entry, ends.get(entry.name, {})) for entry in manager.topics.entries())
     refused = tuple(f"{topic}-{partition}" for topic, partition in manager.logs.refused)
     # The rehearsed start has raised the epoch, which the real one will do, too.
     epoch = manager.leader_epoch - 1
@@ -63,7 +61,7 @@ def ensure_served(cut: Cut) -> None:
         BackupRefused: partitions are not served.
     """
     if cut.refused:
-        more = f" and {len(cut.refused) - 3} more" if len(cut.refused) > 3 else ""  # noqa: PLR2004
+        more = f" and {len(cut.refused) - 3} more" if len(cut.refused) > 3 else ""
         raise BackupRefused(
             f"partitions are damaged: {', '.join(cut.refused[:3])}{more}",
             detail="A backup contains everything or nothing.",

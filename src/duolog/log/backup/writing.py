@@ -72,9 +72,7 @@ class Writing:
         topics = tuple(topic for topic in logs.cut.topics if topic.entry.name not in gone)
         cut = replace(logs.cut, topics=topics)
         number = self._session.number
-        return Manifest(
-            number, created_ms, broker, cut, settings, tuple(partitions), copied
-        )
+        return Manifest(number, created_ms, broker, cut, settings, tuple(partitions), copied)
 
     def _partition(self, logs: LogSource, source: PartitionSource) -> PartitionCopy:
         segments: dict[int, Copy] = {}

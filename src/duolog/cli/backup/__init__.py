@@ -1,0 +1,1 @@
+"""The parts of `duolog backup` and `duolog restore` that know applications."""

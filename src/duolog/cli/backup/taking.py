@@ -1,0 +1,121 @@
+"""Take one cut of a broker's logs and of the checkpoints of its applications.
+
+    look at checkpoints … look ──► cut ──► look … ──► names of all files
+                           └─ the same files ─┘
+
+The broker takes the cut while the checkpoints are being looked at. If an application has committed
+between the last look before the cut and the first one after it, another cut is taken. So a
+checkpoint is never ahead of its topics, and never behind a transaction that it has committed: the
+restored application goes on as after a crash.
+
+Thread: one.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from duolog.cli.backup.checkpoint_files import stage_files
+from duolog.cli.backup.checkpoint_scan import Scan, scan
+from duolog.log.backup.cut import Cut
+from duolog.log.backup.live_broker import ask_for_cut
+from duolog.log.backup.log_source import LogSource, Moved, lock_staging, staged, unstage
+from duolog.log.backup.stopped_broker import ensure_served, rehearsed
+from duolog.log.backup.writing import FileSource
+from duolog.log.doctor.exclusive import exclusive
+from duolog.log.errors import BackupRefused, DataDirInUse
+from duolog.log.files.disk import Disk, RealDisk
+
+_ATTEMPT_S: Final = 120.0
+_LOOKS_KEPT: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The files of one moment, which stay readable until the context ends."""
+
+    logs: LogSource
+    files: Mapping[str, FileSource]
+    created_ms: int
+    online: bool
+
+
+@contextmanager
+def taken(root: Path, broker: Path) -> Iterator[Taken]:
+    """Return the logs of `broker` and the checkpoints below `root`, of one moment.
+
+    Raises:
+        DataDirRefused: `broker` is not a data directory of this format.
+        BackupRefused: partitions are damaged, the broker does not answer, or applications commit
+            all the time.
+        OSError: the file system refused.
+    """
+    with ExitStack() as stack:
+        for directory in sorted({root, broker}):
+            stack.callback(lock_staging(RealDisk(), str(directory)).release)
+            unstage(str(directory))
+            stack.callback(unstage, str(directory))
+        try:
+            stack.enter_context(exclusive(str(broker), read_only=True))
+        except DataDirInUse:
+            yield _attempts(lambda disk: _live(disk, root, broker))
+            return
+        # The lock keeps a broker from starting until everything is copied.
+        logs = rehearsed(RealDisk(), str(broker))
+        ensure_served(logs.cut)
+        yield _attempts(lambda _: _settled(root, logs))
+
+
+def _attempts(attempt: Callable[[Disk], Taken]) -> Taken:
+    """Call `attempt` until what it has taken belongs to one moment."""
+    disk = RealDisk()
+    deadline = time.monotonic() + _ATTEMPT_S
+    while True:
+        try:
+            return attempt(disk)
+        except Moved as reason:
+            if time.monotonic() > deadline:
+                raise BackupRefused(
+                    "no moment was found at which all files fit together",
+                    detail=f"The last attempt failed because {reason}.",
+                    hint="Try again when applications commit less often, or stop them meanwhile.",
+                ) from reason
+
+
+def _live(disk: Disk, root: Path, broker: Path) -> Taken:
+    looks: list[Scan] = []
+
+    def look() -> None:
+        looks.append(scan(root))
+        del looks[:-_LOOKS_KEPT]
+
+    created_ms = time.time_ns() // 1_000_000
+    cut = ask_for_cut(disk, str(broker), look)
+    look()
+    ensure_served(cut)
+    before = fitting_look(looks, cut)
+    return Taken(staged(disk, str(broker), cut), stage_files(root, before), created_ms, online=True)
+
+
+def _settled(root: Path, logs: LogSource) -> Taken:
+    created_ms = time.time_ns() // 1_000_000
+    return Taken(logs, stage_files(root, scan(root)), created_ms, online=False)
+
+
+def fitting_look(looks: Sequence[Scan], cut: Cut) -> Scan:
+    """Return the last look before a cut, if the first one after it has found the same.
+
+    Raises:
+        Moved: an application has committed in between, or no look is before the cut.
+    """
+    before = [one for one in looks if one.ended_ns <= cut.taken_ns]
+    after = [one for one in looks if one.began_ns >= cut.taken_ns]
+    if not before or not after:
+        raise Moved("the broker was faster than a look at the checkpoints")
+    changed = before[-1].control.items() ^ after[0].control.items()
+    if changed:
+        raise Moved(f"{min(path for path, _ in changed)} has changed")
+    return before[-1]
