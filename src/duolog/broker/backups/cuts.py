@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from duolog.core.ids import TopicId
 from duolog.log.backup.cut import (
     CUT_FILE_NAME,
     REQUEST_FILE_NAME,
@@ -107,5 +108,5 @@ def _cut_of(topic: "Topic", refused: list[str]) -> TopicCut:
             refused.append(f"{topic.name}-{partition.index}")
         elif partition.log.high_watermark > 0:
             ends[partition.index] = partition.log.high_watermark
-    entry = TopicEntry(topic.name, topic.id, len(topic.partitions), topic.configs)
+    entry = TopicEntry(topic.name, TopicId(topic.id), len(topic.partitions), topic.configs)
     return TopicCut(entry, ends)

@@ -36,7 +36,7 @@ from duolog.log.files.disk import Buffer, DirLock, Disk, make_durable_dir
 MARK_FILE_NAME: Final = "duolog-backup"
 FORMAT: Final = 1
 _LOCK: Final = ".lock"
-_SAVE_BYTES: Final = 32 * 1024 * 1024
+SAVE_BYTES: Final = 32 * 1024 * 1024
 _USED_SHARE_MIN: Final = 0.5
 
 
@@ -198,7 +198,7 @@ class Session:
     def note(self, key: str, copy: Copy) -> None:
         """Note a finished copy, so that an interrupted backup need not make it again."""
         self._progress.note(key, copy)
-        if self._writer.unsynced_bytes >= _SAVE_BYTES:
+        if self._writer.unsynced_bytes >= SAVE_BYTES:
             self.save()
 
     def save(self) -> None:
