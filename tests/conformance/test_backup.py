@@ -32,8 +32,8 @@ SETTINGS: Final = {
     "transaction.state.log.num.partitions": "3",
     "offsets.topic.num.partitions": "3",
 }
-BACKUPS: Final = 4
-RECORDS_BETWEEN: Final = 600
+BACKUPS: Final = 2
+RECORDS_BETWEEN: Final = 300
 
 
 class Taken(NamedTuple):
