@@ -24,6 +24,9 @@ POLLS: Final = (
 )
 
 ALLOWED: Final[dict[str, Allowed]] = {
+    "conformance/backup_load.py": Allowed(
+        Counts(deadline=2), "takes what has come and asks again, for a minute or until the end"
+    ),
     "conformance/clients/test_consumer_protocol.py": Allowed(
         Counts(sleep=1, deadline=1),
         "paces members that come and go; the test then waits for all records",

@@ -125,10 +125,10 @@ def _check(
         assert copies[partition] == events[partition][: offsets[partition]]
     assert sum(offsets) > 0
     assert read_all(servers, TABLE, 1)[0]
-    with Load(servers) as load:  # Groups, transactions and producers go on.
+    with Load(servers) as load:  # Groups, transactions and producers continue.
         waiting.wait_until(
             lambda: load.failures or (load.acknowledged and load.copied),
-            "nobody goes on",
+            "no client continues",
         )
     after = committed(servers)
     assert sum(after) > sum(offsets)

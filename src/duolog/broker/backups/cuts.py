@@ -53,12 +53,12 @@ class Cuts:
         self,
         broker: Broker,
         disk: "Disk",
-        beside: Callable[[Callable[[], None]], None],
+        run_in_background: Callable[[Callable[[], None]], None],
     ) -> None:
-        """`beside` runs a function on another thread."""
+        """`run_in_background` runs a function on another thread."""
         self._broker = broker
         self._disk = disk
-        self._beside = beside
+        self._run_in_background = run_in_background
         self._path = f"{broker.data_dir}/{REQUEST_FILE_NAME}"
         self._busy_looks = 0
 
@@ -84,7 +84,8 @@ class Cuts:
         file.close()
         self._disk.remove(self._path)
         data = encode_answer(request, self.take())
-        self._beside(partial(replace_file, self._disk, self._broker.data_dir, CUT_FILE_NAME, data))
+        data_dir = self._broker.data_dir
+        self._run_in_background(partial(replace_file, self._disk, data_dir, CUT_FILE_NAME, data))
 
     def take(self) -> Cut:
         """Return the cut of this moment."""

@@ -1,4 +1,4 @@
-"""The files of checkpoints as of one look, to be copied while applications go on.
+"""The files of checkpoints as of one look, to be copied while applications run.
 
 Each file gets a second name in the directory `.backup` of the data directory, as log segments do.
 Spark writes each version of a store to new files; those of versions that no micro-batch of the look
@@ -23,7 +23,7 @@ from duolog.log.backup.writing import FileSource
 
 _FILES: Final = "files"
 _BATCHES_MAX: Final = 50
-"""Half of what Spark keeps: state of the look is still whole after so many micro-batches."""
+"""Half of what Spark keeps: after that many, the state of the look is still whole."""
 _VERSION: Final = re.compile(r"\.?(\d+)(?:[._].*)?")
 _PREPARED: Final = re.compile(r"prepared\.(\d+)")
 _UNSUPPORTED: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.EXDEV, errno.EMLINK, errno.ENOSYS}

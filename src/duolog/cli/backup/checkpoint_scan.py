@@ -5,7 +5,8 @@
     positions.json   replaced every few seconds; its content is kept with the look
 
 If two looks find the same control files, no application has committed between them, so a cut of the
-logs between the looks fits them. Files of the owner say who runs the application, and stay behind.
+logs between the looks fits them. Files of the owner, which say who runs
+the application, are left out.
 
 Thread: any.
 """

@@ -5,8 +5,8 @@
 
 The broker takes the cut while the checkpoints are being looked at. If an application has committed
 between the last look before the cut and the first one after it, another cut is taken. So a
-checkpoint is never ahead of its topics, and never behind a transaction that it has committed: the
-restored application goes on as after a crash.
+checkpoint is never ahead of its topics, and knows every transaction that it has committed: the
+restored application continues as after a crash.
 
 Thread: one.
 """

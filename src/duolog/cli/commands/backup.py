@@ -69,7 +69,7 @@ def backup(
 ) -> int:
     """Back up topics, groups, users, schemas, SQL and checkpoints to DIR.
 
-    The broker and applications can go on meanwhile. All files are of one moment: no checkpoint is
+    The broker and applications can keep running. All files are of one moment: no checkpoint is
     ahead of its topics, and no transaction is half in the backup. Each record batch is verified
     while it is copied.
 

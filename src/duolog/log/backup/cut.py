@@ -2,7 +2,7 @@
 
     cut = { topic id, partition → high watermark }, taken between two rounds of the event loop
 
-The broker answers nobody before the high watermark covers it. So whatever a client, a coordinator
+No client gets an answer before the high watermark covers it. So whatever a client, a coordinator
 or an application knew at that moment is below the cut, in every log: an offset that a group has
 committed, the state of a transaction and its markers, the positions of a checkpoint. A broker
 that starts with all logs cut there is one that was killed at that moment.
@@ -11,7 +11,7 @@ A running broker is asked by a file in its data directory, which needs no port a
 the rights of the broker's user:
 
     backup-request   the name of a request; the broker looks for it and removes it
-    backup-cut       the answer, with that name; whoever has asked removes it
+    backup-cut       the answer, with that name; the backup removes it
 
 Thread: any.
 """

@@ -1,6 +1,6 @@
 """The logs to back up: their files below a cut, of a running broker or of a stopped one.
 
-A running broker goes on appending, compacting and deleting. So right after the cut, each segment
+A running broker keeps appending, compacting and deleting. So right after the cut, each segment
 gets a second name in the directory `.backup` of the data directory. What the broker deletes
 afterwards keeps its bytes under that name. Compaction before the links is harmless, because it
 keeps the last record of each key, unless it has already looked at records after the cut: then

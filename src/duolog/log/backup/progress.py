@@ -2,7 +2,7 @@
 
     progress     a line for each copied file: CRC32C, the key of the file, the copy as JSON
 
-A backup that was interrupted leaves it behind. The next one takes another cut, and uses the copies
+A backup that was interrupted leaves it. The next one takes another cut, and uses the copies
 of all files that have not changed. A line that a crash has torn ends the file.
 """
 

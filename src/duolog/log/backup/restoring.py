@@ -36,7 +36,7 @@ from duolog.log.files.disk import Disk, make_durable_dir
 from duolog.log.segments.segment import LOG_SUFFIX, segment_name
 
 EPOCHS_AHEAD: Final = 1000
-"""So many starts may follow a backup before a restored broker uses a leader epoch again."""
+"""Number of starts after a backup before a restored broker could use a leader epoch again."""
 _UNFINISHED: Final = ".restoring"
 _EPOCH_SHIFT: Final = 40
 """Producer ids of a start without the file begin there, see `producer_ids`."""

@@ -38,7 +38,7 @@ def at_data(out: CrashDisk) -> CrashDisk:
 def test_a_restored_directory_serves_the_same(*, stopped: bool) -> None:
     disk, backups, out = small_directory(stopped=stopped), CrashDisk(), CrashDisk()
     state = served(disk)
-    del state["kept"]["producer-ids"]  # They go on far above; see below.
+    del state["kept"]["producer-ids"]  # New ones start far above; see below.
 
     back_up(disk, backups)
 
