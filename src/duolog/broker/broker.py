@@ -373,9 +373,11 @@ class Broker:
         code, message = kafka_code(error)
         if not isinstance(error, DuologError):
             self.counters.errors[context.api_name] += 1
-            logger.error(
+            self.connections.lines.log(
+                logger,
+                logging.ERROR,
                 "request failed",
-                extra={"api": context.api_name, "version": context.version},
+                {"api": context.api_name, "version": context.version},
                 # A traceback ends with a text that may show what the request contains.
                 exc_info=hidden(error) if context.secret else error,
             )

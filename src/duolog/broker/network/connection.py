@@ -292,7 +292,8 @@ class Connection(Generic[B_co]):
         for waiter in list(self.parked):
             waiter.cancel()
         self._received.close()
-        logger.log(level, "closed connection", extra={"client": self.address, "reason": reason})
+        fields = {"client": self.address, "reason": reason}
+        self.broker.connections.lines.log(logger, level, "closed connection", fields)
         for callback in self.on_close:
             callback()
 
@@ -447,8 +448,9 @@ class Connection(Generic[B_co]):
             self.refuse_bytes(error)
         except AssertionError:
             raise
-        except Exception:  # Also the error answer failed: one client must not stop the broker.
-            logger.exception("a request failed", extra={"client": self.address})
+        except Exception:  # noqa: BLE001  The error answer failed, too; the broker must not stop.
+            lines, fields = self.broker.connections.lines, {"client": self.address}
+            lines.log(logger, logging.ERROR, "a request failed", fields, exc_info=True)
             self.broker.timers.failures += 1
             self.close("unexpected error", level=logging.ERROR)
 

@@ -17,6 +17,7 @@ from duolog.broker.network.unauthenticated import Unauthenticated
 from duolog.broker.quotas.connection_rates import ConnectionRates
 from duolog.core.counts import counted
 from duolog.core.errors import ConfigError
+from duolog.core.limited_log import LimitedLog
 from duolog.core.listening import plain_host
 from duolog.core.units import SECOND_MS
 
@@ -67,6 +68,8 @@ class ConnectionQuotas:
         self.refused = 0
         self.unauthenticated = Unauthenticated(settings, timers)
         self.rates = ConnectionRates(settings, clock)
+        self.lines = LimitedLog(timers.call_later, clock.monotonic)
+        """The log of what clients cause, even those that have not logged in."""
 
     def __iter__(self) -> Iterator[OpenConnection]:
         return iter(list(self._open))

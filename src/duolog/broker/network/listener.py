@@ -92,13 +92,15 @@ class Listener:
         if reason is not None:
             accepted.close()
             connections.refused += 1
-            logger.warning("refused a connection", extra={"client": address, "reason": reason})
+            fields = {"client": address, "reason": reason}
+            connections.lines.log(logger, logging.WARNING, "refused a connection", fields)
             return
         throttle_s = connections.rates.of_address(host)
         if throttle_s:
             connections.refused += 1
             self._late.add(accepted, throttle_s)
-            logger.info("throttled a connection", extra={"client": address, "seconds": throttle_s})
+            fields = {"client": address, "seconds": f"{throttle_s:g}"}
+            connections.lines.log(logger, logging.INFO, "throttled a connection", fields)
             return
         try:
             accepted.settimeout(0)
@@ -115,7 +117,8 @@ class Listener:
         except OSError as error:
             # The client is gone already, or the kernel watches no further socket.
             accepted.close()
-            logger.warning("cannot serve a client", extra={"client": address, "error": str(error)})
+            fields = {"client": address, "error": str(error)}
+            connections.lines.log(logger, logging.WARNING, "cannot serve a client", fields)
             return
         connections.add(connection)
         if self._endpoint.protocol != PLAINTEXT:

@@ -97,8 +97,9 @@ class TlsConnection(Connection[B_co]):
         else:
             try:
                 self._continue_handshake()
-            except Exception:  # One of the edges: an unknown client must not stop the broker.
-                logger.exception("TLS handshake failed", extra={"client": self.address})
+            except Exception:  # noqa: BLE001  An unknown client must not stop the broker.
+                lines, fields = self.broker.connections.lines, {"client": self.address}
+                lines.log(logger, logging.ERROR, "TLS handshake failed", fields, exc_info=True)
                 self.close("unexpected error in the TLS handshake")
 
     def _continue_handshake(self) -> None:

@@ -12,6 +12,7 @@ The order of the last five is that of JAX-RS. Errors are objects `{"error_code",
 the texts of Confluent's registry. All errors that an answer may raise end here.
 """
 
+import asyncio
 import logging
 import time
 import uuid
@@ -19,6 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from duolog.core.limited_log import LimitedLog
 from duolog.registry.access.authentication import Authentication, TooManyChecks, Unauthenticated
 from duolog.registry.access.client import Client
 from duolog.registry.errors import RequestError
@@ -83,17 +85,19 @@ class Gate:
         self._hosts = hosts
         self._authentication = authentication
         self._handle = handle
+        self._strangers = LimitedLog(_on_loop, time.monotonic)
 
     async def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request; never raises an error of the request."""
         start = time.perf_counter()
         user = ""
+        strangers: LimitedLog | None = self._strangers
         try:
             self._ensure_same_site(request)
             host = request.client.rpartition(":")[0]
             authorization = request.headers.get("authorization")
             found = await self._authentication.client(authorization, host)
-            user = found.name
+            user, strangers = found.name, None
             response = await self._answer(request, found)
         except _Refusal as refusal:
             response = refusal.response
@@ -103,7 +107,8 @@ class Gate:
         except TooManyChecks:
             response = error_response(429, "Too many passwords are being checked now")
         response = _with_request_id(response, request)
-        log_access(request, response, seconds=time.perf_counter() - start, user=user)
+        seconds = time.perf_counter() - start
+        log_access(request, response, seconds=seconds, user=user, strangers=strangers)
         return response
 
     def _ensure_same_site(self, request: HttpRequest) -> None:
@@ -148,9 +153,14 @@ class Gate:
             return error_response(
                 error.status, error.message, code=error.code, media_type=media_type
             )
-        except Exception:  # The edge of the request.
-            logger.exception("request failed", extra={"operation": endpoint.operation})
+        except Exception:  # noqa: BLE001  The edge of the request.
+            fields = {"operation": endpoint.operation}
+            self._strangers.log(logger, logging.ERROR, "request failed", fields, exc_info=True)
             return error_response(500, "Internal Server Error", media_type=media_type)
+
+
+def _on_loop(seconds: float, call: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_later(seconds, call)
 
 
 class _Refusal(Exception):

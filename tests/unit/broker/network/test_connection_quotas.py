@@ -14,6 +14,7 @@ from duolog.broker.network.endpoints import endpoints, open_endpoints
 from duolog.broker.network.listener import Listener
 from duolog.broker.settings import BrokerSettings
 from duolog.core.errors import ConfigError
+from duolog.core.limited_log import LINES_MAX
 from duolog.core.operating_system.portable import PORTABLE
 
 METADATA, FETCH = 3, 1
@@ -238,3 +239,17 @@ def test_a_client_of_ipv4_has_its_own_address_on_a_listener_of_ipv6(
     assert connection.identity.host == "10.0.0.7"
     listener.close()
     client.close()
+
+
+def test_a_flood_of_refused_and_malformed_connections_writes_few_lines(
+    harness: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each wrote a line of its own, and filled the disk."""
+    for _ in range(3 * LINES_MAX):
+        client = harness.client()
+        client.send_bytes(b"\x7f\xff\xff\xff")
+        harness.turn_until(lambda client=client: client.connection.closed)
+
+    closed = [row for row in caplog.records if row.getMessage() == "closed connection"]
+    assert len(closed) == LINES_MAX
+    assert harness.broker.timers.seconds_to_next() is not None, "the others are reported later"

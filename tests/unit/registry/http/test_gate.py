@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from duolog.core.limited_log import LINES_MAX
 from duolog.registry.access.authentication import (
     BASIC_CHALLENGE,
     TooManyChecks,
@@ -267,3 +268,30 @@ def test_each_request_is_logged_without_its_password(caplog: pytest.LogCaptureFi
     )
     assert second["status"] == 404
     assert "c2VjcmV0" not in str(first)
+
+
+@pytest.mark.parametrize("headers", [{"authorization": "wrong"}, {"host": "evil.example"}])
+def test_strangers_write_few_lines_and_users_all(
+    caplog: pytest.LogCaptureFixture, headers: dict[str, str]
+) -> None:
+    """Each refused request wrote a line of its own, and filled the disk."""
+    caplog.set_level(logging.INFO)
+
+    async def ok(call: Call) -> HttpResponse:
+        return HttpResponse(200, b"[]", call.media_type)
+
+    gate = Gate(AllowedHosts(["127.0.0.1"]), Authentication(), ok)
+
+    async def ask(more: dict[str, str], count: int) -> int:
+        caplog.clear()
+        given = {"host": "localhost:8081"} | more
+        request = HttpRequest("GET", b"/subjects", b"", given, b"", "127.0.0.1:4242")
+        for _ in range(count):
+            await gate.answer(request)
+        return len(caplog.records)
+
+    async def scenario() -> None:
+        assert await ask(headers, 5 * LINES_MAX) == LINES_MAX
+        assert await ask({}, 5 * LINES_MAX) == 5 * LINES_MAX
+
+    asyncio.run(scenario())
