@@ -181,10 +181,16 @@ class TlsConnection(Connection[B_co]):
         if certificate is None:
             return ""
         # Loaded here: only a listener with ssl.client.auth needs it.
-        from duolog.security.identity.distinguished_names import subject_of  # noqa: PLC0415
+        from duolog.security.identity.distinguished_names import (  # noqa: PLC0415
+            is_valid_at,
+            subject_of,
+        )
 
         try:
             subject = subject_of(certificate)
+            resumed = self._transport.was_resumed
+            if resumed and not is_valid_at(certificate, self.broker.clock.now_ms()):
+                return f'the certificate of "{subject}" has expired since its session began'
         except ValueError as error:
             return f"the client's certificate cannot be read: {error}"
         name = self._tls.rules.user(subject)

@@ -9,12 +9,15 @@ Apache Kafka work unchanged.
 Source: RFC 2253; Java `X500Principal.getName()`, `AVA.toRFC2253String`.
 """
 
+from datetime import UTC, datetime
 from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import NameOID
+
+from duolog.core.units import SECOND_MS
 
 _KEYWORDS: Final = {
     NameOID.COMMON_NAME: "CN",
@@ -49,6 +52,17 @@ def subject_of(certificate: bytes) -> str:
     except (TypeError, KeyError, x509.InvalidVersion, UnsupportedAlgorithm) as error:
         # As for an attribute of the type BIT STRING, or version 4: OpenSSL lets both pass.
         raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+def is_valid_at(certificate: bytes, time_ms: int) -> bool:
+    """Return whether a certificate in DER is valid at a time in milliseconds since 1970.
+
+    Raises:
+        ValueError: the certificate cannot be read.
+    """
+    read = x509.load_der_x509_certificate(certificate)
+    at = datetime.fromtimestamp(time_ms / SECOND_MS, UTC)
+    return read.not_valid_before_utc <= at <= read.not_valid_after_utc
 
 
 def rfc2253(name: x509.Name) -> str:

@@ -1,8 +1,10 @@
 """Contexts of OpenSSL for servers: what is spoken, what is shown, and who is trusted.
 
 Only TLS 1.2 and 1.3, with Python's choice of ciphers. No renegotiation (TLS 1.2; 1.3 has none) and
-no compression. A listener that asks for client certificates lets no client resume a session of TLS
-1.3: each connection shows its certificate.
+no compression. A listener that asks for client certificates issues no session tickets: in TLS 1.3,
+each connection shows its certificate. In TLS 1.2, a client can resume a session by its id as long
+as the context lives, at most 2 h. A changed truststore or mapping rule makes a new context, which
+knows no sessions; the validity of the certificate is for the caller to check (`was_resumed`).
 
 Source: RFC 8446; Kafka `DefaultSslEngineFactory`.
 """
@@ -64,7 +66,8 @@ def server_context(settings: TlsSettings, listener: str) -> ServerContext:
     context.verify_mode = _VERIFY[settings.client_auth]
     if settings.client_auth != NONE:
         _load_trusted(context, settings, listener)
-        context.num_tickets = 0
+        context.num_tickets = 0  # TLS 1.3
+        context.options |= ssl.OP_NO_TICKET  # TLS 1.2
     return ServerContext(context, expires_at)
 
 

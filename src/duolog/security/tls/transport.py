@@ -86,6 +86,11 @@ class TlsTransport:
         """Return the client's certificate in DER, or None; it has been verified."""
         return self._tls.getpeercert(binary_form=True)
 
+    @property
+    def was_resumed(self) -> bool:
+        """True if the client has resumed a session: no certificate was verified again."""
+        return bool(self._tls.session_reused)
+
     def version(self) -> str:
         """Return the version of TLS, such as `TLSv1.3`."""
         return self._tls.version() or ""

@@ -2,6 +2,8 @@
 
 import json
 import logging
+import ssl
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -76,3 +78,51 @@ def test_an_odd_certificate_ends_its_connection_and_not_the_broker(
         .ask(METADATA, 12, topics=[])
         .brokers
     )
+
+
+def resumable(
+    harness: Harness, files: Certificates, tls: Any
+) -> tuple[ssl.SSLContext, ssl.SSLSession]:
+    """Return a client's context of TLS 1.2, and a session that it had."""
+    context = files.client_context(files.client)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    session = sessions(client_of(harness, tls, context)).session
+    assert session is not None
+    return context, session
+
+
+def sessions(client: Any) -> ssl.SSLSocket:
+    tls: ssl.SSLSocket = client.socket.tls
+    return tls
+
+
+def test_a_session_does_not_outlive_the_validity_of_the_certificate(
+    harness: Harness, files: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A resumed session of TLS 1.2 verifies no certificate again."""
+    tls = listener_tls(files, "required")
+    context, session = resumable(harness, files, tls)
+
+    resumed = client_of(harness, tls, context, session=session)
+    assert sessions(resumed).session_reused
+    assert str(resumed.connection.identity.principal) == "User:CN=client"
+
+    now_ms, clock = harness.broker.clock.now_ms(), harness.broker.clock
+    monkeypatch.setattr(clock, "now_ms", lambda: now_ms + 31 * 24 * 3600 * 1000)
+    expired = client_of(harness, tls, context, session=session)
+    assert sessions(expired).session_reused
+    assert expired.connection.closed
+
+
+def test_a_session_does_not_outlive_the_truststore_and_the_mapping_rules(
+    harness: Harness, files: Certificates
+) -> None:
+    tls = listener_tls(files, "required")
+    context, session = resumable(harness, files, tls)
+
+    tls.reload()
+
+    assert not session.has_ticket
+    renewed = client_of(harness, tls, context, session=session)
+    assert not sessions(renewed).session_reused
+    assert renewed.ask(METADATA, 12, topics=[]).brokers

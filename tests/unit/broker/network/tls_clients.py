@@ -15,8 +15,16 @@ from unit.broker.conftest import Client, Harness
 class TlsSocket:
     """The client's end: as a socket that does not block, but encrypted."""
 
-    def __init__(self, near: socket.socket, context: ssl.SSLContext, host: str) -> None:
-        self.tls = context.wrap_socket(near, server_hostname=host, do_handshake_on_connect=False)
+    def __init__(
+        self,
+        near: socket.socket,
+        context: ssl.SSLContext,
+        host: str,
+        session: ssl.SSLSession | None = None,
+    ) -> None:
+        self.tls = context.wrap_socket(
+            near, server_hostname=host, do_handshake_on_connect=False, session=session
+        )
 
     def send(self, data: bytes | memoryview) -> int:
         try:
@@ -57,14 +65,15 @@ def client_of(
     tls: ListenerTls,
     context: ssl.SSLContext,
     host: str = "localhost",
+    session: ssl.SSLSession | None = None,
 ) -> Client:
-    """Return a client whose handshake is finished.
+    """Return a client whose handshake is finished; it offers to resume a session.
 
     Raises:
         SSLError: the client or the broker refuses the other.
     """
     near, connection = connect(harness, tls)
-    client = TlsSocket(near, context, host)
+    client = TlsSocket(near, context, host, session)
     harness._sockets.append(client.tls)  # noqa: SLF001  Closed with the others.
     done = False
     for _ in range(100):
