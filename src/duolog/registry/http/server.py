@@ -8,9 +8,11 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING, Final
 
+from duolog.core.limited_log import LimitedLog
 from duolog.registry.http.protocol import Answer, HttpConnection
 
 if TYPE_CHECKING:
+    from duolog.registry.http.handshakes import HandshakingServer
     from duolog.registry.http.tls import RegistryTls
 
 BODY_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -19,8 +21,6 @@ BODIES_BYTES_MAX: Final = 64 * 1024 * 1024
 CONNECTIONS_MAX: Final = 2000
 GRACE_S: Final = 5.0
 BACKLOG: Final = 512
-HANDSHAKE_S: Final = 10.0
-"""A client has this time for its TLS handshake."""
 
 
 class HttpServer:
@@ -46,20 +46,24 @@ class HttpServer:
         self._connections: set[HttpConnection] = set()
         self._none_left = asyncio.Event()
         self._none_left.set()
-        self._server: asyncio.Server | None = None
+        self._server: asyncio.Server | HandshakingServer | None = None
 
     async def start(self, listening: socket.socket, tls: "RegistryTls | None" = None) -> None:
         """Accept connections from now on, of HTTPS if `tls` is given."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: HttpConnection(self._answer, self),
-            sock=listening,
-            backlog=BACKLOG,
-            ssl=None if tls is None else tls.context,
-            ssl_handshake_timeout=None if tls is None else HANDSHAKE_S,
-        )
-        if tls is not None:
-            tls.follow_files(loop)
+        if tls is None:
+            self._server = await loop.create_server(self._connect, sock=listening, backlog=BACKLOG)
+            return
+        # Loaded here: a registry without TLS needs no OpenSSL.
+        from duolog.registry.http.handshakes import HandshakingServer  # noqa: PLC0415
+
+        listening.listen(BACKLOG)
+        lines = LimitedLog(loop.call_later, loop.time)
+        self._server = HandshakingServer(listening, tls.context, self._connect, lines)
+        tls.follow_files(loop)
+
+    def _connect(self) -> HttpConnection:
+        return HttpConnection(self._answer, self)
 
     async def stop(self, grace_s: float = GRACE_S) -> None:
         """Stop accepting, finish the requests in progress, and close all connections."""
