@@ -7,6 +7,7 @@ Source: Confluent `Errors` and `Rest…Exception`.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from duolog.core.errors import RegistryError
 
@@ -93,20 +94,34 @@ def association_not_found(resource: str) -> RequestError:
 # 409
 
 
-def incompatible(messages: Sequence[str], subject: str = "") -> RequestError:
+class IncompatibleSchema(RequestError):
     """The schema violates the compatibility level of its subject.
 
     A registration has the code 409, which clients and their tests expect; Confluent's registry has
     changed it to 40901 in version 8.2. Associations, which are as new, have the new code.
+
+    The details show fields and the text of an earlier schema. `concealed` is for clients that may
+    write the subject, and not read it.
     """
-    text = f"[{', '.join(messages)}]"
-    if not subject:
-        return RequestError(text, 40901)
-    return RequestError(
-        "Schema being registered is incompatible with an earlier schema for subject "
-        f'"{subject}", details: {text}',
-        409,
-    )
+
+    def __init__(self, details: Sequence[str], subject: str, *, of_association: bool) -> None:
+        text, code = f"[{', '.join(details)}]", 40901
+        if not of_association:
+            code = 409
+            text = (
+                "Schema being registered is incompatible with an earlier schema for subject "
+                f'"{subject}", details: {text}'
+            )
+        super().__init__(text, code)
+        self.subject = subject
+        self._of_association = of_association
+
+    def concealed(self) -> "IncompatibleSchema":
+        """Return the error without the details."""
+        return IncompatibleSchema([CONCEALED], self.subject, of_association=self._of_association)
+
+
+CONCEALED: Final = "the details need the right READ on the subject"
 
 
 def association_of_resource_exists(kind: str, resource: str) -> RequestError:

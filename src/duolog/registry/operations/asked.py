@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from duolog.registry.errors import malformed
 from duolog.registry.http.gate import Call
 from duolog.registry.http.parameters import MalformedParameter, Parameters, java_int
-from duolog.registry.names import in_context
+from duolog.registry.names import in_context, normalized
 from duolog.registry.operations.permissions import Permissions
 from duolog.registry.operations.rights import RIGHTS
 from duolog.registry.rules.association_requests import AssociationRequest
@@ -110,6 +110,15 @@ class Asked:
                 self.allows.change_associations(old, Operation.WRITE)
                 if item.schema is not None:
                     self.allows.references(subject or "", item.schema)
+
+    def subjects_of(self, requests: Sequence[AssociationRequest]) -> set[str | None]:
+        """Return the subjects that requests name; None stands for those of default names."""
+        context = self.text("context")
+        return {
+            None if item.subject is None else normalized(_qualified(context, item.subject))
+            for request in requests
+            for item in request.associations
+        }
 
     def flag(self, name: str) -> bool:
         return self.query.flag(name)

@@ -1,5 +1,7 @@
 """Associations of topics with subjects."""
 
+from dataclasses import replace
+
 from duolog.registry.operations.asked import AnyDecision, Asked, choice
 from duolog.registry.records.values import Lifecycle
 from duolog.registry.rules.answers import Answer
@@ -44,18 +46,20 @@ def associations_of_many(asked: Asked) -> Answer:
 
 
 def create_associations(asked: Asked) -> AnyDecision:
-    return asked.rules.create_associations(
-        asked.association, context=asked.text("context"), dry_run=asked.flag("dryRun")
-    )
+    with asked.allows.concealing():
+        return asked.rules.create_associations(
+            asked.association, context=asked.text("context"), dry_run=asked.flag("dryRun")
+        )
 
 
 def put_associations(asked: Asked) -> AnyDecision:
-    return asked.rules.change_associations(
-        asked.call.path["resource_id"],
-        asked.association,
-        context=asked.text("context"),
-        dry_run=asked.flag("dryRun"),
-    )
+    with asked.allows.concealing():
+        return asked.rules.change_associations(
+            asked.call.path["resource_id"],
+            asked.association,
+            context=asked.text("context"),
+            dry_run=asked.flag("dryRun"),
+        )
 
 
 def delete_associations(asked: Asked) -> AnyDecision:
@@ -74,6 +78,8 @@ def delete_associations(asked: Asked) -> AnyDecision:
 def change_associations(asked: Asked) -> AnyDecision:
     requests = batch_of_requests(asked.call.body)
     asked.ensure_associations(requests)
-    return asked.rules.apply_batch(
+    decision = asked.rules.apply_batch(
         requests, context=asked.text("context"), dry_run=asked.flag("dryRun")
     )
+    subjects = asked.subjects_of(requests)
+    return replace(decision, answer=asked.allows.concealed(decision.answer, subjects))

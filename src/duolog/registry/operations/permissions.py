@@ -6,16 +6,21 @@
     an alias, or another context            does not lead to such a subject
     a reference to such a subject           is answered like a missing reference
     a change that the client may not make   403, for all such names alike
+    an incompatible schema                  refused without details if the client may only write
 
 Whether a name is refused depends on the client's rights alone, never on what exists. `rights.py`
 has the operation that each endpoint needs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 from duolog.registry.access.client import Client
 from duolog.registry.errors import (
+    CONCEALED,
+    IncompatibleSchema,
     RequestError,
     association_not_found,
     invalid_schema,
@@ -23,12 +28,15 @@ from duolog.registry.errors import (
 )
 from duolog.registry.names import GLOBAL_CONTEXT, SubjectName, context_of, normalized
 from duolog.registry.records.values import AssociationValue
+from duolog.registry.rules.answers import BatchAnswer
 from duolog.registry.rules.reader import RegistryReader
 from duolog.registry.rules.registry import Registry
 from duolog.registry.rules.requests import RegisterRequest
 from duolog.security.authorization.operations import Operation
 
 DENIED: Final = 40301
+INCOMPATIBLE: Final = 40901
+"""Of an item of a batch; see `IncompatibleSchema`."""
 
 
 def denied(client: Client, what: str) -> RequestError:
@@ -108,6 +116,31 @@ class Permissions:
                     f"and version {reference.version}"
                 )
         return request
+
+    @contextmanager
+    def concealing(self) -> Iterator[None]:
+        """Refuse a schema without the text of an earlier one that the client may not read.
+
+        Raises:
+            IncompatibleSchema: with details only if the client may read the subject.
+        """
+        try:
+            yield
+        except IncompatibleSchema as error:
+            if self._client.may(Operation.READ, error.subject):
+                raise
+            raise error.concealed() from None
+
+    def concealed(self, results: BatchAnswer, subjects: Iterable[str | None]) -> BatchAnswer:
+        """Return the answer to a batch, as `concealing` if not all subjects may be read."""
+        if all(self._client.may(Operation.READ, subject) for subject in subjects):
+            return results
+        return BatchAnswer(
+            tuple(
+                replace(row, message=f"[{CONCEALED}]") if row.error_code == INCOMPATIBLE else row
+                for row in results.results
+            )
+        )
 
     def change_associations(self, found: Iterable[AssociationValue], operation: Operation) -> None:
         """Ensure that the client may change the associations that a resource has.

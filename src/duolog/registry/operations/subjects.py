@@ -74,13 +74,14 @@ def referenced_by(asked: Asked) -> Answer:
 
 
 def register(asked: Asked) -> AnyDecision:
-    return asked.rules.register(
-        asked.writable,
-        asked.schema,
-        normalize=asked.flag("normalize"),
-        form=asked.text("format"),
-        force=asked.flag("force"),
-    )
+    with asked.allows.concealing():
+        return asked.rules.register(
+            asked.writable,
+            asked.schema,
+            normalize=asked.flag("normalize"),
+            form=asked.text("format"),
+            force=asked.flag("force"),
+        )
 
 
 def registered(asked: Asked) -> Answer:
@@ -95,7 +96,8 @@ def registered(asked: Asked) -> Answer:
 
 def modify_tags(asked: Asked) -> AnyDecision:
     request = TagRequest.from_json(asked.call.body)
-    return asked.rules.change_tags(asked.writable, asked.version, request)
+    with asked.allows.concealing():
+        return asked.rules.change_tags(asked.writable, asked.version, request)
 
 
 def delete_version(asked: Asked) -> AnyDecision:

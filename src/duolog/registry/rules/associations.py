@@ -279,7 +279,7 @@ def _ensure_compatible(basis: Basis, entry: CheckedItem) -> None:
         raise errors.invalid_schema("Empty schema")
     messages = incompatibilities(basis, config, parsed, basis.versions.active(entry.subject))
     if messages:
-        raise errors.incompatible(messages)
+        raise errors.IncompatibleSchema(messages, entry.subject, of_association=True)
 
 
 def _value(basis: Basis, request: AssociationRequest, entry: CheckedItem) -> AssociationValue:

@@ -177,7 +177,7 @@ def register_draft(
     if not mode.is_import and not force:
         messages = incompatibilities(basis, config, parsed, active)
         if messages:
-            raise errors.incompatible(messages, subject)
+            raise errors.IncompatibleSchema(messages, subject, of_association=False)
     return _appended(
         basis, parsed.draft, versions, new_version=new_version, schema_id=schema_id, mode=mode
     )
