@@ -5,7 +5,7 @@
 
 An answer has whole batches of one segment, so its size may never reach `min_bytes`, however long
 the client waits. Therefore not its size is compared, but the bytes that can be read: of each
-partition no more than the client takes of it. A partition whose records go on in another segment
+partition no more than the client takes of it. A partition whose records continue in another segment
 ends the wait at once.
 
 Source: Kafka `DelayedFetch.tryComplete`.

@@ -1,7 +1,8 @@
 """The places of password checks that wait for a thread, shared fairly between addresses.
 
-Deriving the keys of a password takes milliseconds, so only so many checks may wait. If all places
-are taken, a check from an address with few of them takes the place of the address with the most:
+Deriving the keys of a password takes milliseconds, so the number of waiting checks is limited. If
+all places are taken, a check from an address with few of them takes the place of the address with
+the most:
 
     waiting  a a a a a a        c arrives, from another address
              a a a a a c        the newest check of a is refused

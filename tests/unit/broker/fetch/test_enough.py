@@ -89,7 +89,7 @@ def test_a_partition_that_gives_less_than_min_bytes_keeps_the_client_waiting(har
 
 
 def test_the_rest_of_an_old_segment_is_sent_without_waiting_for_more(harness: Any) -> None:
-    """An answer does not extend past a segment, and the records go on in the next one."""
+    """An answer does not extend past a segment, and the records continue in the next one."""
     size = produced(harness, 2, segment_bytes=str(2 * len(harness.batch(VALUES[0]))))
     consumer, producer = harness.client(), harness.client()
     fields = asking(min_bytes=4 * size)

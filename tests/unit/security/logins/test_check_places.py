@@ -161,9 +161,15 @@ def test_a_cancelled_check_and_one_that_fails_leave_their_places(
         raise ZeroDivisionError
 
     async def scenario() -> None:
-        go = threading.Event()
-        cancelled = asyncio.create_task(places.run(A, lambda: go.wait(60), threads))
-        await asyncio.sleep(0)
+        go, begun = threading.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def wait() -> bool:
+            loop.call_soon_threadsafe(begun.set)
+            return go.wait(60)
+
+        cancelled = asyncio.create_task(places.run(A, wait, threads))
+        await begun.wait()
         assert len(places) == 1
         cancelled.cancel()
         with pytest.raises(asyncio.CancelledError):
