@@ -81,6 +81,21 @@ def test_a_flood_that_goes_on_gets_a_share_of_each_period(
     assert found.count("further lines were not written") == 3
 
 
+def test_a_late_report_counts_all_lines_that_were_not_written(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The loop may be busy when a period ends."""
+    world.write(LINES_MAX + 5)
+    world.now += 2 * PERIOD_S
+    world.write(7)
+    caplog.clear()
+
+    world.advance(0.0)
+
+    (row,) = caplog.records
+    assert row.lines == 12  # type: ignore[attr-defined]
+
+
 def test_other_lines_and_other_levels_are_not_held_by_a_flood(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:

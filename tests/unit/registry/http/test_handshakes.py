@@ -83,6 +83,7 @@ def test_the_oldest_handshake_makes_room_and_honest_clients_are_served(
 ) -> None:
     """Handshakes that never end were bounded by the descriptors of the process only."""
     monkeypatch.setattr(handshakes, "AT_ONCE_MAX", 3)
+    monkeypatch.setattr(handshakes, "HANDSHAKE_S", 10 * DEADLINE_S)
     world = World(files)
 
     async def scenario() -> None:
