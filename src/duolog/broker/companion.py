@@ -5,6 +5,11 @@
                                           a free port, and a login that exists in memory only
 
 So it works next to listeners that ask for passwords or certificates, and needs neither.
+
+Without an authorizer, and with only listeners that ask for passwords or certificates, the start is
+refused. A registry without users would let clients change schemas that may not even connect to the
+broker; and one with the users of the cluster cannot read them, because no client may read
+`__security` while there are no rights to protect it.
 """
 
 import secrets

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from duolog.core.errors import KafkaError, LogError
+from duolog.core.errors import KafkaError
 from duolog.core.units import MIB
 from duolog.protocol.error_codes import ErrorCode
 from duolog.record.batch import TRANSACTIONAL_BIT, read_header, whole_batches
@@ -20,7 +20,7 @@ from duolog.record.errors import CorruptBatch
 from duolog.record.records import Record, decode_records, encode_batch
 from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC
 from duolog.security.changes.client_records import check_client_record
-from duolog.security.records.records import Change, InvalidSecurityRecord, decode, encode
+from duolog.security.records.records import Change, InvalidSecurityRecord, decode_stored, encode
 
 if TYPE_CHECKING:
     from duolog.broker.identity.needs import Broker
@@ -117,14 +117,7 @@ class SecurityLog:
                 self._next_offset = header.next_offset
 
     def _apply(self, record: Record) -> None:
-        try:
-            change = decode(record.key, record.value)
-        except InvalidSecurityRecord as error:
-            raise LogError(
-                f'topic "{SECURITY_TOPIC}" has an invalid record at offset {record.offset}',
-                detail=error.detail,
-                hint="Restore the topic from a backup of the data directory.",
-            ) from None
+        change = decode_stored(record.key, record.value, record.offset)
         if change is not None:
             self._state.apply(change)
 

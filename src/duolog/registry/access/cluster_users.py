@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duolog.core.errors import DuologError, KafkaError
 from duolog.registry.store.clients import KafkaOptions
-from duolog.registry.store.errors import RecordDamaged, StoreUnavailable
+from duolog.registry.store.errors import StoreUnavailable
 from duolog.registry.store.follower import TopicFollower
 from duolog.registry.store.topic import ensure_topic
 from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC, AclAuthorizer
 from duolog.security.logins.mechanisms import Mechanisms, no_sasl
-from duolog.security.records.records import InvalidSecurityRecord, decode
+from duolog.security.records.records import SecurityRecordDamaged, decode_stored
 from duolog.security.state.security_state import SecurityState
 
 if TYPE_CHECKING:
@@ -113,13 +113,11 @@ class ClusterUsers:
 
         Raises:
             KafkaError: it cannot be read.
-            RecordDamaged: a record has no meaning.
+            SecurityRecordDamaged: a record has no meaning.
         """
         try:
             ensure_topic(self._options)
             self._follower, self._users = self._loaded()
-        except RecordDamaged:
-            raise
         except KafkaError as error:
             raise StoreUnavailable(
                 f'the users in topic "{SECURITY_TOPIC}" cannot be read',
@@ -188,7 +186,7 @@ class ClusterUsers:
     def _applied(self, users: _Users, records: "Sequence[StoredRecord]") -> None:
         try:
             _apply(users.state, records)
-        except RecordDamaged as error:
+        except SecurityRecordDamaged as error:
             self._failed(error)
 
     def _probed(self, reachable: bool) -> None:  # noqa: FBT001 - a callback
@@ -246,13 +244,6 @@ class ClusterUsers:
 
 def _apply(state: SecurityState, records: "Sequence[StoredRecord]") -> None:
     for record in records:
-        try:
-            change = decode(record.key, record.value)
-        except InvalidSecurityRecord as error:
-            raise RecordDamaged(
-                f"record {SECURITY_TOPIC}-0 at offset {record.offset} is damaged",
-                detail=error.detail,
-                hint="Restore the topic from a backup.",
-            ) from None
+        change = decode_stored(record.key, record.value, record.offset)
         if change is not None:
             state.apply(change)

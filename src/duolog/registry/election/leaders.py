@@ -2,14 +2,10 @@
 
 The answer is remembered until a request to the leader fails. Thread: any; calls may block for some
 milliseconds, or until the timeout if no broker answers.
-
-`list_groups` is the older one of two ways to ask. With `describe_consumer_groups`, librdkafka 2.16
-aborts the process if a question has timed out and a broker comes back (`rd_kafka_enq_once…`).
 """
 
 import logging
 import threading
-import warnings
 from typing import Final, cast
 
 from confluent_kafka import KafkaException
@@ -17,13 +13,12 @@ from confluent_kafka.admin import AdminClient
 
 from duolog.coordinator.consumer_groups.consumer_bytes import PartitionsByTopic, read_assignment
 from duolog.coordinator.errors import InconsistentGroupProtocol
+from duolog.registry.election.members import members_of
 from duolog.registry.store.clients import KafkaOptions
 
 logger = logging.getLogger(__name__)
 
 _TIMEOUT_S: Final = 5.0
-_DEPRECATED: Final = r"list_groups\(\) is deprecated"
-"""Its warning fails the tests of programs that turn warnings into errors."""
 
 
 class Leaders:
@@ -52,12 +47,11 @@ class Leaders:
         try:
             if self._admin is None:
                 self._admin = AdminClient(self._options.client())
-            warnings.filterwarnings("ignore", _DEPRECATED, DeprecationWarning)
-            found = self._admin.list_groups(self._options.group, _TIMEOUT_S)
+            members = members_of(self._admin, self._options.group, _TIMEOUT_S)
         except KafkaException as error:
             logger.warning("cannot find the leader", extra={"reason": str(error)})
             return None
-        for member in (member for group in found for member in group.members):
+        for member in members:
             # The client declares the type as None.
             owned = _owned(cast("bytes", member.assignment))
             if 0 in owned.get(self._options.topic, ()):

@@ -20,7 +20,7 @@ import json
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from duolog.core.errors import KafkaError
+from duolog.core.errors import KafkaError, LogError
 from duolog.protocol.error_codes import ErrorCode
 from duolog.security.authorization.acl_authorizer import SECURITY_TOPIC
 from duolog.security.authorization.acls import Acl, PatternType, Permission
@@ -144,6 +144,29 @@ def decode(key: bytes | None, value: bytes | None) -> Change | None:
         raise InvalidSecurityRecord(
             f'invalid record in topic "{SECURITY_TOPIC}"', detail=type(error).__name__
         ) from None  # The cause could show a part of a secret.
+
+
+class SecurityRecordDamaged(LogError):
+    """A record of the topic of users and rights has no meaning: without it, a rule may be lost."""
+
+    def __init__(self, offset: int, cause: InvalidSecurityRecord) -> None:
+        super().__init__(
+            f"record {SECURITY_TOPIC}-0 at offset {offset} is damaged",
+            detail=cause.detail,
+            hint="Restore the topic from a backup of the broker's data directory.",
+        )
+
+
+def decode_stored(key: bytes | None, value: bytes | None, offset: int) -> Change | None:
+    """Return the change of a record that was read from the topic; None if its kind is unknown.
+
+    Raises:
+        SecurityRecordDamaged: the record is malformed. The error repeats no part of it.
+    """
+    try:
+        return decode(key, value)
+    except InvalidSecurityRecord as error:
+        raise SecurityRecordDamaged(offset, error) from None
 
 
 Fields = dict[str, object]

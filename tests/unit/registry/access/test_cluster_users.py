@@ -12,14 +12,20 @@ from duolog.registry.access import cluster_users as module
 from duolog.registry.access.cluster_users import RELOAD_S, ClusterUsers
 from duolog.registry.access.settings import AccessSettings
 from duolog.registry.store.clients import KafkaOptions
-from duolog.registry.store.errors import RecordDamaged, StoreUnavailable
+from duolog.registry.store.errors import StoreUnavailable
 from duolog.registry.store.stored import StoredRecord
 from duolog.security.authorization.acls import Acl, PatternType, Permission
 from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.security.credentials.tokens import Token, digest_of, new_token
 from duolog.security.identity.principal import Identity, Principal
 from duolog.security.logins.audit import Audit
-from duolog.security.records.records import AclChange, Change, TokenChange, encode
+from duolog.security.records.records import (
+    AclChange,
+    Change,
+    SecurityRecordDamaged,
+    TokenChange,
+    encode,
+)
 from duolog.security.sasl.bearer_exchange import InvalidToken
 from duolog.testing.clock import FakeClock
 from unit.registry.turns import until
@@ -237,7 +243,7 @@ def test_a_damaged_record_stops_the_start() -> None:
     cluster = Cluster()
     cluster.records.append(StoredRecord(3, b"{", b"s3cret", 0))
 
-    with pytest.raises(RecordDamaged, match="offset 3") as refused:
+    with pytest.raises(SecurityRecordDamaged, match="offset 3") as refused:
         cluster.users.load()
 
     assert "s3cret" not in str(refused.value)

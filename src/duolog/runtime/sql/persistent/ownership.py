@@ -12,7 +12,6 @@ import os
 import socket
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -21,6 +20,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from duolog.coordinator.consumer_groups.consumer_bytes import read_assignment
 from duolog.core.errors import KafkaError
 from duolog.core.operating_system.processes import is_alive
+from duolog.registry.election.members import members_of
 from duolog.runtime.sql.errors import ServiceInUse
 from duolog.runtime.topics import admin_of, client_error
 from duolog.security.clients.brokers import Brokers
@@ -30,8 +30,6 @@ _PATIENCE_S: Final = SESSION_TIMEOUT_S + 6.0
 _ASK_S: Final = 1.0
 _POLL_S: Final = 0.2
 _TIMEOUT_S: Final = 10.0
-_DEPRECATED: Final = r"list_groups\(\) is deprecated"
-"""Its warning fails the tests of programs that turn warnings into errors."""
 _LEAVE_S: Final = 3.0
 
 
@@ -154,15 +152,13 @@ def owner_of(bootstrap: Brokers | str, service_id: str) -> str:
     group = _group_of(service_id)
     admin = admin_of(bootstrap)
     try:
-        # Not `describe_consumer_groups`, see `registry/election/leaders.py`.
-        warnings.filterwarnings("ignore", _DEPRECATED, DeprecationWarning)
-        found = admin.list_groups(group, _TIMEOUT_S)
+        members = members_of(admin, group, _TIMEOUT_S)
     except KafkaException as error:
         refusal = client_error(error)
         raise KafkaError(
             f'cannot ask for group "{group}"', code=refusal.code(), detail=refusal.str()
         ) from error
-    for member in (member for one in found for member in one.members):
+    for member in members:
         # The client declares the type as None.
         if any(read_assignment(cast("bytes", member.assignment)).values()):
             return str(member.client_id)
