@@ -38,6 +38,14 @@ ANSWER_TIMEOUT: Final = "ksql.query.pull.timeout.ms"
 """Time limit of a pull query, in ms; 0: no limit."""
 ANSWER_MEMORY: Final = "ksql.query.pull.memory.bytes.max"
 """Memory limit for the rows of a pull query, in bytes; 0: 80 % of the machine's memory."""
+ANSWER_CONSISTENCY: Final = "ksql.query.pull.consistency"
+"""`latest`: each topic is read to its end; `snapshot`: all topics of a query, to one moment."""
+ANSWER_STALENESS: Final = "ksql.query.pull.staleness.ms.max"
+"""A pull query may miss records of the last so many ms; 0: it includes all."""
+ANSWER_OFFSETS: Final = "ksql.query.pull.offsets.min"
+"""Offsets up to which a pull query includes records, as `topic-partition=offset,…`."""
+ANSWER_ROWS: Final = "ksql.query.pull.rows.max"
+"""A pull query with more rows is stopped; 0: no limit."""
 DEAD_LETTERS: Final = "errors.dead.letter.queue.topic.name"
 """Topic for records that new queries cannot read or process; empty: the processing log."""
 GUARANTEE: Final = "processing.guarantee"
@@ -69,6 +77,9 @@ DEFAULTS: Final[Mapping[str, str]] = {
     SET_LIMIT: "2147483647",
     ANSWER_TIMEOUT: "0",
     ANSWER_MEMORY: "0",
+    ANSWER_CONSISTENCY: "latest",
+    ANSWER_STALENESS: "0",
+    ANSWER_ROWS: "0",
     "ksql.service.id": "default_",
     GUARANTEE: "at_least_once",
 }
@@ -89,6 +100,10 @@ _OF_SESSION: Final = frozenset(
         SET_LIMIT,
         ANSWER_TIMEOUT,
         ANSWER_MEMORY,
+        ANSWER_CONSISTENCY,
+        ANSWER_STALENESS,
+        ANSWER_OFFSETS,
+        ANSWER_ROWS,
         DEAD_LETTERS,
         GUARANTEE,
         COMPATIBILITY,
@@ -139,11 +154,12 @@ _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     OFFSET_RESET: ("earliest", "latest"),
     GUARANTEE: ("at_least_once", EXACTLY_ONCE),
     REGISTRY_USER_SOURCE: ("USER_INFO", "URL"),
+    ANSWER_CONSISTENCY: ("latest", "snapshot"),
 }
 """Allowed values of settings for which any other value would act like one of these."""
 _HIDDEN: Final = "[hidden]"
 """Shown in place of a user with a password."""
-_COUNTS: Final = frozenset({ANSWER_TIMEOUT, ANSWER_MEMORY})
+_COUNTS: Final = frozenset({ANSWER_TIMEOUT, ANSWER_MEMORY, ANSWER_STALENESS, ANSWER_ROWS})
 """Settings that must be whole numbers: with any other value, every pull query would fail."""
 
 

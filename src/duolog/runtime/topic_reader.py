@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 from confluent_kafka import (
     Consumer,
@@ -54,9 +54,12 @@ class TopicReader:
         KafkaError: there is no such topic, or the broker refuses.
     """
 
+    options: ClassVar[Mapping[str, str | int | bool]] = {}
+    """Further settings of the consumer."""
+
     def __init__(self, topic: str, brokers: Brokers) -> None:
         self.topic = topic
-        self._consumer = Consumer(brokers.client(_OPTIONS))
+        self._consumer = Consumer(brokers.client({**_OPTIONS, **self.options}))
         self._brokers = brokers
         self._admin = admin_of(brokers)
         self._reached: dict[int, int] = {}
@@ -139,7 +142,7 @@ class TopicReader:
         ensure_reachable(self._brokers)
         with self._translated_errors():
             found = self._consumer.list_topics(self.topic, _TIMEOUT_S).topics[self.topic]
-            _ensure_well(found.error)
+            ensure_well(found.error)
             self._reached = self.first_offsets(self._end_offsets(list(found.partitions)))
             self._assign()
 
@@ -161,7 +164,7 @@ class TopicReader:
             # Offsets before the end may not be records: transaction markers, gaps of compaction.
             self._reached[number] = max(self._reached[number], message.offset() or 0)
             return
-        _ensure_well(error)
+        ensure_well(error)
         self.take(message)
         self._reached[number] = (message.offset() or 0) + 1
 
@@ -178,6 +181,6 @@ class TopicReader:
             ) from error
 
 
-def _ensure_well(error: ClientError | None) -> None:
+def ensure_well(error: ClientError | None) -> None:
     if error is not None:
         raise KafkaException(error)

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.tables.freshness import Freshness
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Rows:
     """Title of the rows, for statements with several tables as their result."""
     query_id: str = ""
     """ksqlDB's id of a push query."""
+    freshness: "Freshness | None" = None
+    """The records that the rows of a pull query include."""
     why_none: Callable[[], str] = lambda: ""
     """Returns the reason why there were no rows, if known; called after the last row."""
 

@@ -27,9 +27,11 @@ from duolog.ksql.session import SqlSession
 from duolog.ksql.statements.push_ids import push_query_id
 from duolog.ksql.syntax.types import sql_name
 from duolog.plan.types import Array, Map, Struct, Type
+from duolog.runtime.sql.duck.answers import answered
 from duolog.runtime.sql.duck.clauses import ResultColumn
 from duolog.runtime.sql.duck.queries import Translator, source_columns
-from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
+from duolog.runtime.sql.duck.sandbox import connect
+from duolog.runtime.sql.duck.tables import DuckTable
 from duolog.runtime.sql.reply.transient import TransientPlan
 from duolog.runtime.sql.tables.source_rows import SourceRows
 from duolog.runtime.store_rows import hashable

@@ -8,8 +8,10 @@ from sqlglot import exp
 from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.session import SqlSession, parse
 from duolog.ksql.settings import Settings
+from duolog.runtime.sql.duck.answers import answered
 from duolog.runtime.sql.duck.queries import Translator, source_columns
-from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
+from duolog.runtime.sql.duck.sandbox import connect
+from duolog.runtime.sql.duck.tables import DuckTable
 
 Ask = Callable[[str], object]
 

@@ -9,7 +9,9 @@ _PROGRAM: Final = """
 import resource
 from duolog.ksql.session import SqlSession, parse
 from duolog.runtime.sql.duck.queries import Translator, source_columns
-from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
+from duolog.runtime.sql.duck.answers import answered
+from duolog.runtime.sql.duck.sandbox import connect
+from duolog.runtime.sql.duck.tables import DuckTable
 
 session, connection = SqlSession(), connect()
 connection.execute("SET threads = 1")

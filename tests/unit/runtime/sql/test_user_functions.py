@@ -14,8 +14,10 @@ from duolog.core.errors import StatementError
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession, parse
 from duolog.ksql.udf.modules import add_directories
+from duolog.runtime.sql.duck.answers import answered
 from duolog.runtime.sql.duck.queries import Translator, source_columns
-from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
+from duolog.runtime.sql.duck.sandbox import connect
+from duolog.runtime.sql.duck.tables import DuckTable
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.function_modules import define_functions
 from duolog.runtime.sql.headless import apply_script

@@ -27,10 +27,11 @@ _FAR_S: Final = 365 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class AnswerLimits:
-    """Limits of time and memory for one result; 0 means no limit."""
+    """Limits of time, memory and rows for one result; 0 means no limit."""
 
     timeout_ms: int = 0
     memory_bytes_max: int = 0
+    rows_max: int = 0
 
     @property
     def timeout_s(self) -> float:
@@ -41,6 +42,13 @@ class AnswerLimits:
         return SqlError(
             f"the query was stopped after {self.timeout_ms} ms, its time limit",
             hint="Remove the limit with SET 'ksql.query.pull.timeout.ms' = '0'.",
+        )
+
+    def too_many_rows(self) -> SqlError:
+        """Return the error for a query that exceeds the limit of rows."""
+        return SqlError(
+            f"the query was stopped after {self.rows_max} rows, its limit",
+            hint="Select fewer rows, or SET 'ksql.query.pull.rows.max' = '0'.",
         )
 
 

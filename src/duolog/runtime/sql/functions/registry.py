@@ -6,6 +6,7 @@ because DuckDB imports numpy for it.
 
 import math
 import re
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -187,11 +188,21 @@ _there: Final[WeakKeyDictionary["DuckDBPyConnection", set[str]]] = WeakKeyDictio
 """Registered functions, by connection: asking DuckDB takes 30 ms."""
 
 
+_registering: Final = threading.Lock()
+
+
 def ensure_functions(connection: "DuckDBPyConnection", sql: str) -> None:
     """Register the functions that a query calls, unless they are."""
-    known = _there.setdefault(connection, set())
     called_now = {name.removeprefix(PREFIX) for name in _CALLED.findall(sql)}
-    for name in sorted(called_now & (FUNCTIONS.keys() | _of_users.keys()) - known):
+    if not called_now:
+        return
+    with _registering:
+        _register(connection, called_now & (FUNCTIONS.keys() | _of_users.keys()))
+
+
+def _register(connection: "DuckDBPyConnection", names: set[str]) -> None:
+    known = _there.setdefault(connection, set())
+    for name in sorted(names - known):
         function = _function(name)
         connection.create_function(  # type: ignore[call-overload] # DuckDB accepts the name.
             PREFIX + name,

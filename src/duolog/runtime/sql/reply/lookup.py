@@ -25,7 +25,7 @@ from duolog.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Type, numeri
 from duolog.runtime.sql.duck.aggregate_calls import is_aggregate
 from duolog.runtime.sql.duck.clauses import ResultColumn, ensure_distinct
 from duolog.runtime.sql.duck.queries import SourceColumn, source_columns
-from duolog.runtime.sql.tables.materialized_tables import MaterializedTable
+from duolog.runtime.sql.tables.table_rows import TableRows
 from duolog.serde.row import Row
 
 _ELSEWHERE: Final = (
@@ -65,15 +65,16 @@ class Lookup:
     tests: tuple[Test, ...]
     limit: int | None
 
-    def rows(self, table: MaterializedTable) -> Iterator[tuple[object, ...]]:
-        """Return the current rows."""
+    def rows(self, table: TableRows) -> list[Row]:
+        """Return the current rows.
+
+        Raises:
+            Undecodable: a value cannot be decoded.
+        """
         found = [
-            tuple(row[at] for at in self.places)
-            for key in self.keys
-            for row in table.find(key)
-            if self._fits(row)
+            tuple(row[at] for at in self.places) for row in table.find(self.keys) if self._fits(row)
         ]
-        return iter(found[: self.limit])
+        return found[: self.limit]
 
     def _fits(self, row: Row) -> bool:
         return all(

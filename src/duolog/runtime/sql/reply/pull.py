@@ -3,7 +3,8 @@
     rows of a table by key       `lookup`, from the rows in memory
     all others                   DuckDB, over current rows of tables and retained stream records
 
-The result includes all records that were in the topics when the query started.
+The result includes all records that were in the topics when the query started, unless properties
+ask for other records: see `tables.freshness`.
 """
 
 from dataclasses import replace
@@ -15,7 +16,7 @@ from duolog.ksql.compatibility.extensions import changes_of, extension_column
 from duolog.ksql.compatibility.pull_rules import ensure_by_key, ensure_clauses, ensure_in_values
 from duolog.ksql.errors import SqlError
 from duolog.ksql.planning.written_headers import ensure_no_headers
-from duolog.ksql.settings import ANSWER_MEMORY, ANSWER_TIMEOUT
+from duolog.ksql.settings import ANSWER_MEMORY, ANSWER_ROWS, ANSWER_TIMEOUT
 from duolog.ksql.statements.queries import ensure_continuous
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.script import text_of
@@ -26,7 +27,9 @@ from duolog.runtime.sql.duck.interrupting import AnswerLimits
 from duolog.runtime.sql.duck.queries import Translator
 from duolog.runtime.sql.needs import Answering
 from duolog.runtime.sql.reply.lookup import lookup_of
+from duolog.runtime.sql.tables.freshness import wanted_of
 from duolog.runtime.sql.tables.materialized_tables import placeholder
+from duolog.serde.row import Row
 
 
 def select(engine: Answering, statement: exp.Query, text: str) -> Rows:
@@ -44,19 +47,34 @@ def select(engine: Answering, statement: exp.Query, text: str) -> Rows:
 
 def _answer(engine: Answering, statement: exp.Query) -> Rows:
     _ensure_allowed(engine, statement)
+    limits, wanted = _limits(engine), wanted_of(engine.session.state.settings)
     found = lookup_of(statement, engine.catalog)
     if found is not None:
-        return Rows(result_columns(found.columns), found.rows(engine.present.table(found.source)))
+        looked_up = engine.present.read(found.source, found.rows, wanted)
+        rows = _limited(looked_up.value, limits)
+        return Rows(result_columns(found.columns), iter(rows), freshness=looked_up.freshness)
     strict = engine.session.state.settings.strict
     translator = Translator(engine.catalog, _table_of, by_partition=strict)
     query = translator.query(statement)
     sources = {name: _with_topics(engine, one) for name, one in translator.sources.items()}
-    return Rows(result_columns(query.columns), engine.present.rows(query, sources, _limits(engine)))
+    answer = engine.present.rows(query, sources, limits, wanted)
+    return Rows(result_columns(query.columns), answer.value, freshness=answer.freshness)
+
+
+def _limited(rows: list[Row], limits: AnswerLimits) -> list[Row]:
+    """Return the rows of a look-up if they are within the limit of rows."""
+    if 0 < limits.rows_max < len(rows):
+        raise limits.too_many_rows()
+    return rows
 
 
 def _limits(engine: Answering) -> AnswerLimits:
     settings = engine.session.state.settings
-    return AnswerLimits(settings.number(ANSWER_TIMEOUT), settings.number(ANSWER_MEMORY))
+    return AnswerLimits(
+        settings.number(ANSWER_TIMEOUT),
+        settings.number(ANSWER_MEMORY),
+        settings.number(ANSWER_ROWS),
+    )
 
 
 def _with_topics(engine: Answering, source: SourceInfo) -> SourceInfo:

@@ -21,7 +21,8 @@ class ScannedRecords(TopicReader):
     """Reads records of a source, and evaluates queries over batches of them in DuckDB."""
 
     def __init__(self, records: SourceRows, brokers: Brokers) -> None:
-        from duolog.runtime.sql.duck.tables import DuckTable, connect  # noqa: PLC0415 - 100 ms
+        from duolog.runtime.sql.duck.sandbox import connect  # noqa: PLC0415 - 100 ms
+        from duolog.runtime.sql.duck.tables import DuckTable  # noqa: PLC0415 - 100 ms
 
         super().__init__(records.source.topic, brokers)
         self.records = records
@@ -35,7 +36,7 @@ class ScannedRecords(TopicReader):
 
     def over(self, rows: Sequence[Row], query: Query) -> list[tuple[object, ...]]:
         """Return the result of a query over rows."""
-        from duolog.runtime.sql.duck.tables import answered  # noqa: PLC0415
+        from duolog.runtime.sql.duck.answers import answered  # noqa: PLC0415
 
         if not rows:
             return []

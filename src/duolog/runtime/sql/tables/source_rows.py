@@ -5,9 +5,7 @@ The columns are those of `duck.queries.source_columns`, in their order.
 
 import datetime as dt
 from collections.abc import Callable, Sequence
-from typing import cast
-
-from confluent_kafka import Message
+from typing import Protocol, cast
 
 from duolog.core.errors import SerdeError
 from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn
@@ -22,6 +20,18 @@ from duolog.runtime.topic_values import TopicValues
 from duolog.serde.row import Row
 from duolog.serde.times import milliseconds_of
 from duolog.serde.wire_format import OF_A_REGISTRY
+
+
+class Received(Protocol):
+    """A record, as confluent_kafka passes it."""
+
+    def key(self) -> object: ...
+    def value(self) -> object: ...
+    def headers(self) -> object: ...
+    def timestamp(self) -> tuple[int, int]: ...
+    def partition(self) -> int | None: ...
+    def offset(self) -> int | None: ...
+
 
 TimeOf = Callable[[Row, int], int]
 """Returns the timestamp of a row, given the row and the record's timestamp, in milliseconds."""
@@ -45,13 +55,13 @@ class SourceRows:
         self._no_key: Row = (None,) * len(schema.key)
         self._headers = source.headers
         formats = node.key_format.name, node.value_format.name
-        self._framed = not {*formats}.isdisjoint(OF_A_REGISTRY)
+        self.is_framed = not {*formats}.isdisjoint(OF_A_REGISTRY)
         self._time_of = _time_of(source)
         self._has_value = bool(source.value)
         taken = ROWTOPIC in {column.name for column in source.columns}
         self._topic: Row = () if taken else (source.topic,)
 
-    def key(self, message: Message) -> Row:
+    def key(self, message: Received) -> Row:
         """Return the key columns and window bounds.
 
         Raises:
@@ -59,7 +69,7 @@ class SourceRows:
         """
         return self._values.key_row(_bytes(message.key()), self._frames(message)) or self._no_key
 
-    def row(self, message: Message, key: Row) -> Row | None:
+    def row(self, message: Received, key: Row) -> Row | None:
         """Return the row of a record with this key; None for a null value.
 
         Raises:
@@ -76,9 +86,9 @@ class SourceRows:
         place = message.partition(), message.offset()
         return (*key, *value, *headers, *self._topic, time_ms, *place)
 
-    def _frames(self, message: Message) -> Sequence[tuple[str, bytes | None]]:
+    def _frames(self, message: Received) -> Sequence[tuple[str, bytes | None]]:
         """Return the headers that may contain the frame of a schema."""
-        return _headers_of(message) if self._framed else ()
+        return headers_of(message) if self.is_framed else ()
 
 
 def _bytes(data: object) -> bytes | None:
@@ -86,7 +96,7 @@ def _bytes(data: object) -> bytes | None:
     return data
 
 
-def _headers_of(message: Message) -> list[tuple[str, bytes | None]]:
+def headers_of(message: Received) -> list[tuple[str, bytes | None]]:
     """Return the headers of a record."""
     headers = message.headers() or []
     assert isinstance(headers, list), headers
@@ -94,8 +104,8 @@ def _headers_of(message: Message) -> list[tuple[str, bytes | None]]:
     return cast("list[tuple[str, bytes | None]]", headers)
 
 
-def _header(column: SqlColumn, message: Message) -> object:
-    headers = _headers_of(message)
+def _header(column: SqlColumn, message: Received) -> object:
+    headers = headers_of(message)
     if column.role == "HEADERS":
         return [{"KEY": name, "VALUE": value} for name, value in headers]
     found = [value for name, value in headers if name == column.header]

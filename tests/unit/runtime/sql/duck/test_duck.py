@@ -12,8 +12,10 @@ from sqlglot import exp
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession, parse
 from duolog.runtime.sql.duck.aggregates import AGGREGATES
+from duolog.runtime.sql.duck.answers import answered
 from duolog.runtime.sql.duck.queries import Translator, source_columns
-from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
+from duolog.runtime.sql.duck.sandbox import connect
+from duolog.runtime.sql.duck.tables import DuckTable
 from duolog.serde.row import Row
 
 Ask = Callable[[str], list[tuple[object, ...]]]

@@ -10,8 +10,10 @@ from sqlglot import exp
 
 from duolog.ksql.session import SqlSession, parse
 from duolog.plan.sql.registry import SQL_FUNCTIONS
+from duolog.runtime.sql.duck.answers import answered
 from duolog.runtime.sql.duck.queries import Translator, source_columns
-from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
+from duolog.runtime.sql.duck.sandbox import connect
+from duolog.runtime.sql.duck.tables import DuckTable
 from unit.engine.lowering.sql_functions import text_samples, value_samples
 
 _OF_JAVA_ALONE: Final = "REGEXP_EXTRACT('(a|b)*', RPAD('', 100000, 'ab'))"

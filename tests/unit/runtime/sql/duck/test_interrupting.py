@@ -11,9 +11,10 @@ import pytest
 from duolog.core.errors import DuologError
 from duolog.ksql.errors import SqlError
 from duolog.plan.types import BIGINT
+from duolog.runtime.sql.duck.answers import _within, answered
 from duolog.runtime.sql.duck.clauses import Query, ResultColumn
 from duolog.runtime.sql.duck.interrupting import THREAD, AnswerLimits
-from duolog.runtime.sql.duck.tables import _within, answered, connect
+from duolog.runtime.sql.duck.sandbox import connect
 from duolog.runtime.sql.reply.printing import guessed
 
 FOR_DAYS = Query(

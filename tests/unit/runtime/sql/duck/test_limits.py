@@ -7,8 +7,10 @@ from sqlglot import exp
 
 from conformance.ksql.limits import ABOVE_LIMIT, AT_LIMIT
 from duolog.ksql.session import SqlSession, parse
+from duolog.runtime.sql.duck.answers import answered
 from duolog.runtime.sql.duck.queries import Translator, source_columns
-from duolog.runtime.sql.duck.tables import DuckTable, answered, connect
+from duolog.runtime.sql.duck.sandbox import connect
+from duolog.runtime.sql.duck.tables import DuckTable
 
 Ask = Callable[[str], object]
 

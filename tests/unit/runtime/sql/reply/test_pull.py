@@ -241,9 +241,8 @@ def test_a_scan_of_a_stream_releases_everything_even_if_unread(broker: Broker) -
         next(iter(rows))
 
     assert broker.ask("SELECT COUNT(*) FROM rides;") == [(3,)]
-    connection = broker.present._connection  # noqa: SLF001
-    assert connection is not None
-    tables = connection.execute("SHOW TABLES").fetchall()
+    database = broker.present._duck.database  # noqa: SLF001
+    tables = database.execute("SHOW TABLES").fetchall()
     assert not [name for (name,) in tables if name.startswith("s")]
 
 

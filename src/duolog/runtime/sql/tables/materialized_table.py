@@ -1,0 +1,87 @@
+"""One table, followed from its topic.
+
+Threads: any.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+
+from confluent_kafka import Message
+
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.sql.tables.table_rows import TableRows
+from duolog.runtime.sql.tables.topic_follower import TopicFollower
+from duolog.security.clients.brokers import Brokers
+
+
+class MaterializedTable:
+    """Rows of a table that follow its topic, after `ensure_started`.
+
+    Args:
+        source: a table with one topic.
+        brokers: the brokers of the cluster.
+        checked: decode each value when it arrives; see `stored_rows`.
+
+    Raises:
+        SqlError: its format is not supported.
+    """
+
+    def __init__(self, source: SourceInfo, brokers: Brokers, *, checked: bool = False) -> None:
+        self.source = source
+        self.rows = TableRows(source, checked=checked)
+        self.moment = threading.Lock()
+        """Held by an answer that stops the table at given offsets."""
+        self.is_outdated = False
+        """True if the topic was created again."""
+        self.complete_at_s: float | None = None
+        """Latest known time, by `time.monotonic`, before which all commits are in the rows."""
+        self._brokers = brokers
+        self._starting = threading.Lock()
+        self._started: TopicFollower | None = None
+        self._is_closed = False
+
+    def ensure_started(self) -> None:
+        """Open the topic and start to follow it. Does nothing if it is followed.
+
+        Raises:
+            BrokerUnavailable, KafkaError: the topic cannot be opened, or the table is closed.
+        """
+        if self._started is not None:
+            return
+        with self._starting:
+            if self._started is None and not self._is_closed:
+                topic = self.source.topic
+                follower = TopicFollower(topic, self._brokers, self.rows.lock, self._apply)
+                follower.start()
+                self._started = follower
+        if self._started is None:
+            raise BrokerUnavailable(f"cannot read {self.source.name}: its rows were dropped")
+
+    @property
+    def follower(self) -> TopicFollower:
+        """The follower of the topic, once it is started."""
+        assert self._started is not None
+        return self._started
+
+    def reached(self) -> Mapping[int, int]:
+        """Return the first offset of each partition that is not in the rows."""
+        return self.follower.reached()
+
+    def end(self) -> None:
+        """Stop soon, without waiting."""
+        if self._started is not None:
+            self._started.end()
+
+    def close(self) -> None:
+        """Stop. Does nothing if closed."""
+        with self._starting:
+            self._is_closed = True
+        if self._started is not None:
+            self._started.close()
+
+    def _apply(self, messages: Sequence[Message]) -> None:
+        take = self.rows.take
+        for message in messages:
+            take(message)
+        self.rows.expire()

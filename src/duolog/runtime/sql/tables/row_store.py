@@ -1,0 +1,136 @@
+"""Store the rows of a table in memory: bytes by key bytes, packed into buckets.
+
+    hash of key ─▶ bucket:  | u32 key size | u32 entry size | key | entry | …
+
+A bucket is one immutable `bytes` with about eight rows, so that a row costs its bytes plus about
+ten; in a dict, it would cost its bytes plus 150. A full store is extended by one bucket, into which
+half the rows of another one move (linear hashing), so that no write waits for a rehash.
+
+Threads: none of its own; the caller locks. A `snapshot` may be read by any thread, without a lock.
+Source: W. Litwin, Linear Hashing, 1980. ADR 0131 has the measurements.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+_SIZES: Final = struct.Struct("<II")
+_HEADER: Final = _SIZES.size
+_ROWS_PER_BUCKET: Final = 8
+_FIRST_BUCKETS: Final = 8
+
+Stored = tuple[bytes, bytes]
+"""A key and its entry."""
+
+
+class RowStore:
+    """Entries by key, both bytes."""
+
+    def __init__(self) -> None:
+        self._buckets = [b""] * _FIRST_BUCKETS
+        self._mask = _FIRST_BUCKETS - 1
+        """Hash bits that select a bucket."""
+        self._split = 0
+        """Buckets before this one, and those that they were split into, use one more bit."""
+        self._rows = 0
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the entry of a key, or None."""
+        bucket, size = self._buckets[self._number(key)], len(key)
+        at, sizes = 0, _SIZES.unpack_from
+        last = len(bucket)
+        while at < last:
+            key_size, entry_size = sizes(bucket, at)
+            start = at + _HEADER + key_size
+            end = start + entry_size
+            if key_size == size and bucket.startswith(key, at + _HEADER):
+                return bucket[start:end]
+            at = end
+        return None
+
+    def put(self, key: bytes, entry: bytes) -> bytes | None:
+        """Store an entry, and return the entry that it replaces."""
+        number = self._number(key)
+        before, rest = _without(self._buckets[number], key)
+        self._buckets[number] = b"".join((rest, _SIZES.pack(len(key), len(entry)), key, entry))
+        if before is None:
+            self._rows += 1
+            if self._rows > _ROWS_PER_BUCKET * len(self._buckets):
+                self._extend()
+        return before
+
+    def remove(self, key: bytes) -> bytes | None:
+        """Remove a key, and return its entry, or None."""
+        number = self._number(key)
+        before, self._buckets[number] = _without(self._buckets[number], key)
+        if before is not None:
+            self._rows -= 1
+        return before
+
+    def snapshot(self) -> "Snapshot":
+        """Return the current rows, which later writes do not change.
+
+        Takes about 0.2 ms per million rows.
+        """
+        return Snapshot(self._buckets.copy(), self._rows)
+
+    def _number(self, key: bytes) -> int:
+        hashed = hash(key)
+        number = hashed & self._mask
+        return number if number >= self._split else hashed & (2 * self._mask + 1)
+
+    def _extend(self) -> None:
+        """Add a bucket, and move rows of another one to it."""
+        bit = self._mask + 1
+        stay: list[bytes] = []
+        move: list[bytes] = []
+        for key, entry in _rows(self._buckets[self._split]):
+            part = move if hash(key) & bit else stay
+            part += (_SIZES.pack(len(key), len(entry)), key, entry)
+        self._buckets[self._split] = b"".join(stay)
+        self._buckets.append(b"".join(move))
+        self._split += 1
+        if self._split == bit:
+            self._mask, self._split = 2 * self._mask + 1, 0
+
+
+class Snapshot:
+    """Rows of a store at one moment."""
+
+    def __init__(self, buckets: list[bytes], rows: int) -> None:
+        self._buckets = buckets
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __iter__(self) -> Iterator[Stored]:
+        """Yield keys and entries, in no particular order."""
+        for bucket in self._buckets:
+            yield from _rows(bucket)
+
+
+def _rows(bucket: bytes) -> Iterator[Stored]:
+    at = 0
+    while at < len(bucket):
+        key_size, entry_size = _SIZES.unpack_from(bucket, at)
+        start = at + _HEADER + key_size
+        at = start + entry_size
+        yield bucket[start - key_size : start], bucket[start:at]
+
+
+def _without(bucket: bytes, key: bytes) -> tuple[bytes | None, bytes]:
+    """Return the entry of a key, or None, and the bucket without the key."""
+    at, size, sizes = 0, len(key), _SIZES.unpack_from
+    last = len(bucket)
+    while at < last:
+        key_size, entry_size = sizes(bucket, at)
+        start = at + _HEADER + key_size
+        end = start + entry_size
+        if key_size == size and bucket.startswith(key, at + _HEADER):
+            return bucket[start:end], bucket[:at] + bucket[end:]
+        at = end
+    return None, bucket

@@ -1,0 +1,173 @@
+"""Convert between records of a table's topic, bytes in a store, and rows.
+
+    one key column in format KAFKA   key: the record's key, in bytes that sort as its values do
+                                     entry: | i64 time | i64 offset | u32 partition | value |
+    any other key                    key: `SortableKeys` of the decoded columns
+                                     entry: | as above | marshalled (key, value, headers) |
+
+Values are decoded when they are read, because most are replaced before anybody reads them. A value
+that cannot be decoded must not hide the row that it would replace, so a reader that finds one reads
+the topic again with `checked`, which decodes each value when it arrives.
+"""
+
+import marshal
+import struct
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from duolog.core.errors import SerdeError
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.planning.sources import source_schema
+from duolog.plan.types import BIGINT, INT, STRING, Type
+from duolog.runtime.sql.duck.queries import source_columns
+from duolog.runtime.sql.tables.sortable_keys import SortableKeys
+from duolog.runtime.sql.tables.source_rows import Received, SourceRows, headers_of
+from duolog.serde.row import Row
+
+_PLACE: Final = struct.Struct(">qqI")
+_VALUE_AT: Final = _PLACE.size
+_BYTES: Final = {INT: 4, BIGINT: 8}
+_FLIPPED: Final = bytes(number ^ 0x80 for number in range(256))
+_NUMBER_OF_PARTITION: Final = 48
+"""Bits of an offset in a number of a row."""
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+class Undecodable(SerdeError):
+    """The value of a stored record cannot be decoded."""
+
+
+class _Record(NamedTuple):
+    """A stored record."""
+
+    key_bytes: bytes
+    value_bytes: bytes
+    all_headers: Headers
+    time_ms: int
+    offset_number: int
+    partition_number: int
+
+    def key(self) -> bytes:
+        return self.key_bytes
+
+    def value(self) -> bytes:
+        return self.value_bytes
+
+    def headers(self) -> Headers:
+        return self.all_headers
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, self.time_ms
+
+    def partition(self) -> int:
+        return self.partition_number
+
+    def offset(self) -> int:
+        return self.offset_number
+
+
+def number_of(entry: bytes) -> int:
+    """Return a number that no other record of the topic has."""
+    _, offset, partition = _PLACE.unpack_from(entry)
+    number: int = partition << _NUMBER_OF_PARTITION | offset
+    return number
+
+
+class StoredRows:
+    """Converts records and rows of one table.
+
+    Args:
+        source: a table with one topic.
+        checked: decode each value when it arrives.
+
+    Raises:
+        SqlError: as `SourceRows`.
+    """
+
+    def __init__(self, source: SourceInfo, *, checked: bool = False) -> None:
+        self._records = SourceRows(source)
+        schema = source_schema(source)
+        types = [column.type for column in schema.key]
+        self._sortable = SortableKeys(types)
+        self._plain = self._plain_type(source, types)
+        self._size = 0 if self._plain is None else _BYTES.get(self._plain, 0)
+        # A TTL needs the time of each row when it arrives.
+        self.checked = checked or source.ttl_ms is not None
+        self._time_at = [column.name for column in source_columns(source)].index("ROWTIME")
+
+    def _plain_type(self, source: SourceInfo, types: list[Type]) -> Type | None:
+        """Return the type of the only key column if its bytes are stored, else None."""
+        plain = source.key_format.name == "KAFKA" and source.window is None and len(types) == 1
+        needs_headers = source.headers or self._records.is_framed
+        return types[0] if plain and not needs_headers and types[0] in {STRING, *_BYTES} else None
+
+    def taken(self, record: Received) -> tuple[bytes, bytes | None, int]:
+        """Return key, entry and time of a record; None as the entry deletes the row.
+
+        Raises:
+            SerdeError: the key cannot be decoded or, if `checked`, the value.
+        """
+        key, value = record.key(), record.value()
+        assert isinstance(key, bytes), key
+        assert value is None or isinstance(value, bytes), value
+        decoded = self._records.key(record) if self._plain is None or self.checked else ()
+        stored = self._of_plain(key) if self._plain is not None else self.key(decoded)
+        _, time_ms = record.timestamp()
+        if value is None:
+            return stored, None, time_ms
+        entry = _PLACE.pack(time_ms, record.offset() or 0, record.partition() or 0)
+        if self.checked:
+            row = self._records.row(record, decoded)
+            if row is None:
+                return stored, None, time_ms
+            of_row = row[self._time_at]
+            assert isinstance(of_row, int), of_row
+            time_ms = of_row
+        return stored, entry + self._rest(key, value, record), time_ms
+
+    def key(self, key: Row) -> bytes:
+        """Return the bytes of a key, or of the first columns of a key with several."""
+        if self._plain is None:
+            return self._sortable.encode(key)
+        (value,) = key
+        if isinstance(value, str):
+            return value.encode("utf-8", "surrogatepass")
+        assert isinstance(value, int), value
+        return self._of_plain(value.to_bytes(self._size, "big", signed=True))
+
+    def row(self, key: bytes, entry: bytes) -> Row | None:
+        """Return a stored row; None if it is none after all: its key or value decodes to null.
+
+        Raises:
+            Undecodable: the value cannot be decoded.
+        """
+        time_ms, offset, partition = _PLACE.unpack_from(entry)
+        if self._plain is None:
+            raw, value, headers = marshal.loads(entry[_VALUE_AT:])  # noqa: S302 - written by `_rest`
+        else:
+            raw = key if not self._size else bytes((_FLIPPED[key[0]],)) + key[1:]
+            value, headers = entry[_VALUE_AT:], ()
+        record = _Record(raw, value, headers, time_ms, offset, partition)
+        try:
+            row_key = self._records.key(record)
+        except SerdeError:
+            return None
+        try:
+            return self._records.row(record, row_key)
+        except SerdeError as error:
+            raise Undecodable(error.message, detail=error.detail) from error
+
+    def _of_plain(self, key: bytes) -> bytes:
+        if not self._size:
+            return key
+        if len(key) != self._size:
+            raise SerdeError(f"{len(key)} bytes are not a valid {self._plain}")
+        return bytes((_FLIPPED[key[0]],)) + key[1:]
+
+    def _rest(self, key: bytes, value: bytes, record: Received) -> bytes:
+        if self._plain is not None:
+            return value
+        needs_headers = self._records.source.headers or self._records.is_framed
+        headers = headers_of(record) if needs_headers else []
+        return marshal.dumps((key, value, headers))

@@ -1,0 +1,199 @@
+"""The rows of a table: look-ups by key, range and prefix, and the changes since a copy was made.
+
+Threads: the one that writes calls `take` and `expire` while it holds `lock`; any thread may read.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from duolog.core.errors import SerdeError
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.planning.sources import source_schema
+from duolog.runtime.sql.tables.expiring import Expiring
+from duolog.runtime.sql.tables.key_index import KeyIndex
+from duolog.runtime.sql.tables.row_store import RowStore, Stored
+from duolog.runtime.sql.tables.source_rows import Received
+from duolog.runtime.sql.tables.stored_rows import StoredRows, Undecodable, number_of
+from duolog.serde.row import Row
+
+_CHANGES_MAX: Final = 10_000
+
+
+class Changes(NamedTuple):
+    """The difference between a copy of the rows and the rows."""
+
+    removed: list[int]
+    """Numbers of rows that the copy has and that are replaced or deleted."""
+    added: Iterable[Stored]
+    whole: bool
+    """True if `added` are all rows, and the copy must be emptied first."""
+
+
+class TableRows:
+    """Rows of one table by key; of a windowed table, by key and bounds.
+
+    Args:
+        source: a table with one topic.
+        checked: decode each value when it arrives; see `stored_rows`.
+
+    Raises:
+        SqlError: as `StoredRows`.
+    """
+
+    def __init__(self, source: SourceInfo, *, checked: bool = False) -> None:
+        self.lock = threading.Lock()
+        self._skipped = 0
+        self.is_undecodable = False
+        """True if a stored value could not be decoded."""
+        self._codec = StoredRows(source, checked=checked)
+        self._store = RowStore()
+        self._key_columns = len(source_schema(source).key)
+        # The windows of a key are found by their prefix.
+        self._index: KeyIndex | None = KeyIndex() if source.window is not None else None
+        self._expiring: Expiring[bytes] | None = (
+            None if source.ttl_ms is None else Expiring(source.ttl_ms)
+        )
+        self._replaced: dict[bytes, int | None] | None = None
+        """Changed keys with the number of the row in the copy; None if there is no copy."""
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def take(self, record: Received) -> None:
+        """Apply a record; ignore one without a key, or one that cannot be decoded."""
+        if record.key() is None:
+            return
+        try:
+            key, entry, time_ms = self._codec.taken(record)
+        except SerdeError:
+            self._skipped += 1
+            return
+        self._keep(key, entry)
+        if self._expiring is not None:
+            partition = record.partition() or 0
+            self._expiring.see(partition, key, time_ms, deleted=entry is None)
+
+    def report_skipped(self) -> int:
+        """Return the number of records that could not be decoded since the last call."""
+        if not self._skipped:
+            return 0
+        with self.lock:
+            skipped, self._skipped = self._skipped, 0
+        return skipped
+
+    def expire(self) -> None:
+        """Remove expired rows."""
+        if self._expiring is not None:
+            for key in self._expiring.gone():
+                self._keep(key, None)
+
+    def find(self, keys: Iterable[Row]) -> list[Row]:
+        """Return the rows of keys, of one moment: for each at most one, or one per window.
+
+        A key has all columns, or the first of them: then the rows are sorted by the others.
+
+        Raises:
+            Undecodable: a value cannot be decoded.
+        """
+        wanted = [(self._codec.key(key), len(key)) for key in keys]
+        found: list[Stored] = []
+        with self.lock:
+            for stored, columns in wanted:
+                if columns == self._key_columns:
+                    entry = self._store.get(stored)
+                    if entry is not None:
+                        found.append((stored, entry))
+                else:
+                    found += self._entries(self._sorted().with_prefix(stored))
+        return list(self.decoded(found))
+
+    def between(self, low: Row | None, high: Row | None) -> Iterator[Row]:
+        """Yield the rows from one key to another, both inclusive, in order; None means no bound.
+
+        A bound may have only the first columns of a key. The order is that of the values if the
+        columns have types of `sortable_keys.SORTED`.
+
+        Raises:
+            Undecodable: as `find`.
+        """
+        first = None if low is None else self._codec.key(low)
+        last = None if high is None else self._codec.key(high)
+        with self.lock:
+            index = self._sorted()
+            if last is not None and high is not None and len(high) < self._key_columns:
+                # Sorts after all keys with this prefix: no encoding of a column starts with ff.
+                last += b"\xff"
+            found = list(self._entries(index.between(first, last)))
+        return self.decoded(found)
+
+    def everything(self) -> Iterator[Row]:
+        """Yield all rows of one moment, in no particular order.
+
+        Raises:
+            Undecodable: as `find`.
+        """
+        with self.lock:
+            snapshot = self._store.snapshot()
+        return self.decoded(snapshot)
+
+    def decoded(self, stored: Iterable[Stored]) -> Iterator[Row]:
+        """Decode rows, without those whose key or value is null.
+
+        Raises:
+            Undecodable: as `find`.
+        """
+        row_of = self._codec.row
+        try:
+            for key, entry in stored:
+                row = row_of(key, entry)
+                if row is not None:
+                    yield row
+        except Undecodable:
+            self.is_undecodable = True
+            raise
+
+    def changes(self) -> Changes:
+        """Return the changes since the previous call, in the first call all rows.
+
+        The caller brings its copy up to date with them, or calls `forget_copy`. From the first call
+        on, changed keys are collected.
+        """
+        with self.lock:
+            replaced, self._replaced = self._replaced, {}
+            if replaced is None:
+                snapshot = self._store.snapshot()
+                return Changes([], snapshot, whole=True)
+            removed = [number for number in replaced.values() if number is not None]
+            added = list(self._entries(replaced))
+        return Changes(removed, added, whole=False)
+
+    def forget_copy(self) -> None:
+        """Return all rows in the next call of `changes`."""
+        with self.lock:
+            self._replaced = None
+
+    def _keep(self, key: bytes, entry: bytes | None) -> None:
+        before = self._store.remove(key) if entry is None else self._store.put(key, entry)
+        if self._index is not None:
+            if before is None and entry is not None:
+                self._index.add(key)
+            elif before is not None and entry is None:
+                self._index.remove(key)
+        if self._replaced is not None and key not in self._replaced:
+            self._replaced[key] = None if before is None else number_of(before)
+            if len(self._replaced) > _CHANGES_MAX + len(self._store) // 2:
+                # A copy that nobody asks for is not worth the memory of its changes.
+                self._replaced = None
+
+    def _entries(self, keys: Iterable[bytes]) -> Iterator[Stored]:
+        for key in keys:
+            entry = self._store.get(key)
+            if entry is not None:
+                yield key, entry
+
+    def _sorted(self) -> KeyIndex:
+        """Return the sorted keys. The first call, which sorts them, takes about 1 s per million."""
+        if self._index is None:
+            self._index = KeyIndex(key for key, _ in self._store.snapshot())
+        return self._index

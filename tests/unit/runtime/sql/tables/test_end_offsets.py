@@ -1,0 +1,79 @@
+"""One request for end offsets serves all answers that wait."""
+
+import threading
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from confluent_kafka import KafkaError as ClientError
+
+from duolog.core.errors import KafkaError
+from duolog.runtime.sql.tables.end_offsets import EndOffsets, Place
+from waiting import DEADLINE_S, wait_until
+
+A, B = ("a", 0), ("b", 0)
+
+
+class Broker:
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.requests: list[set[Place]] = []
+        self.arrived = threading.Semaphore(0)
+        self.may_answer = threading.Semaphore(0)
+        self.failing: set[Place] = set()
+
+    def __call__(self, places: Iterable[Place]) -> dict[Place, int | KafkaError]:
+        self.requests.append(set(places))
+        number = len(self.requests)
+        self.arrived.release()
+        assert self.may_answer.acquire(timeout=DEADLINE_S)
+        refused = KafkaError("no", code=ClientError.UNKNOWN_TOPIC_OR_PART, detail="")
+        return {place: refused if place in self.failing else number for place in places}
+
+
+def test_answers_that_arrive_during_a_request_share_the_next_one() -> None:
+    broker = Broker()
+    ends = EndOffsets(broker)
+    with ThreadPoolExecutor(9) as pool:
+        first = pool.submit(ends.of, [A])
+        assert broker.arrived.acquire(timeout=DEADLINE_S)
+        later = [pool.submit(ends.of, [A, B]) for _ in range(8)]
+        wait_until(lambda: ends._next.waiting == 8, "all wait")  # noqa: SLF001
+        broker.may_answer.release(2)
+
+        assert first.result(DEADLINE_S).offsets == {A: 1}
+        found = [one.result(DEADLINE_S) for one in later]
+
+    assert broker.requests == [{A}, {A, B}]
+    assert all(one.offsets == {A: 2, B: 2} for one in found)
+    assert found[0].asked_at_s > first.result().asked_at_s
+    assert found[0].of("b") == {0: 2}
+
+
+def test_a_refusal_concerns_only_the_answers_that_read_the_topic() -> None:
+    broker = Broker()
+    broker.failing = {B}
+    broker.may_answer.release(3)
+    ends = EndOffsets(broker)
+
+    with pytest.raises(KafkaError):
+        ends.of([A, B])
+
+    assert ends.of([A]).offsets == {A: 2}
+
+
+def test_a_failed_request_does_not_stop_later_ones() -> None:
+    calls: list[object] = []
+
+    def request(places: Iterable[Place]) -> dict[Place, int | KafkaError]:
+        calls.append(places)
+        if len(calls) == 1:
+            raise KafkaError("down", code=ClientError.REQUEST_TIMED_OUT, detail="")
+        return dict.fromkeys(places, 7)
+
+    ends = EndOffsets(request)
+    with pytest.raises(KafkaError, match="down"):
+        ends.of([A])
+
+    assert ends.of([A]).offsets == {A: 7}

@@ -1,0 +1,360 @@
+"""Answers over tables that many threads ask, with the freshness they want."""
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from sqlglot import exp
+
+from duolog.core.errors import KafkaError
+from duolog.ksql.errors import SqlError
+from duolog.ksql.session import SqlSession, parse
+from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.reply import pull
+from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
+from duolog.runtime.sql.tables.topic_follower import THREAD
+from duolog.security.clients.brokers import Brokers
+from duolog.testing.cluster import EmbeddedCluster
+from waiting import DEADLINE_S
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_WAIT_MS = str(DEADLINE_S * 1000)
+
+
+class Asker:
+    """A session of one client over tables that it shares with others."""
+
+    def __init__(self, present: MaterializedTables, session: SqlSession) -> None:
+        self.present, self.session, self.catalog = present, session, session.catalog
+
+    def set(self, **properties: object) -> "Asker":
+        for name, value in properties.items():
+            full = f"ksql.query.pull.{name.replace('_', '.')}"
+            self.session.state.settings.set(full, str(value))
+        return self
+
+    def answer(self, text: str) -> Rows:
+        (node,) = parse(text)
+        assert isinstance(node, exp.Query)
+        return pull.select(self, node, text)
+
+    def ask(self, text: str) -> list[tuple[object, ...]]:
+        with self.answer(text) as rows:
+            return list(rows)
+
+
+class Cluster:
+    """A broker, a producer, and tables `A0`, `B0`, … over new topics."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.admin = AdminClient({"bootstrap.servers": bootstrap})
+        self.producer = Producer({"bootstrap.servers": bootstrap})
+        self._numbers = count()
+        self._opened: list[MaterializedTables] = []
+
+    def create(self, topic: str, partitions: int = 2) -> None:
+        for made in self.admin.create_topics([NewTopic(topic, partitions, 1)]).values():
+            made.result()
+
+    def delete(self, topic: str) -> None:
+        for gone in self.admin.delete_topics([topic]).values():
+            gone.result()
+
+    def tables(self, *letters: str) -> tuple[list[str], MaterializedTables, str]:
+        """Return names of new tables, the store for them, and their statements."""
+        number = next(self._numbers)
+        names = [f"{letter}{number}" for letter in letters]
+        for name in names:
+            self.create(name)
+        statements = " ".join(
+            f"CREATE TABLE {name} (id STRING PRIMARY KEY, v INT) "
+            f"WITH (kafka_topic='{name}', value_format='JSON');"
+            for name in names
+        )
+        present = MaterializedTables(Brokers(self.bootstrap))
+        self._opened.append(present)
+        return names, present, statements
+
+    def write(self, topic: str, key: str, v: Any, **more: Any) -> None:
+        value = v if v is None or isinstance(v, bytes) else json.dumps({"V": v}).encode()
+        self.producer.produce(topic, key=key.encode(), value=value, **more)
+
+    def flush(self) -> None:
+        assert not self.producer.flush(DEADLINE_S)
+
+    def close(self) -> None:
+        for present in self._opened:
+            present.close()
+
+
+def asker(present: MaterializedTables, statements: str) -> Asker:
+    session = SqlSession()
+    list(session.run(statements))
+    return Asker(present, session)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    path: Path = tmp_path_factory.mktemp("tables")
+    with EmbeddedCluster(path / "broker") as embedded:
+        found = Cluster(embedded.bootstrap_servers)
+        yield found
+        found.close()
+        assert not any(thread.name == THREAD for thread in threading.enumerate())
+
+
+def test_each_thread_reads_its_own_writes(cluster: Cluster) -> None:
+    (name,), present, statements = cluster.tables("T")
+
+    def work(number: int) -> list[object]:
+        mine, producer = (
+            asker(present, statements),
+            Producer({"bootstrap.servers": cluster.bootstrap}),
+        )
+        seen: list[object] = []
+        for v in range(25):
+            producer.produce(name, key=f"k{number}", value=json.dumps({"V": v}))
+            assert not producer.flush(DEADLINE_S)
+            if v % 5:
+                seen += mine.ask(f"SELECT v FROM {name} WHERE id = 'k{number}';")
+            else:
+                seen += mine.ask(f"SELECT v + 0 FROM {name} WHERE id LIKE 'k{number}';")
+        return seen
+
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(work, range(6)))
+
+    assert results == [[(v,) for v in range(25)]] * 6
+    assert sum(thread.name == THREAD for thread in threading.enumerate()) >= 1
+
+
+def test_answers_state_the_offsets_that_they_include(cluster: Cluster) -> None:
+    (name,), present, statements = cluster.tables("T")
+    for v in range(3):
+        cluster.write(name, "a", v, partition=0)
+    cluster.write(name, "b", 9, partition=1)
+    cluster.flush()
+
+    for text in (f"SELECT v FROM {name} WHERE id = 'a';", f"SELECT MIN(v) FROM {name};"):
+        rows = asker(present, statements).answer(text)
+
+        assert list(rows) == [(2,)]
+        assert rows.freshness is not None
+        assert rows.freshness.offsets == {name: {0: 3, 1: 1}}
+        assert str(rows.freshness) == f"{name}-0=3,{name}-1=1"
+        assert rows.freshness.age_ms is not None
+        assert rows.freshness.age_ms >= 0
+
+
+def test_a_stale_answer_asks_no_broker_until_it_is_too_old(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (name,), present, statements = cluster.tables("T")
+    cluster.write(name, "a", 1)
+    cluster.flush()
+    stale = asker(present, statements).set(staleness_ms_max=3_600_000)
+    text = f"SELECT v FROM {name} WHERE id = 'a';"
+    assert stale.ask(text) == [(1,)]
+
+    def refuse(*_args: object) -> None:
+        raise KafkaError("asked", code=7, detail="")
+
+    monkeypatch.setattr(present._currency._committed, "_request", refuse)  # noqa: SLF001
+    rows = stale.answer(text)
+
+    assert list(rows) == [(1,)]
+    assert rows.freshness is not None
+    assert 0 < (rows.freshness.age_ms or 0) < 3_600_000
+    with pytest.raises(KafkaError, match="asked"):
+        asker(present, statements).ask(text)
+
+
+def test_a_stale_answer_includes_the_offsets_that_the_client_has_written(cluster: Cluster) -> None:
+    (name,), present, statements = cluster.tables("T")
+    text = f"SELECT v FROM {name} WHERE id = 'a';"
+    stale = asker(present, statements).set(staleness_ms_max=3_600_000, timeout_ms=_WAIT_MS)
+    assert stale.ask(text) == []
+
+    for v in range(20):
+        cluster.write(name, "a", v, partition=1)
+        cluster.flush()
+        stale.set(offsets_min=f"{name}-1={v + 1},of-another-topic-0=99")
+        assert stale.ask(text) == [(v,)]
+
+
+def test_an_answer_waits_for_an_offset_that_does_not_exist_yet(cluster: Cluster) -> None:
+    (name,), present, statements = cluster.tables("T")
+    waiting = asker(present, statements).set(offsets_min=f"{name}-0=1", timeout_ms=_WAIT_MS)
+    text = f"SELECT COUNT(*) FROM {name};"
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(waiting.ask, text)
+        cluster.write(name, "a", 1, partition=0)
+        cluster.flush()
+
+        assert answer.result(DEADLINE_S) == [(1,)]
+    with pytest.raises(BrokerUnavailable, match="wanted offsets") as failed:
+        waiting.set(offsets_min=f"{name}-0=2", timeout_ms=50).ask(text)
+    assert f"reached {name}-0=1" in (failed.value.detail or "")
+    with pytest.raises(SqlError, match="no partition 7"):
+        waiting.set(offsets_min=f"{name}-7=0").ask(text)
+
+
+def test_a_snapshot_never_shows_half_of_a_transaction(cluster: Cluster) -> None:
+    (a, b), present, statements = cluster.tables("A", "B")
+    batches, ended = 40, threading.Event()
+
+    def write() -> None:
+        producer = Producer(
+            {"bootstrap.servers": cluster.bootstrap, "transactional.id": f"write-{a}"}
+        )
+        producer.init_transactions()
+        for number in range(batches):
+            producer.begin_transaction()
+            for topic in (a, b):
+                for partition in range(2):
+                    value = json.dumps({"V": number})
+                    producer.produce(topic, key=f"k{partition}", value=value, partition=partition)
+            producer.commit_transaction()
+        ended.set()
+
+    text = f"SELECT x.v, y.v FROM {a} x FULL JOIN {b} y ON x.id = y.id;"
+    asked = 0
+    seen: set[object] = set()
+    writer = threading.Thread(target=write)
+    writer.start()
+    with ThreadPoolExecutor(2) as pool:
+        while not ended.is_set() or asked == 0:
+            mine = [asker(present, statements).set(consistency="snapshot") for _ in range(2)]
+            for one in mine:
+                one.set(timeout_ms=_WAIT_MS)
+            for rows in pool.map(lambda one: one.ask(text), mine):
+                found = {v for row in rows for v in row}
+                assert len(found) <= 1
+                assert len(rows) in {0, 2}
+                seen |= found
+                asked += 1
+    writer.join()
+
+    last = asker(present, statements).set(consistency="snapshot")
+    assert last.ask(text) == [(batches - 1, batches - 1)] * 2
+    assert asker(present, statements).ask(text) == [(batches - 1, batches - 1)] * 2
+
+
+def test_a_snapshot_waits_while_a_transaction_is_open(cluster: Cluster) -> None:
+    (a, b), present, statements = cluster.tables("A", "B")
+    cluster.write(a, "k", 0)
+    cluster.write(b, "k", 0)
+    cluster.flush()
+    text = f"SELECT x.v, y.v FROM {a} x JOIN {b} y ON x.id = y.id;"
+    snapshot = asker(present, statements).set(consistency="snapshot", timeout_ms=_WAIT_MS)
+    assert snapshot.ask(text) == [(0, 0)]
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": f"open-{a}"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(b, key="k", value=json.dumps({"V": 1}))
+    assert not producer.flush(DEADLINE_S)
+
+    with pytest.raises(BrokerUnavailable, match="no consistent moment"):
+        snapshot.set(timeout_ms=100).ask(text)
+    assert asker(present, statements).ask(text) == [(0, 0)]
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(snapshot.set(timeout_ms=_WAIT_MS).ask, text)
+        producer.produce(a, key="k", value=json.dumps({"V": 1}))
+        producer.commit_transaction()
+
+        assert answer.result(DEADLINE_S) in ([(0, 0)], [(1, 1)])
+    assert snapshot.ask(text) == [(1, 1)]
+
+
+def test_a_snapshot_of_a_stream_or_with_stale_rows_is_refused(cluster: Cluster) -> None:
+    (name,), present, statements = cluster.tables("T")
+    more = f"CREATE STREAM s (id STRING KEY) WITH (kafka_topic='{name}', value_format='JSON');"
+    one = asker(present, statements + more).set(consistency="snapshot")
+
+    with pytest.raises(SqlError, match="reads a stream"):
+        one.ask("SELECT COUNT(*) FROM s;")
+    with pytest.raises(SqlError, match="cannot be stale"):
+        one.set(staleness_ms_max=5).ask(f"SELECT COUNT(*) FROM {name};")
+
+
+def test_a_value_that_cannot_be_decoded_does_not_hide_the_row_before_it(cluster: Cluster) -> None:
+    (name,), present, statements = cluster.tables("T")
+    one = asker(present, statements)
+    cluster.write(name, "a", 1)
+    cluster.write(name, "b", 2)
+    cluster.write(name, "a", b"no JSON")
+    cluster.flush()
+
+    assert one.ask(f"SELECT v FROM {name} WHERE id = 'b';") == [(2,)]
+    assert one.ask(f"SELECT v FROM {name} WHERE id = 'a';") == [(1,)]
+    cluster.write(name, "b", b"no JSON")
+    cluster.flush()
+    assert one.ask(f"SELECT SUM(v) FROM {name};") == [(3,)]
+
+
+def test_a_topic_that_was_created_again_is_read_again(cluster: Cluster) -> None:
+    (name,), present, statements = cluster.tables("T")
+    one = asker(present, statements)
+    for at in range(5):
+        cluster.write(name, f"k{at}", at, partition=0)
+    cluster.flush()
+    assert one.ask(f"SELECT COUNT(*) FROM {name};") == [(5,)]
+
+    cluster.delete(name)
+    cluster.create(name)
+    cluster.write(name, "new", 7, partition=0)
+    cluster.flush()
+
+    assert one.ask(f"SELECT id, v FROM {name};") == [("new", 7)]
+
+
+def test_a_deleted_topic_is_an_error_until_it_exists_again(cluster: Cluster) -> None:
+    (name,), present, statements = cluster.tables("T")
+    one = asker(present, statements)
+    assert one.ask(f"SELECT * FROM {name} WHERE id = 'a';") == []
+    cluster.delete(name)
+
+    with pytest.raises(KafkaError, match=name):
+        one.ask(f"SELECT * FROM {name} WHERE id = 'a';")
+
+    cluster.create(name)
+    cluster.write(name, "a", 3)
+    cluster.flush()
+    assert one.ask(f"SELECT v FROM {name} WHERE id = 'a';") == [(3,)]
+
+
+def test_limits_of_rows_stop_an_answer(cluster: Cluster) -> None:
+    (name,), present, statements = cluster.tables("T")
+    for at in range(5):
+        cluster.write(name, f"k{at}", at)
+    cluster.flush()
+    one = asker(present, statements).set(rows_max=3)
+
+    assert len(one.ask(f"SELECT * FROM {name} WHERE v < 3;")) == 3
+    with pytest.raises(SqlError, match="after 3 rows"):
+        one.ask(f"SELECT * FROM {name};")
+    keys = ", ".join(f"'k{at}'" for at in range(5))
+    with pytest.raises(SqlError, match="after 3 rows"):
+        one.ask(f"SELECT * FROM {name} WHERE id IN ({keys});")
+
+
+def test_closed_tables_refuse_questions(cluster: Cluster) -> None:
+    (name,), present, statements = cluster.tables("T")
+    one = asker(present, statements)
+    one.ask(f"SELECT COUNT(*) FROM {name};")
+
+    present.close()
+    present.close()
+
+    with pytest.raises(BrokerUnavailable, match="closed"):
+        one.ask(f"SELECT COUNT(*) FROM {name};")

@@ -1,0 +1,141 @@
+"""A follower applies records as they arrive, and stops where an answer wants it to."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Message, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from duolog.core.errors import KafkaError
+from duolog.runtime.sql.tables.topic_follower import THREAD, TopicFollower
+from duolog.security.clients.brokers import Brokers
+from duolog.testing.cluster import EmbeddedCluster
+from waiting import DEADLINE_S, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Followed:
+    """A topic with a producer, and the records that its follower has applied."""
+
+    def __init__(self, bootstrap: str, topic: str, partitions: int = 1) -> None:
+        self.topic, self.bootstrap = topic, bootstrap
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        for made in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
+            made.result()
+        self.producer = Producer({"bootstrap.servers": bootstrap})
+        self.lock = threading.Lock()
+        self.values: list[bytes | None] = []
+        self.follower = TopicFollower(topic, Brokers(bootstrap), self.lock, self._apply)
+        self.follower.start()
+
+    def _apply(self, messages: Sequence[Message]) -> None:
+        assert self.lock.locked()
+        self.values += [message.value() for message in messages]
+
+    def write(self, *values: str, partition: int = 0) -> None:
+        for value in values:
+            self.producer.produce(self.topic, value.encode(), partition=partition)
+        assert not self.producer.flush(DEADLINE_S)
+
+    def wait(self, **ends: int) -> bool:
+        return self.follower.wait_for({int(at[1:]): end for at, end in ends.items()}, DEADLINE_S)
+
+
+@pytest.fixture(scope="module")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    path: Path = tmp_path_factory.mktemp("follower")
+    with EmbeddedCluster(path / "broker") as cluster:
+        yield cluster.bootstrap_servers
+
+
+def test_records_are_applied_as_they_arrive(bootstrap: str) -> None:
+    followed = Followed(bootstrap, "arriving", 2)
+
+    followed.write("a", "b")
+    followed.write("c", partition=1)
+
+    assert followed.wait(p0=2, p1=1)
+    assert sorted(filter(None, followed.values)) == [b"a", b"b", b"c"]
+    assert followed.follower.reached() == {0: 2, 1: 1}
+    followed.follower.close()
+
+
+def test_a_held_follower_applies_exactly_up_to_the_offsets(bootstrap: str) -> None:
+    followed = Followed(bootstrap, "held", 2)
+    followed.write("a")
+    assert followed.wait(p0=1)
+
+    followed.follower.hold()
+    followed.write("b", "c", "d")
+    followed.write("x", partition=1)
+    # A record of another partition shows that those before it have been received.
+    wait_until(lambda: len(followed.follower._received) >= 4, "received")  # noqa: SLF001
+    assert followed.values == [b"a"]
+    assert followed.follower.reached() == {0: 1, 1: 0}
+
+    followed.follower.proceed({0: 3, 1: 0})
+    assert followed.wait(p0=3, p1=0)
+    assert followed.values == [b"a", b"b", b"c"]
+    followed.follower.release()
+
+    assert followed.wait(p0=4, p1=1)
+    assert sorted(filter(None, followed.values)) == [b"a", b"b", b"c", b"d", b"x"]
+    assert followed.values.index(b"c") < followed.values.index(b"d")
+    followed.follower.close()
+
+
+def test_a_held_follower_reaches_the_offset_of_a_commit_marker(bootstrap: str) -> None:
+    followed = Followed(bootstrap, "marked")
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "marking"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce("marked", b"first", partition=0)
+    producer.commit_transaction()
+
+    followed.follower.hold()
+    followed.write("later")
+    followed.follower.proceed({0: 2})
+
+    assert followed.wait(p0=2)
+    assert followed.values == [b"first"]
+    followed.follower.close()
+
+
+def test_a_wait_ends_when_the_follower_is_closed(bootstrap: str) -> None:
+    followed = Followed(bootstrap, "closing")
+    results: list[bool] = []
+    waiter = threading.Thread(target=lambda: results.append(followed.follower.wait_for({0: 9})))
+    waiter.start()
+
+    followed.follower.close()
+    waiter.join(DEADLINE_S)
+
+    assert results == [False]
+    assert not any(thread.name == THREAD for thread in threading.enumerate())
+
+
+def test_a_wait_ends_after_its_time(bootstrap: str) -> None:
+    followed = Followed(bootstrap, "late")
+
+    assert not followed.follower.wait_for({0: 9}, 0.05)
+
+    followed.follower.close()
+
+
+def test_a_failure_is_raised_by_every_wait(bootstrap: str) -> None:
+    followed = Followed(bootstrap, "failing")
+
+    def fail(_messages: Sequence[Message]) -> None:
+        raise ZeroDivisionError
+
+    followed.follower._apply = fail  # noqa: SLF001
+    followed.write("a")
+
+    for _ in range(2):
+        with pytest.raises(KafkaError, match="failing"):
+            followed.follower.wait_for({0: 1})
+    followed.follower.close()
