@@ -10,6 +10,7 @@ Threads: any.
 """
 
 import logging
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger(__name__)
 
+_TOKEN: Final = secrets.token_hex(8)
+"""Not known to clients, whose texts might contain the placeholder of a table."""
 _ATTEMPTS: Final = 5
 T = TypeVar("T")
 
@@ -237,7 +240,7 @@ class MaterializedTables:
 
 def placeholder(name: str) -> str:
     """Return the placeholder of a source's table in a query."""
-    return f"\0{name}\0"
+    return f"\0{_TOKEN} {name}\0"
 
 
 def _warn_of_skipped(table: MaterializedTable) -> None:

@@ -54,7 +54,10 @@ class RowStore:
     def put(self, key: bytes, entry: bytes) -> bytes | None:
         """Store an entry, and return the entry that it replaces."""
         number = self._number(key)
-        before, rest = _without(self._buckets[number], key)
+        rest, before = self._buckets[number], None
+        # Searching bytes is much faster than reading sizes, and most keys are new.
+        if key in rest:
+            before, rest = _without(rest, key)
         self._buckets[number] = b"".join((rest, _SIZES.pack(len(key), len(entry)), key, entry))
         if before is None:
             self._rows += 1
@@ -84,12 +87,17 @@ class RowStore:
 
     def _extend(self) -> None:
         """Add a bucket, and move rows of another one to it."""
-        bit = self._mask + 1
+        bit, bucket, sizes = self._mask + 1, self._buckets[self._split], _SIZES.unpack_from
         stay: list[bytes] = []
         move: list[bytes] = []
-        for key, entry in _rows(self._buckets[self._split]):
-            part = move if hash(key) & bit else stay
-            part += (_SIZES.pack(len(key), len(entry)), key, entry)
+        at, last = 0, len(bucket)
+        while at < last:
+            key_size, entry_size = sizes(bucket, at)
+            start = at + _HEADER
+            end = start + key_size + entry_size
+            part = move if hash(bucket[start : start + key_size]) & bit else stay
+            part.append(bucket[at:end])
+            at = end
         self._buckets[self._split] = b"".join(stay)
         self._buckets.append(b"".join(move))
         self._split += 1
