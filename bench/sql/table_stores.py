@@ -2,8 +2,8 @@
 
 Each store runs in a process of its own and is filled with keys in random order, as a topic has
 them. Times are processor time, which other processes disturb less. `lmdb` and `rocksdict` are
-measured if they are installed. Memory is the growth of the proportional set size: it includes mapped
-files, which the kernel may evict.
+measured if they are installed. Memory is the growth of the proportional set size, which includes
+mapped files; the kernel may evict those.
 
     tuples      dict of keys to decoded rows
     dict        dict of keys to bytes

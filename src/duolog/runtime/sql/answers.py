@@ -1,12 +1,12 @@
 """Results of statements: a message, or rows with names and types of their columns."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-if TYPE_CHECKING:
-    from duolog.runtime.sql.tables.freshness import Freshness
+Offsets = Mapping[str, Mapping[int, int]]
+"""By topic and partition, the offset of the first record that is not included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,21 @@ class Message:
     """Description of what a statement has done."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """The records that an answer includes.
+
+    `age_ms` is the time since the latest moment for which all committed records are known to be
+    included; None if that was never known.
+    """
+
+    offsets: Offsets
+    age_ms: float | None
+
+    def __str__(self) -> str:
+        return offsets_text(self.offsets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +47,7 @@ class Rows:
     """Title of the rows, for statements with several tables as their result."""
     query_id: str = ""
     """ksqlDB's id of a push query."""
-    freshness: "Freshness | None" = None
+    freshness: Freshness | None = None
     """The records that the rows of a pull query include."""
     why_none: Callable[[], str] = lambda: ""
     """Returns the reason why there were no rows, if known; called after the last row."""
@@ -59,3 +74,17 @@ class Rows:
 
 
 Answer = Message | Rows
+
+
+def offsets_text(offsets: Offsets) -> str:
+    """Write offsets, sorted by topic and partition.
+
+    Example:
+        >>> offsets_text({"totals": {1: 4, 0: 17}})
+        'totals-0=17,totals-1=4'
+    """
+    return ",".join(
+        f"{topic}-{partition}={offset}"
+        for topic, of_topic in sorted(offsets.items())
+        for partition, offset in sorted(of_topic.items())
+    )

@@ -13,8 +13,7 @@ from duolog.runtime.sql.duck.answers import answered
 from duolog.runtime.sql.duck.sandbox import connect
 from duolog.runtime.sql.duck.tables import DuckTable
 
-session, connection = SqlSession(), connect()
-connection.execute("SET threads = 1")
+session, connection = SqlSession(), connect(threads=1)
 list(session.run("CREATE TABLE one (id INT PRIMARY KEY) WITH (kafka_topic='one', value_format='JSON');"))
 DuckTable(connection, "ONE", source_columns(session.catalog.sources["ONE"])).add([0], [(1, "one", 0, 0, 0)])
 (node,) = parse("SELECT {} AS found FROM one;")

@@ -38,9 +38,9 @@ _SETTINGS: Final = (
 )
 
 
-def connect() -> DuckDBPyConnection:
-    """Open an in-memory database in the sandbox."""
-    connection = duckdb.connect(config=dict(_CONFIG))
+def connect(*, threads: int | None = None) -> DuckDBPyConnection:
+    """Open an in-memory database in the sandbox, with one thread per core or fewer."""
+    connection = duckdb.connect(config=_CONFIG | ({} if threads is None else {"threads": threads}))
     for setting in _SETTINGS:
         connection.execute(setting)
     return connection

@@ -23,8 +23,9 @@ from typing import Final
 from duolog.ksql.errors import SqlError
 from duolog.ksql.settings import ANSWER_OFFSETS
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.sql.answers import Offsets, offsets_text
 from duolog.runtime.sql.tables.end_offsets import EndOffsets, Ends, Place, requester
-from duolog.runtime.sql.tables.freshness import Offsets, Wanted, offsets_text
+from duolog.runtime.sql.tables.freshness import Wanted
 from duolog.runtime.sql.tables.materialized_table import MaterializedTable
 from duolog.runtime.topics import admin_of
 from duolog.security.clients.brokers import Brokers

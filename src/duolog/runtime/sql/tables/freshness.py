@@ -1,4 +1,4 @@
-"""How fresh an answer is, and how fresh it must be.
+"""The freshness that an answer must have.
 
     ksql.query.pull.consistency = latest        each topic is read to its end, as it was when asked
     ksql.query.pull.consistency = snapshot      all topics are read to one moment, at which no
@@ -6,11 +6,10 @@
     ksql.query.pull.staleness.ms.max = 500      records of the last 500 ms may be missing
     ksql.query.pull.offsets.min = totals-0=17   wait until record 16 of totals-0 is in the rows
 
-An answer states the offsets that it includes in the same form: what one client has read, another
-can ask for. ADR 0131 has the guarantees.
+An answer states the offsets that it includes in the same form, so that another client can ask for
+at least these. ADR 0131 has the guarantees.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,28 +21,11 @@ from duolog.ksql.settings import (
     ANSWER_TIMEOUT,
     Settings,
 )
+from duolog.runtime.sql.answers import Offsets
 
 SNAPSHOT: Final = "snapshot"
 DEFAULT_WAIT_S: Final = 30.0
 _FORM: Final = "totals-0=17,totals-1=4"
-
-Offsets = Mapping[str, Mapping[int, int]]
-"""By topic and partition, the offset of the first record that is not included."""
-
-
-@dataclass(frozen=True, slots=True)
-class Freshness:
-    """The records that an answer includes.
-
-    `age_ms` is the time since the latest moment for which all committed records are known to be
-    included; None if that was never known.
-    """
-
-    offsets: Offsets
-    age_ms: float | None
-
-    def __str__(self) -> str:
-        return offsets_text(self.offsets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +65,6 @@ def wanted_of(settings: Settings) -> Wanted:
     )
 
 
-def offsets_text(offsets: Offsets) -> str:
-    """Write offsets, sorted by topic and partition.
-
-    Example:
-        >>> offsets_text({"totals": {1: 4, 0: 17}})
-        'totals-0=17,totals-1=4'
-    """
-    return ",".join(
-        f"{topic}-{partition}={offset}"
-        for topic, of_topic in sorted(offsets.items())
-        for partition, offset in sorted(of_topic.items())
-    )
-
-
 def offsets_of(text: str) -> Offsets:
     """Read offsets; for a partition that is named twice, the greater one counts.
 
@@ -120,11 +88,6 @@ def offsets_of(text: str) -> Offsets:
         of_topic = found.setdefault(topic, {})
         of_topic[int(partition)] = max(int(offset), of_topic.get(int(partition), 0))
     return found
-
-
-def together(all_offsets: Iterable[Offsets]) -> Offsets:
-    """Return the offsets of several topics."""
-    return {topic: of for offsets in all_offsets for topic, of in offsets.items()}
 
 
 def _is_number(text: str) -> bool:

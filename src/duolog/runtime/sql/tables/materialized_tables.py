@@ -23,11 +23,12 @@ from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.settings import ANSWER_CONSISTENCY
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.sql.answers import Freshness
 from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.interrupting import AnswerLimits
 from duolog.runtime.sql.tables.currency import Currency, Outdated, offsets_of_tables
 from duolog.runtime.sql.tables.duck_copies import DuckCopies
-from duolog.runtime.sql.tables.freshness import LATEST, Freshness, Wanted
+from duolog.runtime.sql.tables.freshness import LATEST, Wanted
 from duolog.runtime.sql.tables.materialized_table import MaterializedTable
 from duolog.runtime.sql.tables.stored_rows import Undecodable
 from duolog.runtime.sql.tables.stream_copy import copied_stream
@@ -48,7 +49,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Answered(Generic[T]):
-    """What was read, and the records that it includes."""
+    """A result, and the records that it includes."""
 
     value: T
     freshness: Freshness

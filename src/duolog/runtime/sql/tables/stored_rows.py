@@ -5,7 +5,7 @@
     any other key                    key: `SortableKeys` of the decoded columns
                                      entry: | as above | marshalled (key, value, headers) |
 
-Values are decoded when they are read, because most are replaced before anybody reads them. A value
+Values are decoded when they are read, because most are replaced before that. A value
 that cannot be decoded must not hide the row that it would replace, so a reader that finds one reads
 the topic again with `checked`, which decodes each value when it arrives.
 """

@@ -183,7 +183,7 @@ class TableRows:
         if self._replaced is not None and key not in self._replaced:
             self._replaced[key] = None if before is None else number_of(before)
             if len(self._replaced) > _CHANGES_MAX + len(self._store) // 2:
-                # A copy that nobody asks for is not worth the memory of its changes.
+                # A copy that is not used is not worth the memory of its changes.
                 self._replaced = None
 
     def _entries(self, keys: Iterable[bytes]) -> Iterator[Stored]:

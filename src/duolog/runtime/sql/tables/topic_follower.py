@@ -29,7 +29,7 @@ _POLL_S: Final = 0.1
 """Longest time until `close` ends the thread."""
 _RECORDS_PER_POLL: Final = 5_000
 _RECORDS_PER_LOCK: Final = 200
-"""A look-up waits until so many records are applied, about 0.5 ms."""
+"""A look-up waits while at most this many records are applied, about 0.5 ms."""
 _RECEIVED_MAX: Final = 20_000
 _NO_PROGRESS_S: Final = 300.0
 _REPORT_S: Final = 5.0

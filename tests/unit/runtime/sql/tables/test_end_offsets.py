@@ -15,7 +15,7 @@ A, B = ("a", 0), ("b", 0)
 
 
 class Broker:
-    """Answers when it is told to."""
+    """Answers when the test lets it."""
 
     def __init__(self) -> None:
         self.requests: list[set[Place]] = []
