@@ -53,8 +53,11 @@ class Broker:
         data = None if value is None else json.dumps(value).encode()
         self._producer.produce(topic, key=key, value=data, timestamp=at or 1, **more)
 
-    def ask(self, text: str) -> list[tuple[object, ...]]:
+    def flush(self) -> None:
         self._producer.flush()
+
+    def ask(self, text: str) -> list[tuple[object, ...]]:
+        self.flush()
         node = _query(text)
         with pull.select(self, node, text) as rows:
             return list(rows)
@@ -82,6 +85,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
             )
         for number, km in ((1, 1.5), (2, 2.5), (1, 4.0)):
             found.write("rides", _id(number), {"KM": km}, headers=[("bike", b"red")])
+        found.flush()
         yield found
         found.present.close()
 
