@@ -80,7 +80,7 @@ def explain(state: SessionState, node: nodes.Explain) -> Done:
             )
         # The caller, which runs the queries, knows their state.
         return Done(node, query=query)
-    return Done(node, rows=_explained(query))
+    return Done(node, selected=query, rows=_explained(query))
 
 
 def _streams(state: SessionState) -> Rows:

@@ -16,6 +16,15 @@ class Message:
     text: str
 
 
+class DeletedRow(tuple[object, ...]):
+    """A row of a push query that reports a deletion: the key as far as it is selected, and nulls.
+
+    Only code that reports deletions need know it; for all other code it is a row.
+    """
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Freshness:
     """The records that an answer includes.

@@ -11,6 +11,7 @@ Threads: one at a time, except that another thread may read the returned `Rows`.
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,7 @@ from duolog.ksql.errors import SqlError, too_deep
 from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.expressions.user_calls import with_functions
 from duolog.ksql.session import Done, SqlSession
+from duolog.ksql.settings import Settings
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
 from duolog.runtime.sql.answers import Answer, Rows
@@ -103,11 +105,7 @@ class StatementRunner:
             case exp.Query():
                 yield self.select(node, text)
             case nodes.PrintTopic():
-                # Imported in branches: each statement loads only what it needs.
-                from duolog.runtime.sql.reply import printing  # noqa: PLC0415
-
-                registry = self.session.state.settings[settings.REGISTRY]
-                yield printing.printed(self.brokers, node, registry)
+                yield self.printed(node)
             case nodes.RunScript():
                 yield from self.execute(_read(node))
             case nodes.Show() if node.args["kind"] == "TOPICS":
@@ -128,7 +126,8 @@ class StatementRunner:
             SqlError: the query is invalid.
             BrokerUnavailable, CommandDamaged: as `SqlService.follow`.
         """
-        from duolog.runtime.sql.reply import pull, push  # noqa: PLC0415 - as in `run`
+        # Imported in functions: each statement loads only what it needs.
+        from duolog.runtime.sql.reply import pull, push  # noqa: PLC0415
 
         assert isinstance(node, exp.Expression), node
         self._know(node)
@@ -140,6 +139,34 @@ class StatementRunner:
         named = (self.catalog.sources.get(one.name) for one in asked.find_all(exp.Table))
         read = [one for one in named if one is not None]
         return showing.with_reason(answer, read, self.service.queries)
+
+    def printed(self, node: nodes.PrintTopic) -> Rows:
+        """Return the records of a topic as they arrive.
+
+        Raises:
+            SqlError: there is no such topic.
+            BrokerUnavailable: no broker answers.
+        """
+        from duolog.runtime.sql.reply import printing  # noqa: PLC0415 - as in `select`
+
+        registry = self.session.state.settings[settings.REGISTRY]
+        return printing.printed(self.brokers, node, registry)
+
+    def sandbox(self) -> SqlSession:
+        """Return a copy of the session over the current catalog, to try statements on.
+
+        Raises:
+            BrokerUnavailable, CommandDamaged: as `SqlService.follow`.
+        """
+        self.service.follow()
+        mine = self.session.state
+        copy = SqlSession()
+        copy.state = replace(
+            self.service.state_for(exp.Null(), mine),
+            settings=Settings(mine.settings.given),
+            variables=dict(mine.variables),
+        )
+        return copy
 
     def perform(self, node: exp.Expression, text: str) -> Done:
         """Run a statement other than a query, and return what it has done.

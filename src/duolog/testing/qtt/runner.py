@@ -16,6 +16,7 @@ from duolog.testing.qtt.conditions import Mismatch, skipped_topics
 from duolog.testing.qtt.execution import CaseRun
 from duolog.testing.qtt.function_names import NAMES
 from duolog.testing.qtt.plan_runs import PlanRun, in_memory
+from duolog.testing.qtt.rest_run import RestRun
 
 Status = Literal["pass", "fail", "error", "skip"]
 _UNKNOWN_FUNCTION: Final = re.compile(r"Can't find any functions with the name '(\w+)'")
@@ -38,7 +39,9 @@ def run_case(case: Case, run_plan: PlanRun = in_memory) -> Outcome:
     status: Status = "pass"
     reason = ""
     try:
-        if case.expected_error is None:
+        if case.of_server:
+            RestRun(case, _settings(case), run_plan).run()
+        elif case.expected_error is None:
             _run(case, run_plan)
             if topics := skipped_topics(case):
                 status, reason = (

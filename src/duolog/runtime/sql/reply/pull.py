@@ -19,13 +19,13 @@ from duolog.ksql.planning.written_headers import ensure_no_headers
 from duolog.ksql.settings import ANSWER_MEMORY, ANSWER_ROWS, ANSWER_TIMEOUT
 from duolog.ksql.statements.queries import ensure_continuous
 from duolog.ksql.syntax.nodes import place_of
-from duolog.ksql.syntax.script import text_of
+from duolog.ksql.syntax.script import TEXT, text_of
 from duolog.ksql.syntax.types import sql_name
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.duck.clauses import ResultColumn
 from duolog.runtime.sql.duck.interrupting import AnswerLimits
 from duolog.runtime.sql.duck.queries import Translator
-from duolog.runtime.sql.needs import Answering
+from duolog.runtime.sql.needs import Answering, Planning
 from duolog.runtime.sql.reply.lookup import lookup_of
 from duolog.runtime.sql.tables.freshness import wanted_of
 from duolog.runtime.sql.tables.materialized_tables import placeholder
@@ -39,6 +39,7 @@ def select(engine: Answering, statement: exp.Query, text: str) -> Rows:
         SqlError: the query is invalid.
         BrokerUnavailable, KafkaError: a topic cannot be read.
     """
+    statement.meta[TEXT] = text
     try:
         return _answer(engine, statement)
     except SqlError as error:
@@ -46,7 +47,7 @@ def select(engine: Answering, statement: exp.Query, text: str) -> Rows:
 
 
 def _answer(engine: Answering, statement: exp.Query) -> Rows:
-    _ensure_allowed(engine, statement)
+    ensure_allowed(engine, statement)
     limits, wanted = _limits(engine), wanted_of(engine.session.state.settings)
     found = lookup_of(statement, engine.catalog)
     if found is not None:
@@ -92,8 +93,12 @@ def result_columns(columns: tuple[ResultColumn, ...]) -> tuple[tuple[str, str], 
     return tuple((column.name, sql_name(column.type)) for column in columns)
 
 
-def _ensure_allowed(engine: Answering, statement: exp.Query) -> None:
-    """Refuse clauses for topics and, in strict mode, what ksqlDB refuses."""
+def ensure_allowed(engine: Planning, statement: exp.Query) -> None:
+    """Refuse clauses for topics and, in strict mode, what ksqlDB refuses.
+
+    Raises:
+        SqlError: the query has such a clause.
+    """
     ensure_no_headers(statement)
     if (changes := changes_of(statement)) is not None:
         raise SqlError(

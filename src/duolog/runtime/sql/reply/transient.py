@@ -29,6 +29,7 @@ from duolog.ksql.syntax.types import sql_name
 from duolog.ksql.syntax.words import ROWTOPIC
 from duolog.plan.types import BIGINT
 from duolog.runtime.result_topics import create_result_topics
+from duolog.runtime.sql.answers import DeletedRow
 from duolog.runtime.sql.duck.clauses import ResultColumn
 from duolog.runtime.sql.duck.queries import SourceColumn
 from duolog.runtime.sql.needs import Engine, Planning
@@ -220,6 +221,8 @@ class _TransientRows(TopicReader):
             return
         whole = (*key, *value)
         row = tuple(whole[at] for at in self._places)
+        if message.value() is None:
+            row = DeletedRow(row)
         if self._once is not None:
             if (identity := hashable(row)) in self._once:
                 return

@@ -1,0 +1,194 @@
+"""ksqlDB's endpoints as functions from a request's body to a reply, without sockets.
+
+    POST /ksql            statements                     a JSON array of entities
+    POST /query           a SELECT or PRINT              rows, as objects or delimited
+    POST /query-stream    a SELECT or PRINT              rows, delimited or as an array
+    POST /close-query     the id of a query              nothing
+
+A reply's pieces block: they are read by a thread that may wait. Closing them ends the query.
+
+Source: ksqlDB's documentation of its HTTP API.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from duolog.core.errors import DuologError
+from duolog.server.errors import SERVER_ERROR, RequestRefused
+from duolog.server.failures import Failure, bad_request, failure_of, message_of
+from duolog.server.ksql.command_status import CommandStatuses
+from duolog.server.ksql.entities import ServerFacts
+from duolog.server.ksql.requests import (
+    StatementRequest,
+    query_to_close,
+    statement_request,
+    stream_request,
+)
+from duolog.server.ksql.selects import start_query
+from duolog.server.ksql.statements import Statements, StatementSession
+from duolog.server.queries import printed_lines
+from duolog.server.queries.row_forms import (
+    OBJECTS,
+    RowForm,
+    query_form,
+    stream_form,
+)
+from duolog.server.queries.running import RunningQueries
+from duolog.server.queries.started import StartedQuery
+
+logger: Final = logging.getLogger(__name__)
+
+ERRORS: Final = "application/json"
+"""Content type of an error."""
+Sessions = Callable[[Mapping[str, str], Mapping[str, str]], StatementSession]
+"""Returns a session with properties and variables.
+
+Raises SqlError if a property is unknown."""
+FormOf = Callable[[StartedQuery, str], RowForm]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A response: its status and content type, and its body in pieces, to be closed."""
+
+    status: int
+    content_type: str
+    pieces: Iterator[bytes]
+    query_id: str = ""
+    """The id of the query whose rows it has."""
+    stop: Callable[[], None] = lambda: None
+    """Ends the query, also before the first piece was read."""
+
+    def close(self) -> None:
+        """Stop the source of the pieces, when the client has gone. Not while one is being read."""
+        close = getattr(self.pieces, "close", None)
+        if close is not None:
+            close()
+        self.stop()
+
+    @property
+    def body(self) -> bytes:
+        """Read the whole body."""
+        return b"".join(self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """The endpoints of one server.
+
+    Args:
+        sessions: makes the session of a request.
+        statements: runs the statements of /ksql.
+        running: the queries that clients read.
+    """
+
+    sessions: Sessions
+    statements: Statements
+    running: RunningQueries
+
+    @classmethod
+    def of(
+        cls, sessions: Sessions, facts: ServerFacts, wait_for: Callable[[int], bool]
+    ) -> "Endpoints":
+        """Return the endpoints of a server that nothing has been sent to yet."""
+        return cls(sessions, Statements(facts, CommandStatuses(), wait_for), RunningQueries())
+
+    def ksql(self, body: bytes) -> Reply:
+        """Run the statements of a request."""
+
+        def entities() -> Reply:
+            request = statement_request(body)
+            found = self.statements.run(request, self._session(request))
+            return Reply(200, OBJECTS, iter((_json(found),)))
+
+        return _answered(entities)
+
+    def query(self, body: bytes, accept: str = "") -> Reply:
+        """Start a query, and return its rows as objects or in the form that is asked for."""
+        form = query_form
+        return _answered(lambda: self._rows(_either_request(body), accept, form))
+
+    def query_stream(self, body: bytes, accept: str = "") -> Reply:
+        """Start a query, and return its rows delimited or in the form that is asked for."""
+        return _answered(lambda: self._rows(stream_request(body), accept, stream_form))
+
+    def close_query(self, body: bytes) -> Reply:
+        """End a push query."""
+
+        def closed() -> Reply:
+            query_id = query_to_close(body)
+            if not self.running.close(query_id):
+                raise bad_request(f"No query with id {query_id}")
+            return Reply(200, OBJECTS, iter(()))
+
+        return _answered(closed)
+
+    def _session(self, request: StatementRequest) -> StatementSession:
+        try:
+            return self.sessions(request.properties, request.variables)
+        except DuologError as error:
+            raise bad_request(message_of(error)) from error
+
+    def _rows(self, request: StatementRequest, accept: str, form_of: FormOf) -> Reply:
+        self.statements.ensure_known(request)
+        query = start_query(request, self._session(request))
+        if not isinstance(query, StartedQuery):
+            lines = printed_lines.printed_lines(query)
+            return Reply(200, printed_lines.CONTENT_TYPE, lines, stop=query.close)
+        try:
+            form = form_of(query, accept)
+        except DuologError as error:
+            query.rows.close()
+            raise failure_of(error, request.sql) from error
+        self.running.add(query)
+        return Reply(
+            200,
+            form.content_type,
+            self._pieces(query, form),
+            query.query_id,
+            lambda: self.running.remove(query),
+        )
+
+    def _pieces(self, query: StartedQuery, form: RowForm) -> Iterator[bytes]:
+        try:
+            yield form.begin()
+            for row in query.taken():
+                yield form.row(row)
+            yield form.end(query.final_message)
+        except DuologError as error:
+            yield form.failed(failure_of(error))
+        finally:
+            self.running.remove(query)
+
+
+def _either_request(body: bytes) -> StatementRequest:
+    """Return the request of /query, whose members may be named as those of /query-stream."""
+    try:
+        return statement_request(body)
+    except Failure as failure:
+        try:
+            return stream_request(body)
+        except Failure:
+            raise failure from None
+
+
+def _answered(run: Callable[[], Reply]) -> Reply:
+    try:
+        return run()
+    except RequestRefused as refused:
+        return failed_reply(refused)
+    except Exception:
+        logger.exception("a request has failed")
+        return failed_reply(Failure("the server has an internal error; see its log", SERVER_ERROR))
+
+
+def failed_reply(refused: RequestRefused) -> Reply:
+    """Return the reply of a refused request."""
+    return Reply(refused.status, ERRORS, iter((_json(refused.body()),)))
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode()

@@ -1,0 +1,141 @@
+"""Read the JSON bodies of requests.
+
+    /ksql, /query       {"ksql": …, "streamsProperties": {…}, "sessionVariables": {…},
+                         "commandSequenceNumber": …}
+    /query-stream       {"sql": …, "properties": {…}, "sessionVariables": {…}}
+    /close-query        {"queryId": …}
+    /inserts-stream     {"target": …, "properties": {…}}   the first line; then a row per line
+
+Unknown members are ignored. Values of properties and variables may be strings, numbers or booleans.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+
+from duolog.server.failures import bad_request
+
+_STREAMS: Final = "ksql.streams."
+"""Prefix of a property that ksqlDB passes on to Kafka Streams; the rest is the property's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementRequest:
+    """The body of a request with statements."""
+
+    sql: str
+    properties: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    """Values of variables by name in upper case."""
+    command_number: int | None = None
+    """The command that must be known before the statements run; None: no wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class InsertsRequest:
+    """The first line of a stream of rows."""
+
+    target: str
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+def statement_request(body: bytes) -> StatementRequest:
+    """Return the request of /ksql or /query.
+
+    Raises:
+        Failure: 400, the body is not such a request.
+    """
+    given = json_object(body)
+    number = given.get("commandSequenceNumber")
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+        raise bad_request(f"commandSequenceNumber must be a whole number, not {number!r}")
+    return StatementRequest(
+        _text(given, "ksql"),
+        _properties(given, "streamsProperties"),
+        _variables(given),
+        number,
+    )
+
+
+def stream_request(body: bytes) -> StatementRequest:
+    """Return the request of /query-stream.
+
+    Raises:
+        Failure: 400, the body is not such a request.
+    """
+    given = json_object(body)
+    return StatementRequest(
+        _text(given, "sql"), _properties(given, "properties"), _variables(given)
+    )
+
+
+def query_to_close(body: bytes) -> str:
+    """Return the id of the query that /close-query ends.
+
+    Raises:
+        Failure: 400, the body is not such a request.
+    """
+    return _text(json_object(body), "queryId")
+
+
+def inserts_request(line: bytes) -> InsertsRequest:
+    """Return the stream and the properties of /inserts-stream.
+
+    Raises:
+        Failure: 400, the line is not such a request.
+    """
+    given = json_object(line)
+    return InsertsRequest(_text(given, "target"), _properties(given, "properties"))
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """Return an object of JSON; its fractions are decimals, as written.
+
+    Raises:
+        Failure: 400, the text is not an object of JSON.
+    """
+    try:
+        found = json.loads(body, parse_float=Decimal)
+    except (ValueError, RecursionError) as error:
+        raise bad_request(f"Invalid JSON in request: {error}") from error
+    if not isinstance(found, dict):
+        raise bad_request("Invalid JSON in request: expected an object")
+    return found
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    found = given.get(name)
+    if found is None:
+        raise bad_request(f"Invalid JSON in request: Missing required property '{name}'")
+    if not isinstance(found, str):
+        raise bad_request(f"Invalid JSON in request: property '{name}' must be a string")
+    return found
+
+
+def _properties(given: Mapping[str, Any], name: str) -> dict[str, str]:
+    return {key.removeprefix(_STREAMS): value for key, value in _texts(given, name).items()}
+
+
+def _variables(given: Mapping[str, Any]) -> dict[str, str]:
+    return {name.upper(): value for name, value in _texts(given, "sessionVariables").items()}
+
+
+def _texts(given: Mapping[str, Any], name: str) -> dict[str, str]:
+    found = given.get(name)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise bad_request(f"Invalid JSON in request: property '{name}' must be an object")
+    return {key: _scalar(key, value) for key, value in found.items() if value is not None}
+
+
+def _scalar(name: str, value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() | int() | Decimal():
+            return str(value)
+        case _:
+            raise bad_request(f"Invalid JSON in request: '{name}' must be a string")

@@ -1,0 +1,178 @@
+"""The forms in which clients read a query: the bytes of its header, of each row, and of its end.
+
+    /query           [{"header":{"queryId":…,"schema":…}},
+                     {"row":{"columns":[1,"a"]}},
+                     {"finalMessage":"Limit Reached"}]
+    delimited        {"queryId":…,"columnNames":[…],"columnTypes":[…]}
+                     [1,"a"]
+    array            [{"queryId":…,"columnNames":[…],"columnTypes":[…]},
+                     [1,"a"]]
+
+Each line is sent as soon as it is known: a client reads rows while the query goes on.
+
+Source: ksqlDB's documentation of the endpoints /query and /query-stream.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+from duolog.runtime.sql.answers import DeletedRow
+from duolog.server.errors import RequestRefused
+from duolog.server.queries.protobuf_rows import ProtobufRows
+from duolog.server.queries.started import StartedQuery
+from duolog.server.queries.values import row_json, text_json, writers_of
+
+OBJECTS: Final = "application/vnd.ksql.v1+json"
+DELIMITED: Final = "application/vnd.ksqlapi.delimited.v1"
+ARRAY: Final = "application/json"
+PROTOBUF: Final = "application/vnd.ksql.v1+protobuf"
+
+
+class RowForm(Protocol):
+    """Writes one query. Each method returns bytes to send, possibly none."""
+
+    content_type: str
+
+    def begin(self) -> bytes:
+        """Return the header."""
+
+    def row(self, row: Sequence[object]) -> bytes:
+        """Return a row."""
+
+    def end(self, message: str = "") -> bytes:
+        """Return the end, after a final message if it is not empty."""
+
+    def failed(self, failure: RequestRefused) -> bytes:
+        """Return the end of a query that has failed after its header."""
+
+
+class ObjectRows:
+    """A JSON array of objects, one per line: the form of /query."""
+
+    content_type = OBJECTS
+
+    def __init__(self, query: StartedQuery) -> None:
+        self._query = query
+        self._writers = writers_of(query.types)
+
+    def begin(self) -> bytes:
+        return f'[{{"header":{_json(self._header())}}}'.encode()
+
+    def row(self, row: Sequence[object]) -> bytes:
+        mark = ',"tombstone":true' if isinstance(row, DeletedRow) else ""
+        return f',\n{{"row":{{"columns":{row_json(row, self._writers)}{mark}}}}}'.encode()
+
+    def end(self, message: str = "") -> bytes:
+        final = f',\n{{"finalMessage":{text_json(message)}}}' if message else ""
+        return f"{final}]\n".encode()
+
+    def failed(self, failure: RequestRefused) -> bytes:
+        return f',\n{{"errorMessage":{_json(failure.body())}}}]\n'.encode()
+
+    def _header(self) -> dict[str, str]:
+        return {"queryId": self._query.query_id, "schema": self._query.schema}
+
+
+class ProtobufObjects(ObjectRows):
+    """The same, with each row as bytes of Protobuf in base64; the header has their schema."""
+
+    content_type = PROTOBUF
+
+    def __init__(self, query: StartedQuery) -> None:
+        super().__init__(query)
+        self._rows = ProtobufRows([(one.name, one.type) for one in query.columns])
+
+    def row(self, row: Sequence[object]) -> bytes:
+        mark = ',"tombstone":true' if isinstance(row, DeletedRow) else ""
+        return f',\n{{"row":{{"protobufBytes":"{self._rows.encoded(row)}"{mark}}}}}'.encode()
+
+    def _header(self) -> dict[str, str]:
+        return super()._header() | {"protoSchema": self._rows.schema}
+
+
+class DelimitedRows:
+    """A line of JSON for the header and for each row: the form of /query-stream."""
+
+    content_type = DELIMITED
+
+    def __init__(self, query: StartedQuery) -> None:
+        self._query = query
+        self._writers = writers_of(query.types)
+
+    def begin(self) -> bytes:
+        return f"{_json(_metadata(self._query))}\n".encode()
+
+    def row(self, row: Sequence[object]) -> bytes:
+        return f"{row_json(row, self._writers)}\n".encode()
+
+    def end(self, message: str = "") -> bytes:
+        return b""
+
+    def failed(self, failure: RequestRefused) -> bytes:
+        return f"{_json(failure.body())}\n".encode()
+
+
+class ArrayRows(DelimitedRows):
+    """The same as one JSON array."""
+
+    content_type = ARRAY
+
+    def begin(self) -> bytes:
+        return f"[{_json(_metadata(self._query))}".encode()
+
+    def row(self, row: Sequence[object]) -> bytes:
+        return f",\n{row_json(row, self._writers)}".encode()
+
+    def end(self, message: str = "") -> bytes:
+        return b"]\n"
+
+    def failed(self, failure: RequestRefused) -> bytes:
+        return f",\n{_json(failure.body())}]\n".encode()
+
+
+def query_form(query: StartedQuery, accept: str) -> RowForm:
+    """Return the form of a response of /query for the content types that a client accepts."""
+    accepted = _accepted(accept)
+    if PROTOBUF in accepted:
+        return ProtobufObjects(query)
+    return DelimitedRows(query) if DELIMITED in accepted else ObjectRows(query)
+
+
+def stream_form(query: StartedQuery, accept: str) -> RowForm:
+    """Return the form of a response of /query-stream, delimited unless another is asked for."""
+    for wanted in _accepted(accept):
+        if wanted == PROTOBUF:
+            return ProtobufObjects(query)
+        if wanted == OBJECTS:
+            return ObjectRows(query)
+        if wanted == ARRAY:
+            return ArrayRows(query)
+        if wanted in {DELIMITED, "*/*"}:
+            break
+    return DelimitedRows(query)
+
+
+def _accepted(header: str) -> list[str]:
+    """Return the content types of an Accept header, the preferred ones first."""
+    found: list[tuple[float, str]] = []
+    for part in header.split(","):
+        name, *parameters = (one.strip().lower() for one in part.split(";"))
+        weight = next((one[2:] for one in parameters if one.startswith("q=")), "1")
+        try:
+            found.append((-float(weight), name))
+        except ValueError:
+            found.append((-1.0, name))
+    return [name for weight, name in sorted(found, key=lambda one: one[0]) if name and weight]
+
+
+def _metadata(query: StartedQuery) -> dict[str, Any]:
+    return {
+        "queryId": query.query_id,
+        "columnNames": [one.name for one in query.columns],
+        "columnTypes": [one.type for one in query.columns],
+    }
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

@@ -1,0 +1,49 @@
+"""Queries that clients read at this moment, by id, so that another request can end them.
+
+Threads: any.
+"""
+
+import threading
+
+from duolog.server.queries.started import StartedQuery
+
+
+class RunningQueries:
+    """The queries whose rows are being sent."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_id: dict[str, StartedQuery] = {}
+
+    def add(self, query: StartedQuery) -> None:
+        """Add a query; the caller removes it after its last row."""
+        with self._lock:
+            self._by_id[query.query_id] = query
+
+    def remove(self, query: StartedQuery) -> None:
+        """Remove a query and stop its source. Does nothing if it is removed already."""
+        with self._lock:
+            self._by_id.pop(query.query_id, None)
+        query.rows.close()
+
+    def close(self, query_id: str) -> bool:
+        """End a query; its reader gets no more rows. Return false if there is no such query."""
+        with self._lock:
+            query = self._by_id.pop(query_id, None)
+        if query is None:
+            return False
+        query.rows.close()
+        return True
+
+    def close_all(self) -> None:
+        """End all queries."""
+        with self._lock:
+            queries = list(self._by_id.values())
+            self._by_id.clear()
+        for query in queries:
+            query.rows.close()
+
+    def ids(self) -> list[str]:
+        """Return the ids of the queries."""
+        with self._lock:
+            return list(self._by_id)

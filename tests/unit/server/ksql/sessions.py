@@ -1,0 +1,94 @@
+"""A session over a catalog in memory, for tests of the endpoints."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from duolog.ksql.errors import SqlError
+from duolog.ksql.session import Done, SqlSession
+from duolog.ksql.settings import Settings
+from duolog.ksql.statements.state import SessionState
+from duolog.ksql.syntax import nodes
+from duolog.runtime.sql.answers import Rows
+from duolog.server.ksql.endpoints import Endpoints
+from duolog.server.ksql.entities import ServerFacts
+
+GIVEN = {"auto.offset.reset": "earliest"}
+
+
+@dataclass
+class Catalog:
+    """What the sessions share."""
+
+    state: SessionState = field(default_factory=lambda: SessionState(settings=Settings(GIVEN)))
+    performed: list[str] = field(default_factory=list)
+    selected: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
+    answers: list[Rows] = field(default_factory=list)
+    """The answers of the next queries."""
+    failing: str = ""
+    """The start of a statement that the broker refuses when it runs."""
+
+    def session(self, properties: Mapping[str, str], variables: Mapping[str, str]) -> "Session":
+        return Session(self, properties, variables)
+
+    def endpoints(self, known_to: int = 0) -> Endpoints:
+        facts = ServerFacts(
+            "127.0.0.1:8088",
+            lambda: len(self.performed),
+            lambda: {name: [1] * count for name, count in self.state.catalog.partitions.items()},
+        )
+        return Endpoints.of(self.session, facts, lambda number: number <= known_to)
+
+
+class Session:
+    """One request's session."""
+
+    def __init__(
+        self, shared: Catalog, properties: Mapping[str, str], variables: Mapping[str, str]
+    ) -> None:
+        self._shared = shared
+        settings = Settings(shared.state.settings.given)
+        for name, value in properties.items():
+            settings.set(name, value)
+        self._given = dict(settings.given)
+        self.session = SqlSession()
+        self.session.state = SessionState(
+            shared.state.catalog, settings, dict(variables), shared.state.queries
+        )
+
+    def sandbox(self) -> SqlSession:
+        mine = self.session.state
+        copy = SqlSession()
+        copy.state = SessionState(
+            mine.catalog.copy(),
+            Settings(mine.settings.given),
+            dict(mine.variables),
+            dict(mine.queries),
+        )
+        return copy
+
+    def perform(self, node: exp.Expression, text: str) -> Done:
+        if self._shared.failing and text.startswith(self._shared.failing):
+            raise SqlError("the topic was deleted meanwhile", statement=text)
+        done = self.session.execute(node, text)
+        self._shared.performed.append(text)
+        return done
+
+    def select(self, node: exp.Query, text: str) -> Rows:
+        self._shared.selected.append((text, self.session.state.settings.given))
+        return self._shared.answers.pop(0)
+
+    def printed(self, node: nodes.PrintTopic) -> Rows:
+        self._shared.selected.append((f"PRINT {node.this.name}", self._given))
+        return self._shared.answers.pop(0)
+
+
+def answer(
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[tuple[object, ...]],
+    *,
+    query_id: str = "",
+    unbounded: bool = False,
+) -> Rows:
+    return Rows(tuple(columns), iter(rows), unbounded=unbounded, query_id=query_id)
