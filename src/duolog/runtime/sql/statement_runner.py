@@ -158,9 +158,8 @@ class StatementRunner:
         Raises:
             BrokerUnavailable, CommandDamaged: as `SqlService.follow`.
         """
-        self.service.follow()
         mine = self.session.state
-        copy = SqlSession()
+        copy = SqlSession(of_tests=False)
         copy.state = replace(
             self.service.state_for(exp.Null(), mine),
             settings=Settings(mine.settings.given),
@@ -191,7 +190,7 @@ class StatementRunner:
         self.session.state = self.service.state_for(node, self.session.state)
 
     def _insert(self, node: nodes.InsertValues | nodes.DeleteRows, text: str) -> Done:
-        from duolog.runtime.sql.reply import inserts  # noqa: PLC0415 - as in `run`
+        from duolog.runtime.sql.reply import inserts  # noqa: PLC0415 - as in `select`
 
         self._know(node)
         done = self.session.execute(node, text)

@@ -37,6 +37,7 @@ from duolog.testing.qtt.plan_runs import PlanRun, in_memory
 from duolog.testing.qtt.rest_matching import ensure_parts, ensure_proto_parts, matches
 from duolog.testing.qtt.topics import Topics
 
+Texts = Mapping[str, str]
 _OF_STATEMENTS: Final = "KsqlStatementErrorMessage"
 _SELECTS: Final = ("SELECT", "PRINT", "WITH", "VALUES", "(")
 
@@ -131,7 +132,7 @@ class RestRun(CaseRun):
         there = self._session.catalog.partitions
         return {topic: [1] * count for topic, count in there.items()}
 
-    def _opened(self, properties: Mapping[str, str], variables: Mapping[str, str]) -> "_Session":
+    def _opened(self, properties: Texts, variables: Texts) -> "_Session":
         return _Session(self, properties, variables)
 
     def performed(self, done: Done) -> None:
@@ -146,7 +147,9 @@ class RestRun(CaseRun):
 class _Session:
     """A session of a request, over the catalog and the topics of a case."""
 
-    def __init__(self, run: RestRun, properties: Mapping[str, str], variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, run: RestRun, properties: Mapping[str, str], variables: Mapping[str, str]
+    ) -> None:
         self._run = run
         self._shared = shared = run._session.state  # noqa: SLF001 - the same case
         settings = Settings(shared.settings.given)

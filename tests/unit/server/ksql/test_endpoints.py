@@ -97,7 +97,9 @@ def test_pull_queries_get_ids_that_are_never_equal(catalog: Catalog) -> None:
     found = set()
     for _ in range(50):
         catalog.answers.append(answer(COLUMNS, []))
-        found.add(json.loads(endpoints.query(body("SELECT * FROM t;")).body)[0]["header"]["queryId"])
+        found.add(
+            json.loads(endpoints.query(body("SELECT * FROM t;")).body)[0]["header"]["queryId"]
+        )
 
     assert len(found) == 50
     assert all(one.startswith("query_") for one in found)
@@ -155,9 +157,7 @@ def test_the_accepted_content_type_chooses_the_form(
 def test_rows_in_protobuf_have_the_schema_in_the_header(catalog: Catalog) -> None:
     catalog.answers.append(answer(COLUMNS, TWO_ROWS, query_id="q"))
 
-    reply = catalog.endpoints().query(
-        body("SELECT * FROM t;"), "application/vnd.ksql.v1+protobuf"
-    )
+    reply = catalog.endpoints().query(body("SELECT * FROM t;"), "application/vnd.ksql.v1+protobuf")
 
     header, first, second = json.loads(reply.body)
     assert header["header"]["protoSchema"] == (
@@ -173,9 +173,7 @@ def test_columns_that_protobuf_cannot_have_are_refused(catalog: Catalog) -> None
     next(rows.rows)
     catalog.answers.append(rows)
 
-    reply = catalog.endpoints().query(
-        body("SELECT * FROM t;"), "application/vnd.ksql.v1+protobuf"
-    )
+    reply = catalog.endpoints().query(body("SELECT * FROM t;"), "application/vnd.ksql.v1+protobuf")
 
     assert reply.status == 400
     assert "cannot be written in Protobuf" in json.loads(reply.body)["message"]

@@ -196,7 +196,10 @@ def test_later_statements_see_what_earlier_ones_will_create() -> None:
     status, found = run(Catalog(), STREAM + TABLE)
 
     assert status == 200
-    assert [one["commandId"] for one in found] == ["stream/`ORDERS`/create", "table/`TOTALS`/create"]
+    assert [one["commandId"] for one in found] == [
+        "stream/`ORDERS`/create",
+        "table/`TOTALS`/create",
+    ]
 
 
 def test_an_error_while_running_has_the_entities_before_it(catalog: Catalog) -> None:
