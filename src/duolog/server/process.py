@@ -27,6 +27,7 @@ from duolog.server.http.application import application
 from duolog.server.http.connections import ALPN
 from duolog.server.http.gate import Gate
 from duolog.server.http.server import HttpServer
+from duolog.server.ksql.service_endpoints import endpoints_of
 from duolog.server.limits import DEFAULT_LIMITS, Limits
 from duolog.server.operations.broker_health import BrokerHealth
 from duolog.server.operations.context import ServerContext
@@ -134,17 +135,19 @@ def _context(
     access: ServerAccess = OpenAccess()
     if options.access is not None:
         access = UserAccess(options.kafka, options.access, clock)
+    service = SqlService(
+        options.brokers,
+        data=options.data,
+        service_id=options.service_id,
+        properties=options.properties,
+    )
     return ServerContext(
         version=options.version,
         cluster_id=cluster.id(),
         service_id=options.service_id,
         access=access,
-        sql=SqlService(
-            options.brokers,
-            data=options.data,
-            service_id=options.service_id,
-            properties=options.properties,
-        ),
+        sql=service,
+        ksql=endpoints_of(service, str(address)),
         workers=Workers(limits.workers, limits.waiting_max),
         readers=Workers(limits.readers, 0, name="readers"),
         health=BrokerHealth(cluster.answers, clock),
@@ -176,6 +179,8 @@ async def _serve(
     await stopping.wait()
     logger.info("server stops")
     context.stopping.set()
+    if context.ksql is not None:
+        context.ksql.running.close_all()
     await server.stop()
     logger.info("server has stopped")
     return 0

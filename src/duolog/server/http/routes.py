@@ -10,10 +10,12 @@ from typing import Final, NamedTuple
 from duolog.security.authorization.operations import CLUSTER_NAME, ResourceType
 from duolog.security.authorization.operations import Operation as Verb
 from duolog.server.access.client import Right
-from duolog.server.operations import health, information, login, metrics
+from duolog.server.operations import health, information, ksql, login, metrics
 from duolog.server.operations.context import Operation
 
 _SEE_CLUSTER: Final = Right(Verb.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+_RUN_STATEMENTS: Final = Right(Verb.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
+"""Until each statement's rights are checked: statements run with the rights of the server."""
 
 
 class Endpoint(NamedTuple):
@@ -49,6 +51,12 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("GET", "/v1/metadata/id", information.metadata_id),
     Endpoint("GET", "/clusterStatus", information.cluster_status, right=_SEE_CLUSTER),
     Endpoint("GET", "/is_valid_property/{property}", information.is_valid_property),
+    Endpoint("POST", "/ksql", ksql.ksql, right=_RUN_STATEMENTS),
+    Endpoint("POST", "/query", ksql.query, right=_RUN_STATEMENTS),
+    Endpoint("POST", "/query-stream", ksql.query_stream, right=_RUN_STATEMENTS),
+    Endpoint("POST", "/close-query", ksql.close_query, right=_RUN_STATEMENTS),
+    Endpoint("GET", "/status", ksql.statuses, right=_SEE_CLUSTER),
+    Endpoint("GET", "/status/{type}/{entity}/{action}", ksql.status, right=_SEE_CLUSTER),
     Endpoint("GET", "/metrics", metrics.metrics, right=_SEE_CLUSTER),
     Endpoint("POST", "/session", login.log_in),
     Endpoint("GET", "/session", login.who),

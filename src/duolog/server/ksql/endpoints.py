@@ -5,7 +5,7 @@
     POST /query-stream    a SELECT or PRINT              rows, delimited or as an array
     POST /close-query     the id of a query              nothing
 
-A reply's pieces block: they are read by a thread that may wait. Closing them ends the query.
+A reply of rows blocks while it waits for them: it is read by a thread that may wait.
 
 Source: ksqlDB's documentation of its HTTP API.
 """
@@ -21,6 +21,7 @@ from duolog.server.errors import SERVER_ERROR, RequestRefused
 from duolog.server.failures import Failure, bad_request, failure_of, message_of
 from duolog.server.ksql.command_status import CommandStatuses
 from duolog.server.ksql.entities import ServerFacts
+from duolog.server.ksql.reply import Reply, streamed_reply, whole_reply
 from duolog.server.ksql.requests import (
     StatementRequest,
     query_to_close,
@@ -51,31 +52,6 @@ FormOf = Callable[[StartedQuery, str], RowForm]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """A response: its status and content type, and its body in pieces, to be closed."""
-
-    status: int
-    content_type: str
-    pieces: Iterator[bytes]
-    query_id: str = ""
-    """The id of the query whose rows it has."""
-    stop: Callable[[], None] = lambda: None
-    """Ends the query, also before the first piece was read."""
-
-    def close(self) -> None:
-        """Stop the source of the pieces, when the client has gone. Not while one is being read."""
-        close = getattr(self.pieces, "close", None)
-        if close is not None:
-            close()
-        self.stop()
-
-    @property
-    def body(self) -> bytes:
-        """Read the whole body."""
-        return b"".join(self.pieces)
-
-
-@dataclass(frozen=True, slots=True)
 class Endpoints:
     """The endpoints of one server.
 
@@ -102,7 +78,7 @@ class Endpoints:
         def entities() -> Reply:
             request = statement_request(body)
             found = self.statements.run(request, self._session(request))
-            return Reply(200, OBJECTS, iter((_json(found),)))
+            return whole_reply(200, OBJECTS, _json(found))
 
         return _answered(entities)
 
@@ -122,7 +98,7 @@ class Endpoints:
             query_id = query_to_close(body)
             if not self.running.close(query_id):
                 raise bad_request(f"No query with id {query_id}")
-            return Reply(200, OBJECTS, iter(()))
+            return whole_reply(200, OBJECTS, b"")
 
         return _answered(closed)
 
@@ -137,19 +113,22 @@ class Endpoints:
         query = start_query(request, self._session(request))
         if not isinstance(query, StartedQuery):
             lines = printed_lines.printed_lines(query)
-            return Reply(200, printed_lines.CONTENT_TYPE, lines, stop=query.close)
+            return streamed_reply(
+                printed_lines.CONTENT_TYPE, lines, query.close, unbounded=query.unbounded
+            )
         try:
             form = form_of(query, accept)
         except DuologError as error:
             query.rows.close()
             raise failure_of(error, request.sql) from error
-        self.running.add(query)
-        return Reply(
-            200,
+        if query.rows.unbounded:
+            self.running.add(query)
+        return streamed_reply(
             form.content_type,
             self._pieces(query, form),
-            query.query_id,
             lambda: self.running.remove(query),
+            query_id=query.query_id,
+            unbounded=query.rows.unbounded,
         )
 
     def _pieces(self, query: StartedQuery, form: RowForm) -> Iterator[bytes]:
@@ -187,7 +166,7 @@ def _answered(run: Callable[[], Reply]) -> Reply:
 
 def failed_reply(refused: RequestRefused) -> Reply:
     """Return the reply of a refused request."""
-    return Reply(refused.status, ERRORS, iter((_json(refused.body()),)))
+    return whole_reply(refused.status, ERRORS, _json(refused.body()))
 
 
 def _json(value: object) -> bytes:

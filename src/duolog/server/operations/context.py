@@ -13,6 +13,7 @@ from duolog.server.operations.workers import Workers
 
 if TYPE_CHECKING:
     from duolog.runtime.sql.service import SqlService
+    from duolog.server.ksql.endpoints import Endpoints
 
 
 @dataclass(slots=True)
@@ -27,6 +28,7 @@ class ServerContext:
         sql: catalog, queries and rows of tables; make a session for each request.
         workers: threads for statements: `await context.workers.run(...)`.
         readers: threads for responses that block between their pieces, such as push queries.
+        ksql: ksqlDB's endpoints over `sql`; None in a server without them.
         address: `HOST:PORT` of this server.
         stopping: set when the server stops; responses without an end then end.
     """
@@ -39,6 +41,7 @@ class ServerContext:
     workers: Workers
     readers: Workers
     health: BrokerHealth
+    ksql: "Endpoints | None" = None
     address: str = ""
     base_path: str = ""
     counts: Counts = field(default_factory=Counts)

@@ -1,4 +1,6 @@
-"""Queries that clients read at this moment, by id, so that another request can end them.
+"""Push queries that clients read at this moment, by id, so that another request can end them.
+
+Their sources can be stopped while another thread waits for a row.
 
 Threads: any.
 """
@@ -16,7 +18,7 @@ class RunningQueries:
         self._by_id: dict[str, StartedQuery] = {}
 
     def add(self, query: StartedQuery) -> None:
-        """Add a query; the caller removes it after its last row."""
+        """Add a push query; the caller removes it after its last row."""
         with self._lock:
             self._by_id[query.query_id] = query
 

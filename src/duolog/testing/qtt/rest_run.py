@@ -187,8 +187,8 @@ class _Session:
         return done
 
     def select(self, node: exp.Query, text: str) -> Rows:
-        statement: exp.Expression = node
-        asked = with_legacy_semantics(statement, self.session.state.settings)
+        assert isinstance(node, exp.Expression), node
+        asked = with_legacy_semantics(node, self.session.state.settings)
         assert isinstance(asked, exp.Query), asked
         asked.meta[TEXT] = text
         pushes = asked.args.get("emit") is not None

@@ -232,8 +232,8 @@ def test_close_query_ends_the_rows_of_another_request(catalog: Catalog) -> None:
     catalog.answers.append(rows)
     endpoints = catalog.endpoints()
     reply = endpoints.query_stream(stream_body("SELECT * FROM s EMIT CHANGES;"))
-    next(reply.pieces)
-    next(reply.pieces)
+    reply.next_batch()
+    reply.next_batch()
 
     first = endpoints.close_query(b'{"queryId": "transient_S_1"}')
     again = endpoints.close_query(b'{"queryId": "transient_S_1"}')
@@ -241,7 +241,7 @@ def test_close_query_ends_the_rows_of_another_request(catalog: Catalog) -> None:
     assert reply.query_id == "transient_S_1"
     assert (first.status, first.body) == (200, b"")
     assert closed == ["closed"]
-    assert list(reply.pieces) == [b""]
+    assert reply.next_batch() == b""
     assert again.status == 400
     assert json.loads(again.body)["message"] == "No query with id transient_S_1"
 
@@ -251,8 +251,8 @@ def test_a_client_that_goes_stops_its_query(catalog: Catalog) -> None:
     catalog.answers.append(Rows(COLUMNS, _closing(closed), unbounded=True, query_id="q"))
     endpoints = catalog.endpoints()
     reply = endpoints.query(body("SELECT * FROM s EMIT CHANGES;"))
-    next(reply.pieces)
-    next(reply.pieces)
+    reply.next_batch()
+    reply.next_batch()
 
     reply.close()
 
@@ -296,18 +296,13 @@ def test_an_invalid_query_is_an_error_of_its_statement(catalog: Catalog) -> None
 
 def test_either_endpoint_accepts_the_properties_of_its_request(catalog: Catalog) -> None:
     endpoints = catalog.endpoints()
-    for send in (
-        lambda: endpoints.query_stream(
-            b'{"sql": "SELECT * FROM s;", "properties": {"auto.offset.reset": "latest"}}'
-        ),
-        lambda: endpoints.query(
-            b'{"sql": "SELECT * FROM s;", "properties": {"auto.offset.reset": "latest"}}'
-        ),
-    ):
-        catalog.answers.append(answer(COLUMNS, []))
-        assert send().status == 200
+    given = b'{"sql": "SELECT * FROM s;", "properties": {"auto.offset.reset": "latest"}}'
+    catalog.answers += [answer(COLUMNS, []), answer(COLUMNS, [])]
 
-    assert [given["auto.offset.reset"] for _, given in catalog.selected] == ["latest"] * 2
+    assert endpoints.query_stream(given).status == 200
+    assert endpoints.query(given).status == 200
+
+    assert [used["auto.offset.reset"] for _, used in catalog.selected] == ["latest"] * 2
 
 
 def test_print_returns_lines_with_the_formats_first(catalog: Catalog) -> None:

@@ -8,7 +8,7 @@ Source: ksqlDB's PRINT; rows have the fields of its lines.
 import datetime as dt
 import json
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +21,7 @@ from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.reply.row_source import PushedRows
 from duolog.schemas.schema import Language
 from duolog.schemas.source import source_at
 from duolog.security.clients.brokers import Brokers
@@ -39,7 +40,6 @@ COLUMNS: Final = (
     ("value format", "STRING"),
 )
 _TIMEOUT_S: Final = 15.0
-_POLL_S: Final = 0.2
 _OPTIONS: Final = {
     "group.id": "duolog-print",
     "enable.auto.commit": False,
@@ -83,8 +83,8 @@ def printed(bootstrap: Brokers | str, node: nodes.PrintTopic, registry: str | No
     every = int(node.args["interval"].name) if node.args.get("interval") else 1
     limit = int(node.args["limit"].name) if node.args.get("limit") else None
     guess: Guess = guessed if registry is None else partial(guessed_by_schema, _reader(registry))
-    rows = _rows(consumer, topic, max(1, every), limit, guess)
-    return Rows(COLUMNS, rows, unbounded=True)
+    source = _Records(consumer, topic, max(1, every), guess)
+    return Rows(COLUMNS, PushedRows(source, limit), unbounded=True)
 
 
 def _begin(consumer: Consumer, topic: str, *, from_beginning: bool) -> bool:
@@ -101,23 +101,29 @@ def _begin(consumer: Consumer, topic: str, *, from_beginning: bool) -> bool:
     return True
 
 
-def _rows(
-    consumer: Consumer, topic: str, every: int, limit: int | None, guess: Guess
-) -> Iterator[tuple[object, ...]]:
-    emitted, seen = 0, 0
-    try:
-        while limit is None or emitted < limit:
-            message = consumer.poll(_POLL_S)
-            if message is None:
-                continue
-            if (error := message.error()) is not None:
-                raise _failed(topic, error)
-            seen += 1
-            if (seen - 1) % every == 0:
-                emitted += 1
-                yield _row(message, guess)
-    finally:
-        consumer.close()
+class _Records:
+    """The records that a consumer reads, of which every nth is shown."""
+
+    def __init__(self, consumer: Consumer, topic: str, every: int, guess: Guess) -> None:
+        self._consumer = consumer
+        self._topic = topic
+        self._every = every
+        self._guess = guess
+        self._seen = 0
+
+    def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
+        """Return the next record's row, if it arrives in time and is shown; see `RowSource`."""
+        message = self._consumer.poll(timeout_s)
+        if message is None:
+            return []
+        if (error := message.error()) is not None:
+            raise _failed(self._topic, error)
+        self._seen += 1
+        shown = (self._seen - 1) % self._every == 0
+        return [_row(message, self._guess)] if shown else []
+
+    def close(self) -> None:
+        self._consumer.close()
 
 
 def _failed(topic: str, error: ClientError) -> KafkaError:

@@ -1,0 +1,41 @@
+"""The endpoints of a SQL service: its sessions, its topics, the number of its last command."""
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from duolog.runtime.sql.service import SqlService
+from duolog.runtime.sql.statement_runner import StatementRunner
+from duolog.server.ksql.endpoints import Endpoints
+from duolog.server.ksql.entities import ServerFacts
+
+_WAIT_S: Final = 5.0
+"""Time to wait for a command that a request names, as in ksqlDB."""
+_PAUSE_S: Final = 0.05
+
+
+def endpoints_of(service: SqlService, address: str) -> Endpoints:
+    """Return the endpoints of a service.
+
+    Args:
+        service: the service; the caller closes it after the last request.
+        address: the address of this server, as `host:port`.
+    """
+
+    def opened(properties: Mapping[str, str], variables: Mapping[str, str]) -> StatementRunner:
+        return StatementRunner(service, service.session(properties, variables))
+
+    facts = ServerFacts(address, lambda: service.last_command, service.topics.replicas)
+    return Endpoints.of(opened, facts, lambda number: _wait_for(service, number))
+
+
+def _wait_for(service: SqlService, number: int) -> bool:
+    """Read the command topic up to a command; return false if it is not written in time."""
+    deadline = time.monotonic() + _WAIT_S
+    while service.last_command < number:
+        if time.monotonic() > deadline:
+            return False
+        service.follow()
+        if service.last_command < number:
+            time.sleep(_PAUSE_S)
+    return True

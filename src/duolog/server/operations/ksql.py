@@ -1,0 +1,92 @@
+"""ksqlDB's endpoints: statements, queries, and the status of commands.
+
+`server.ksql.endpoints` has what they do; here they run on threads, and their rows are sent while
+the query goes on. A query that has no end keeps a thread of its own while it waits for rows.
+
+Source: the documentation of ksqlDB's REST API.
+"""
+
+from collections.abc import AsyncIterator, Callable
+
+from duolog.server.errors import NOT_FOUND, NOT_READY, RequestRefused
+from duolog.server.ksql.endpoints import Endpoints
+from duolog.server.ksql.reply import Reply
+from duolog.server.messages import Request, Response, Streamed, json_response
+from duolog.server.operations.context import ServerContext
+
+
+async def ksql(request: Request, context: ServerContext) -> Response:
+    """Run statements."""
+    endpoints = _endpoints(context)
+    return await context.workers.run(_whole, lambda: endpoints.ksql(request.body))
+
+
+async def query(request: Request, context: ServerContext) -> Response | Streamed:
+    """Run a query; rows are objects unless delimited ones are asked for."""
+    endpoints = _endpoints(context)
+    return await _rows(context, lambda: endpoints.query(request.body, _accept(request)))
+
+
+async def query_stream(request: Request, context: ServerContext) -> Response | Streamed:
+    """Run a query; rows are delimited unless another form is asked for."""
+    endpoints = _endpoints(context)
+    return await _rows(context, lambda: endpoints.query_stream(request.body, _accept(request)))
+
+
+async def close_query(request: Request, context: ServerContext) -> Response:
+    """End a query of another request."""
+    endpoints = _endpoints(context)
+    return await context.workers.run(_whole, lambda: endpoints.close_query(request.body))
+
+
+async def statuses(_request: Request, context: ServerContext) -> Response:
+    """Answer with the state of each command that this server has run."""
+    kept = _endpoints(context).statements.statuses
+    return json_response({"commandStatuses": kept.all()})
+
+
+async def status(request: Request, context: ServerContext) -> Response:
+    """Answer with the status of a command.
+
+    Raises:
+        RequestRefused: the command is unknown.
+    """
+    parts = (request.path["type"], request.path["entity"], request.path["action"])
+    found = _endpoints(context).statements.statuses.of("/".join(parts))
+    if found is None:
+        raise RequestRefused("Command not found", NOT_FOUND)
+    return json_response(found)
+
+
+def _endpoints(context: ServerContext) -> Endpoints:
+    if context.ksql is None:
+        raise RequestRefused("The server has no SQL service", NOT_READY)
+    return context.ksql
+
+
+def _accept(request: Request) -> str:
+    return request.headers.get("accept", "")
+
+
+def _whole(run: Callable[[], Reply]) -> Response:
+    reply = run()
+    return Response(reply.body, reply.status, reply.content_type)
+
+
+async def _rows(context: ServerContext, run: Callable[[], Reply]) -> Response | Streamed:
+    reply = await context.workers.run(run)
+    if reply.is_whole:
+        return Response(reply.body, reply.status, reply.content_type)
+    return Streamed(_sent(reply, context), reply.content_type, reply.status)
+
+
+async def _sent(reply: Reply, context: ServerContext) -> AsyncIterator[bytes]:
+    """Yield the pieces of a reply; end its query if the client leaves or the server stops."""
+    try:
+        while not context.stopping.is_set():
+            batch = await context.readers.run(reply.next_batch)
+            if not batch:
+                return
+            yield batch
+    finally:
+        reply.close()

@@ -1,0 +1,149 @@
+"""ksqlDB's endpoints over a connection: statuses, streams of rows, clients that leave."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Coroutine
+from functools import wraps
+
+from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.reply.row_source import PushedRows
+from unit.server.ksql.sessions import Catalog, answer
+from unit.server.memory import MemoryServer, context
+from waiting import DEADLINE_S
+
+STREAM = "CREATE STREAM s (id STRING KEY, n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON');"
+COLUMNS = (("ID", "STRING"), ("N", "INTEGER"))
+
+
+class Source:
+    """A source with one row, which then waits."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[object, ...]] = [("a", 1)]
+        self.closed = threading.Event()
+
+    def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
+        self.closed.wait(0 if self.rows else timeout_s)
+        rows, self.rows = self.rows, []
+        return rows
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def in_loop(test: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
+    """Run a test in an event loop."""
+
+    @wraps(test)
+    def run() -> None:
+        asyncio.run(test())
+
+    return run
+
+
+def server(catalog: Catalog) -> MemoryServer:
+    return MemoryServer(context(ksql=catalog.endpoints()))
+
+
+def body(sql: str) -> bytes:
+    return json.dumps({"ksql": sql}).encode()
+
+
+@in_loop
+async def test_statements_and_the_status_of_their_command() -> None:
+    client = server(Catalog()).client()
+
+    created = await client.ask("POST", "/ksql", body(STREAM))
+    status = await client.ask("GET", "/status/stream/%60S%60/create")
+    statuses = await client.ask("GET", "/status")
+    unknown = await client.ask("GET", "/status/stream/X/create")
+
+    assert (created.status, created.headers["content-type"]) == (
+        200,
+        "application/vnd.ksql.v1+json",
+    )
+    assert json.loads(created.body)[0]["commandId"] == "stream/`S`/create"
+    assert json.loads(status.body) == {
+        "status": "SUCCESS",
+        "message": "Stream created",
+        "queryId": None,
+    }
+    assert json.loads(statuses.body) == {"commandStatuses": {"stream/`S`/create": "SUCCESS"}}
+    assert unknown.status == 404
+
+
+@in_loop
+async def test_an_error_of_a_statement_has_its_status() -> None:
+    client = server(Catalog()).client()
+
+    refused = await client.ask("POST", "/ksql", body("DROP STREAM x;"))
+
+    assert refused.status == 400
+    assert json.loads(refused.body)["@type"] == "statement_error"
+
+
+@in_loop
+async def test_rows_of_a_query_are_sent_in_chunks() -> None:
+    catalog = Catalog()
+    client = server(catalog).client()
+    await client.ask("POST", "/ksql", body(STREAM))
+    catalog.answers.append(answer(COLUMNS, [("a", 1)], query_id="q"))
+
+    client.send(_post("/query", body("SELECT * FROM s;")))
+    await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+
+    written = client.transport.written
+    assert b"transfer-encoding: chunked" in written.lower()
+    assert b'{"row":{"columns":["a",1]}}' in written
+
+
+@in_loop
+async def test_a_push_query_sends_each_row_at_once_and_ends_with_its_client() -> None:
+    catalog, source = Catalog(), Source()
+    served = server(catalog)
+    client = served.client()
+    await client.ask("POST", "/ksql", body(STREAM))
+    catalog.answers.append(Rows(COLUMNS, PushedRows(source), unbounded=True, query_id="q"))
+
+    client.send(
+        _post("/query-stream", json.dumps({"sql": "SELECT * FROM s EMIT CHANGES;"}).encode())
+    )
+    await client.until(lambda: b'["a",1]' in client.transport.written)
+    client.transport.close()
+
+    await asyncio.to_thread(source.closed.wait, DEADLINE_S)
+    assert source.closed.is_set()
+    assert served.context.ksql is not None
+    assert served.context.ksql.running.ids() == []
+
+
+@in_loop
+async def test_close_query_ends_the_response_of_another_connection() -> None:
+    catalog, source = Catalog(), Source()
+    served = server(catalog)
+    client, other = served.client(), served.client()
+    await client.ask("POST", "/ksql", body(STREAM))
+    catalog.answers.append(Rows(COLUMNS, PushedRows(source), unbounded=True, query_id="q"))
+    client.send(
+        _post("/query-stream", json.dumps({"sql": "SELECT * FROM s EMIT CHANGES;"}).encode())
+    )
+    await client.until(lambda: b'["a",1]' in client.transport.written)
+
+    closed = await other.ask("POST", "/close-query", b'{"queryId": "q"}')
+    await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+
+    assert closed.status == 200
+    assert source.closed.is_set()
+
+
+@in_loop
+async def test_a_server_without_a_service_is_not_ready() -> None:
+    refused = await MemoryServer().client().ask("POST", "/ksql", body("SHOW STREAMS;"))
+
+    assert (refused.status, json.loads(refused.body)["error_code"]) == (503, 50302)
+
+
+def _post(path: str, content: bytes) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:8088\r\nContent-Length: {len(content)}\r\n\r\n"
+    return head.encode() + content
