@@ -40,7 +40,7 @@ def main() -> int:
         chosen = sample(chosen, options.sample)
 
     outcomes: list[Outcome] = []
-    for outcome in (_on_spark if options.engine == "spark" else _in_memory)(chosen):
+    for outcome in _outcomes(chosen, options):
         outcomes.append(outcome)
         reason = outcome.reason.splitlines()[0][:200] if outcome.reason else ""
         print(
@@ -55,8 +55,20 @@ def main() -> int:
     return int(any(outcome.status in {"fail", "error"} for outcome in outcomes))
 
 
-def _in_memory(cases: list[Case]) -> Iterator[Outcome]:
-    return map(run_case, cases)
+def _outcomes(cases: list[Case], options: argparse.Namespace) -> Iterator[Outcome]:
+    if options.transport == "http":
+        return _over_http(cases)
+    return _on_spark(cases) if options.engine == "spark" else map(run_case, cases)
+
+
+def _over_http(cases: list[Case]) -> Iterator[Outcome]:
+    """Yield the outcome of each case, whose requests are sent to a server on loopback."""
+    # Imported here: other runs do not need it.
+    from duolog.testing.qtt.rest_server import RestServer  # noqa: PLC0415
+
+    with RestServer() as server:
+        for case in cases:
+            yield run_case(case, transport=server.send)
 
 
 def _on_spark(cases: list[Case]) -> Iterator[Outcome]:
@@ -73,6 +85,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--engine", choices=["driver", "spark"], default="driver", help=_ENGINES)
     parser.add_argument(
+        "--transport",
+        choices=["in-process", "http"],
+        default="in-process",
+        help="how requests of REST cases are sent",
+    )
+    parser.add_argument(
         "--shard", type=_shard, default=(0, 1), help="I/N: every Nth case, from the Ith on"
     )
     parser.add_argument(
@@ -83,6 +101,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--page", type=Path, help="a page that lists the cases that do not pass")
     parser.add_argument("--listed", action="store_true", help="those that the page lists, alone")
     options = parser.parse_args()
+    if options.transport == "http" and options.engine == "spark":
+        parser.error("--transport http is for --engine driver")
     if options.listed and not options.page:
         parser.error("--listed needs --page")
     return options

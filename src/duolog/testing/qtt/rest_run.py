@@ -43,19 +43,33 @@ _SELECTS: Final = ("SELECT", "PRINT", "WITH", "VALUES", "(")
 
 
 class Transport(Protocol):
-    """Sends a request to the server; returns the status and the body of the response."""
+    """Sends a request to endpoints; returns the status and the body of the response."""
 
-    def __call__(self, path: str, body: bytes, accept: str) -> tuple[int, bytes]: ...
+    def __call__(
+        self, endpoints: Endpoints, path: str, body: bytes, accept: str
+    ) -> tuple[int, bytes]: ...
+
+
+def in_process(endpoints: Endpoints, path: str, body: bytes, accept: str) -> tuple[int, bytes]:
+    """Call endpoints without a connection."""
+    reply = endpoints.query(body, accept) if path == "/query" else endpoints.ksql(body)
+    return reply.status, reply.body
 
 
 class RestRun(CaseRun):
-    """One run of a case; arguments as of `CaseRun`."""
+    """One run of a case; further arguments as of `CaseRun`."""
 
-    def __init__(self, case: Case, given: dict[str, str], run_plan: PlanRun = in_memory) -> None:
+    def __init__(
+        self,
+        case: Case,
+        given: dict[str, str],
+        run_plan: PlanRun = in_memory,
+        transport: Transport = in_process,
+    ) -> None:
         super().__init__(case, given, run_plan)
         facts = ServerFacts("127.0.0.1:8088", lambda: self.done, self._replicas)
         self.endpoints = Endpoints.of(self._opened, facts, lambda number: number <= self.done)
-        self._send: Transport = self._in_process
+        self._transport = transport
 
     def _run(self) -> None:
         admin, selects = _parted(self._case.statements)
@@ -122,11 +136,8 @@ class RestRun(CaseRun):
         for text, parts in zip(selects, protos, strict=bool(protos)):
             ensure_proto_parts(self._answer(text, PROTOBUF), parts)
 
-    def _in_process(self, path: str, body: bytes, accept: str) -> tuple[int, bytes]:
-        reply = (
-            self.endpoints.query(body, accept) if path == "/query" else self.endpoints.ksql(body)
-        )
-        return reply.status, reply.body
+    def _send(self, path: str, body: bytes, accept: str) -> tuple[int, bytes]:
+        return self._transport(self.endpoints, path, body, accept)
 
     def _replicas(self) -> dict[str, list[int]]:
         there = self._session.catalog.partitions

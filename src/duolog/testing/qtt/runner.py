@@ -16,7 +16,7 @@ from duolog.testing.qtt.conditions import Mismatch, skipped_topics
 from duolog.testing.qtt.execution import CaseRun
 from duolog.testing.qtt.function_names import NAMES
 from duolog.testing.qtt.plan_runs import PlanRun, in_memory
-from duolog.testing.qtt.rest_run import RestRun
+from duolog.testing.qtt.rest_run import RestRun, Transport, in_process
 
 Status = Literal["pass", "fail", "error", "skip"]
 _UNKNOWN_FUNCTION: Final = re.compile(r"Can't find any functions with the name '(\w+)'")
@@ -33,14 +33,22 @@ class Outcome:
     ms: int
 
 
-def run_case(case: Case, run_plan: PlanRun = in_memory) -> Outcome:
-    """Run a case and return its outcome; `run_plan` runs the plans of its queries."""
+def run_case(
+    case: Case, run_plan: PlanRun = in_memory, transport: Transport = in_process
+) -> Outcome:
+    """Run a case and return its outcome.
+
+    Args:
+        case: the case.
+        run_plan: runs the plans of its queries.
+        transport: sends its requests, if it is a case of the REST server.
+    """
     started = time.monotonic()
     status: Status = "pass"
     reason = ""
     try:
         if case.of_server:
-            RestRun(case, _settings(case), run_plan).run()
+            RestRun(case, _settings(case), run_plan, transport).run()
         elif case.expected_error is None:
             _run(case, run_plan)
             if topics := skipped_topics(case):

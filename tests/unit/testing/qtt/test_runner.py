@@ -67,8 +67,10 @@ def test_server_tests_insert_refuse_and_query_rows() -> None:
 
     assert run_case(case_of(row, **wrong)).status == "pass"
     assert run_case(case_of("", suite="RQTT", responses=[{"query": []}])).status == "fail"
-    header = {"header": {"schema": "`K` STRING KEY, `A` INTEGER"}}
-    for rows, status in (([header], "pass"), ([header, {"row": {"columns": ["x", 1]}}], "fail")):
+    header = {"header": {"schema": "`K` STRING, `A` INTEGER"}}
+    end = {"finalMessage": "Query Completed"}
+    row_too_many = [header, {"row": {"columns": ["x", 1]}}, end]
+    for rows, status in (([header, end], "pass"), ([header], "fail"), (row_too_many, "fail")):
         asked = case_of(
             "SELECT * FROM s;", suite="RQTT", responses=[{"admin": {}}, {"query": rows}]
         )
