@@ -51,6 +51,7 @@ from duolog.security.clients.profiles import brokers_of
 if TYPE_CHECKING:
     from duolog.engine import Engine
     from duolog.engine.upgrades.upgrade_plan import UpgradePlan
+    from duolog.runtime.sql.reply.inserts import InsertWriter
     from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
 
 logger: Final = logging.getLogger(__name__)
@@ -121,6 +122,7 @@ class SqlService:
         )
         self._lock = threading.RLock()
         self._present: MaterializedTables | None = None
+        self._inserts: InsertWriter | None = None
         self._presenting = threading.Lock()
         self._queries = ServiceQueries(
             brokers,
@@ -155,6 +157,16 @@ class SqlService:
 
                 self._present = MaterializedTables(self.brokers)
             return self._present
+
+    @property
+    def inserts(self) -> "InsertWriter":
+        """Writes the rows of INSERT; it connects with the first row."""
+        with self._presenting:
+            if self._inserts is None:
+                from duolog.runtime.sql.reply.inserts import InsertWriter  # noqa: PLC0415 - SHOW does not need it
+
+                self._inserts = InsertWriter(self.brokers)
+            return self._inserts
 
     @property
     def spark(self) -> "Engine":
@@ -286,6 +298,8 @@ class SqlService:
         self.give_up()
         if self._present is not None:
             self._present.close()
+        if self._inserts is not None:
+            self._inserts.close()
         with shutdown_deadline(_END_S, self.end_now):
             self._queries.stop()
             self._starter.close()

@@ -196,7 +196,7 @@ class StatementRunner:
         done = self.session.execute(node, text)
         for topic in {row.source.topic for row in done.inserted} - self.catalog.partitions.keys():
             raise SqlError(f"Topic '{topic}' does not exist.", at=place_of(node))
-        inserts.insert(self.brokers, done.inserted, self.service.start_jvm)
+        inserts.insert(self.service.inserts, done.inserted, self.service.start_jvm)
         return done
 
     def _assert_topic(self, node: nodes.AssertTopic, text: str) -> Done:

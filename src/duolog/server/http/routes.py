@@ -54,6 +54,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("POST", "/ksql", ksql.ksql, right=_RUN_STATEMENTS),
     Endpoint("POST", "/query", ksql.query, right=_RUN_STATEMENTS),
     Endpoint("POST", "/query-stream", ksql.query_stream, right=_RUN_STATEMENTS),
+    Endpoint("POST", "/inserts-stream", ksql.inserts_stream, right=_RUN_STATEMENTS, in_pieces=True),
     Endpoint("POST", "/close-query", ksql.close_query, right=_RUN_STATEMENTS),
     Endpoint("GET", "/status", ksql.statuses, right=_SEE_CLUSTER),
     Endpoint("GET", "/status/{type}/{entity}/{action}", ksql.status, right=_SEE_CLUSTER),

@@ -4,6 +4,7 @@
     POST /query           a SELECT or PRINT              rows, as objects or delimited
     POST /query-stream    a SELECT or PRINT              rows, delimited or as an array
     POST /close-query     the id of a query              nothing
+    POST /inserts-stream  a stream, then rows            an acknowledgement per row
 
 A reply of rows blocks while it waits for them: it is read by a thread that may wait.
 
@@ -21,9 +22,11 @@ from duolog.server.errors import SERVER_ERROR, RequestRefused
 from duolog.server.failures import Failure, bad_request, failure_of, message_of
 from duolog.server.ksql.command_status import CommandStatuses
 from duolog.server.ksql.entities import ServerFacts
+from duolog.server.ksql.inserts import RowInserts
 from duolog.server.ksql.reply import Reply, streamed_reply, whole_reply
 from duolog.server.ksql.requests import (
     StatementRequest,
+    inserts_request,
     query_to_close,
     statement_request,
     stream_request,
@@ -101,6 +104,15 @@ class Endpoints:
             return whole_reply(200, OBJECTS, b"")
 
         return _answered(closed)
+
+    def open_inserts(self, line: bytes) -> RowInserts:
+        """Return the stream that the first line of a request to /inserts-stream names.
+
+        Raises:
+            RequestRefused: the line is not such a request, or there is no such stream.
+        """
+        request = inserts_request(line)
+        return RowInserts(self._session(StatementRequest("", request.properties)), request.target)
 
     def _session(self, request: StatementRequest) -> StatementSession:
         try:

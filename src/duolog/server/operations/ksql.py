@@ -7,12 +7,18 @@ Source: the documentation of ksqlDB's REST API.
 """
 
 from collections.abc import AsyncIterator, Callable
+from typing import Final
 
-from duolog.server.errors import NOT_FOUND, NOT_READY, RequestRefused
+from duolog.core.units import MIB
+from duolog.server.errors import BODY_TOO_LARGE, NOT_FOUND, NOT_READY, RequestRefused
 from duolog.server.ksql.endpoints import Endpoints
+from duolog.server.ksql.inserts import RowInserts
 from duolog.server.ksql.reply import Reply
 from duolog.server.messages import Request, Response, Streamed, json_response
 from duolog.server.operations.context import ServerContext
+from duolog.server.queries.row_forms import DELIMITED
+
+_LINE_MAX: Final = MIB
 
 
 async def ksql(request: Request, context: ServerContext) -> Response:
@@ -39,6 +45,18 @@ async def close_query(request: Request, context: ServerContext) -> Response:
     return await context.workers.run(_whole, lambda: endpoints.close_query(request.body))
 
 
+async def inserts_stream(request: Request, context: ServerContext) -> Streamed:
+    """Insert rows that arrive line by line, and acknowledge each of them.
+
+    Raises:
+        RequestRefused: the first line does not name a stream.
+    """
+    lines = _lines(request.pieces)
+    first = await anext(lines, b"")
+    inserts = await context.workers.run(_endpoints(context).open_inserts, first)
+    return Streamed(_acknowledged(lines, inserts, context), DELIMITED)
+
+
 async def statuses(_request: Request, context: ServerContext) -> Response:
     """Answer with the state of each command that this server has run."""
     kept = _endpoints(context).statements.statuses
@@ -56,6 +74,33 @@ async def status(request: Request, context: ServerContext) -> Response:
     if found is None:
         raise RequestRefused("Command not found", NOT_FOUND)
     return json_response(found)
+
+
+async def _acknowledged(
+    lines: AsyncIterator[bytes], inserts: RowInserts, context: ServerContext
+) -> AsyncIterator[bytes]:
+    async for line in lines:
+        yield await context.workers.run(inserts.insert, line)
+        if inserts.failed or context.stopping.is_set():
+            return
+
+
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the lines of a body that are not blank, as soon as they are complete.
+
+    Raises:
+        RequestRefused: a line is too long.
+    """
+    rest = b""
+    async for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            if line.strip():
+                yield line
+        if len(rest) > _LINE_MAX:
+            raise RequestRefused(f"A row is longer than {_LINE_MAX} bytes", BODY_TOO_LARGE)
+    if rest.strip():
+        yield rest
 
 
 def _endpoints(context: ServerContext) -> Endpoints:

@@ -138,6 +138,52 @@ async def test_close_query_ends_the_response_of_another_connection() -> None:
 
 
 @in_loop
+async def test_inserted_rows_are_acknowledged_while_the_request_goes_on() -> None:
+    catalog = Catalog()
+    client = server(catalog).client()
+    await client.ask("POST", "/ksql", body(STREAM))
+
+    client.send(
+        b"POST /inserts-stream HTTP/1.1\r\nHost: 127.0.0.1:8088\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n"
+    )
+    client.send(_chunk(b'{"target": "s"}\n{"id":'))
+    client.send(_chunk(b' "a"}\n'))
+    await client.until(lambda: b'{"status":"ok","seq":0}' in client.transport.written)
+    client.send(_chunk(b'{"id": "b"}') + b"0\r\n\r\n")
+    await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+
+    assert b'{"status":"ok","seq":1}\n' in client.transport.written
+    assert catalog.performed[1:] == [
+        "INSERT INTO `S` (`ID`) VALUES ('a');",
+        "INSERT INTO `S` (`ID`) VALUES ('b');",
+    ]
+
+
+@in_loop
+async def test_the_acknowledgement_of_an_error_is_the_last_one() -> None:
+    catalog = Catalog()
+    client = server(catalog).client()
+    await client.ask("POST", "/ksql", body(STREAM))
+
+    rows = b'{"target": "s"}\n{"n": "x"}\n{"id": "b"}\n'
+    client.send(_post("/inserts-stream", rows))
+    await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+
+    assert b'{"status":"error","seq":0,"error_code":40001,' in client.transport.written
+    assert b'"seq":1' not in client.transport.written
+    assert len(catalog.performed) == 1
+
+
+@in_loop
+async def test_rows_for_an_unknown_stream_are_refused() -> None:
+    refused = await server(Catalog()).client().ask("POST", "/inserts-stream", b'{"target": "s"}')
+
+    assert refused.status == 400
+    assert "unknown stream: S" in json.loads(refused.body)["message"]
+
+
+@in_loop
 async def test_a_server_without_a_service_is_not_ready() -> None:
     refused = await MemoryServer().client().ask("POST", "/ksql", body("SHOW STREAMS;"))
 
@@ -147,3 +193,7 @@ async def test_a_server_without_a_service_is_not_ready() -> None:
 def _post(path: str, content: bytes) -> bytes:
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:8088\r\nContent-Length: {len(content)}\r\n\r\n"
     return head.encode() + content
+
+
+def _chunk(content: bytes) -> bytes:
+    return f"{len(content):x}\r\n".encode() + content + b"\r\n"

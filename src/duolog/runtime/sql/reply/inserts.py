@@ -4,6 +4,8 @@ Constants are serialized here. Other expressions (functions, casts, ARRAY) are e
 kernel, as in queries, which starts the JVM.
 """
 
+import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal as PythonDecimal
 from typing import Final, NamedTuple
@@ -28,6 +30,7 @@ from duolog.serde.serde import key_serde, value_serde
 _CONSTANT: Final = (BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING)
 """Types whose constants are the same in plans and in rows."""
 _TIMEOUT_S: Final = 15.0
+_POLL_S: Final = 0.05
 _PRODUCER: Final = {
     "enable.idempotence": True,
     "acks": "all",
@@ -50,7 +53,7 @@ class Inserted(NamedTuple):
 
 
 def insert(
-    bootstrap: Brokers | str, rows: Sequence[InsertedRow], warm_up: Callable[[], None]
+    writer: "InsertWriter", rows: Sequence[InsertedRow], warm_up: Callable[[], None]
 ) -> None:
     """Write rows and return once they are durable; `warm_up` starts the JVM if it is needed.
 
@@ -60,7 +63,7 @@ def insert(
     """
     # Evaluate all rows before the first is written, so that an error writes none.
     records = [(row.source.topic, constant_record(row) or _computed(row, warm_up)) for row in rows]
-    _write(bootstrap, records)
+    writer.write(records)
 
 
 def constant_record(row: InsertedRow) -> Inserted | None:
@@ -146,31 +149,93 @@ def _computed(row: InsertedRow, warm_up: Callable[[], None]) -> Inserted:
     return Inserted(made.key, value, at_ms, made.headers)
 
 
-def _write(bootstrap: Brokers | str, records: Sequence[tuple[str, Inserted]]) -> None:
-    """Write each record to its topic, and return once all are durable."""
-    refused: list[ClientError] = []
-    written: list[int] = []
+class InsertWriter:
+    """Writes records to topics; its producer connects with the first record and stays open.
 
-    def delivered(error: ClientError | None, message: Delivered) -> None:
-        if error is None:
-            written.append(message.offset() or 0)
-        else:
-            refused.append(error)
+    Threads: any.
+    """
 
-    producer = Producer(Brokers.of(bootstrap).client(_PRODUCER))
-    for topic, record in records:
-        producer.produce(
-            topic,
-            record.value,
-            record.key,
-            on_delivery=delivered,
-            timestamp=record.timestamp_ms or 0,  # 0 means now in librdkafka.
-            headers=list(record.headers),
-        )
-    producer.flush(_TIMEOUT_S)
-    if len(written) < len(records):
-        error = refused[0] if refused else ClientError(ClientError.REQUEST_TIMED_OUT)
-        topic = records[0][0]
-        raise KafkaError(
-            f'cannot write to topic "{topic}"', code=error.code(), detail=f"{error.str()}."
-        )
+    def __init__(self, bootstrap: Brokers | str) -> None:
+        self._brokers = Brokers.of(bootstrap)
+        self._lock = threading.Lock()
+        self._producer: Producer | None = None
+
+    def write(self, records: Sequence[tuple[str, Inserted]]) -> None:
+        """Write each record to its topic, and return once all are durable.
+
+        Raises:
+            KafkaError: the broker does not answer, or refuses a record.
+        """
+        producer = self._opened()
+        pending = _Pending(len(records))
+        for topic, record in records:
+            producer.produce(
+                topic,
+                record.value,
+                record.key,
+                on_delivery=pending.delivered,
+                timestamp=record.timestamp_ms or 0,  # 0 means now in librdkafka.
+                headers=list(record.headers),
+            )
+        deadline = time.monotonic() + _TIMEOUT_S
+        while not pending.is_complete and time.monotonic() < deadline:
+            producer.poll(_POLL_S)
+        if (error := pending.error()) is not None:
+            if error.fatal() or error.code() == ClientError.REQUEST_TIMED_OUT:
+                self._forget(producer)
+            topic = records[0][0]
+            raise KafkaError(
+                f'cannot write to topic "{topic}"', code=error.code(), detail=f"{error.str()}."
+            )
+
+    def close(self) -> None:
+        """Disconnect. Does nothing if closed; a later record connects again."""
+        with self._lock:
+            producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.flush(_TIMEOUT_S)
+
+    def _opened(self) -> Producer:
+        with self._lock:
+            if self._producer is None:
+                self._producer = Producer(self._brokers.client(_PRODUCER))
+            return self._producer
+
+    def _forget(self, producer: Producer) -> None:
+        """Connect again for the next record: an idempotent producer may fail for good."""
+        with self._lock:
+            if self._producer is producer:
+                self._producer = None
+        # Records that nobody waits for any more must not be written later.
+        producer.purge()
+
+
+class _Pending:
+    """The deliveries of one call; another thread may be told of them."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._lock = threading.Lock()
+        self._delivered = 0
+        self._refused: list[ClientError] = []
+
+    @property
+    def is_complete(self) -> bool:
+        """True if each record was written or refused."""
+        with self._lock:
+            return self._delivered + len(self._refused) == self._count
+
+    def error(self) -> ClientError | None:
+        """Return the first error, or a timeout if records are not written yet."""
+        with self._lock:
+            if self._refused:
+                return self._refused[0]
+            late = self._delivered < self._count
+        return ClientError(ClientError.REQUEST_TIMED_OUT) if late else None
+
+    def delivered(self, error: ClientError | None, _message: Delivered) -> None:
+        with self._lock:
+            if error is None:
+                self._delivered += 1
+            else:
+                self._refused.append(error)

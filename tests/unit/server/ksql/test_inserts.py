@@ -1,0 +1,111 @@
+"""Rows of /inserts-stream: their statements, their acknowledgements, their errors."""
+
+import json
+from typing import Any
+
+import pytest
+
+from duolog.server.errors import RequestRefused
+from unit.server.ksql.sessions import Catalog
+
+SQL = (
+    "CREATE STREAM s (id STRING KEY, n INT, price DECIMAL(4, 2), raw BYTES, tags ARRAY<STRING>, "
+    "by_name MAP<STRING, INT>, at STRUCT<x INT, `y` STRING>, day DATE, `low` BOOLEAN) "
+    "WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON');"
+    "CREATE TABLE t (id STRING PRIMARY KEY) WITH (KAFKA_TOPIC='t', VALUE_FORMAT='JSON');"
+)
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    made = Catalog()
+    reply = made.endpoints().ksql(json.dumps({"ksql": SQL}).encode())
+    assert reply.status == 200
+    made.performed.clear()
+    return made
+
+
+def inserted(catalog: Catalog, *rows: dict[str, Any]) -> list[dict[str, Any]]:
+    inserts = catalog.endpoints().open_inserts(b'{"target": "s"}')
+    return [json.loads(inserts.insert(json.dumps(row).encode())) for row in rows]
+
+
+def test_each_row_is_acknowledged_with_its_number(catalog: Catalog) -> None:
+    inserts = catalog.endpoints().open_inserts(b'{"target": "S", "properties": {}}')
+
+    first = inserts.insert(b'{"id": "a", "n": 1}')
+    second = inserts.insert(b'{"ID": "b"}')
+
+    assert first == b'{"status":"ok","seq":0}\n'
+    assert second == b'{"status":"ok","seq":1}\n'
+    assert not inserts.failed
+    assert catalog.performed == [
+        "INSERT INTO `S` (`ID`, `N`) VALUES ('a', 1);",
+        "INSERT INTO `S` (`ID`) VALUES ('b');",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "written"),
+    [
+        ("id", "it's ${x} -- ; '", "'it''s ${x} -- ; '''"),
+        ("n", None, "NULL"),
+        ("n", -5, "-5"),
+        ("price", 1.5, "1.5"),
+        ("price", 1e1, "10.0"),
+        ("raw", "AP8=", "TO_BYTES('AP8=', 'base64')"),
+        ("tags", ["a", None], "ARRAY['a', NULL]"),
+        ("by_name", {"k": 1}, "MAP('k' := 1)"),
+        ("at", {"X": 1, "`y`": "b"}, "STRUCT(`X` := 1, `y` := 'b')"),
+        ("at", {"x": 1}, "STRUCT(`X` := 1, `y` := NULL)"),
+        ("day", "2020-01-02", "'2020-01-02'"),
+        ("`low`", True, "TRUE"),
+    ],
+)
+def test_values_are_inserted_as_by_a_statement(
+    catalog: Catalog, member: str, value: object, written: str
+) -> None:
+    (ack,) = inserted(catalog, {member: value})
+
+    assert ack == {"status": "ok", "seq": 0}
+    assert catalog.performed[0].endswith(f"VALUES ({written});")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"n": "x"}, "Expected type INTEGER for field `N`"),
+        ({"nope": 1}, "Column name `NOPE` does not exist."),
+        ({"n": [1]}, "Can't coerce a field of type list to INT"),
+        ({"a b": 1}, "Not a name: 'a b'"),
+        ({"n`) VALUES (1); --": 1}, "Not a name"),
+        ({"id": "a", "ID": "b"}, "Two members of the row name the same column"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_an_error(
+    catalog: Catalog, row: dict[str, Any], message: str
+) -> None:
+    inserts = catalog.endpoints().open_inserts(b'{"target": "s"}')
+
+    ack = json.loads(inserts.insert(json.dumps(row).encode()))
+
+    assert (ack["status"], ack["seq"]) == ("error", 0)
+    assert ack["error_code"] // 100 == 400
+    assert message in ack["message"]
+    assert inserts.failed
+    assert catalog.performed == []
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"", "Invalid JSON"),
+        (b'{"target": "x"}', "unknown stream: X"),
+        (b'{"target": "t"}', "Cannot insert into a table"),
+        (b'{"target": "`s`"}', "unknown stream: s"),
+        (b'{"target": "a b"}', "Not a name"),
+    ],
+)
+def test_the_first_line_must_name_a_stream(catalog: Catalog, line: bytes, message: str) -> None:
+    with pytest.raises(RequestRefused, match=message):
+        catalog.endpoints().open_inserts(line)
