@@ -20,7 +20,8 @@ def source_description(
 ) -> Json:
     """Return a stream or a table: columns, formats, topic, and the queries that use it.
 
-    As in ksqlDB, partitions and replicas are 0 unless it is EXTENDED.
+    Partitions and replication are 0 if its topic is not among the `replicas`; as in ksqlDB, only
+    EXTENDED descriptions have them.
     """
     there = replicas.get(source.topic, [])
     return {
@@ -37,8 +38,8 @@ def source_description(
         "keyFormat": source.key_format.name,
         "valueFormat": source.value_format.name,
         "topic": source.topic_names,
-        "partitions": len(there) if extended else 0,
-        "replication": max(there, default=0) if extended else 0,
+        "partitions": len(there),
+        "replication": max(there, default=0),
         "statement": source.statement,
         "queryOffsetSummaries": [],
         "sourceConstraints": sorted(

@@ -50,7 +50,7 @@ class StatementSession(Protocol):
         """Return a copy with the current catalog, on which statements can be tried."""
 
     def perform(self, node: exp.Expression, text: str) -> Done:
-        """Run a statement that is no query.
+        """Run a statement other than a query.
 
         Raises:
             SqlError: it cannot be executed.

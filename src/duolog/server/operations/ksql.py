@@ -1,7 +1,7 @@
 """ksqlDB's endpoints: statements, queries, and the status of commands.
 
 `server.ksql.endpoints` has what they do; here they run on threads, and their rows are sent while
-the query goes on. A query that has no end keeps a thread of its own while it waits for rows.
+the query runs. A query that has no end keeps a thread of its own while it waits for rows.
 
 Source: the documentation of ksqlDB's REST API.
 """

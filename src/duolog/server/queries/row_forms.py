@@ -8,7 +8,7 @@
     array            [{"queryId":…,"columnNames":[…],"columnTypes":[…]},
                      [1,"a"]]
 
-Each line is sent as soon as it is known: a client reads rows while the query goes on.
+Each line is sent as soon as it is known: a client reads rows while the query runs.
 
 Source: ksqlDB's documentation of the endpoints /query and /query-stream.
 """

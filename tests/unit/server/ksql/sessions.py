@@ -19,7 +19,7 @@ GIVEN = {"auto.offset.reset": "earliest"}
 
 @dataclass
 class Catalog:
-    """What the sessions share."""
+    """The catalog and the queries that the sessions share."""
 
     state: SessionState = field(default_factory=lambda: SessionState(settings=Settings(GIVEN)))
     performed: list[str] = field(default_factory=list)

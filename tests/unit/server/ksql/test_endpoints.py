@@ -136,6 +136,7 @@ def test_query_stream_may_be_an_array(catalog: Catalog) -> None:
         ("query", "", "application/vnd.ksql.v1+json"),
         ("query", "application/json", "application/vnd.ksql.v1+json"),
         ("query", STREAMED, STREAMED),
+        ("query", f"{STREAMED};q=0", "application/vnd.ksql.v1+json"),
         ("query", "application/vnd.ksql.v1+protobuf", "application/vnd.ksql.v1+protobuf"),
         ("query_stream", "*/*", STREAMED),
         ("query_stream", f"application/json;q=0.5, {STREAMED}", STREAMED),

@@ -206,12 +206,12 @@ class InsertWriter:
         with self._lock:
             if self._producer is producer:
                 self._producer = None
-        # Records that nobody waits for any more must not be written later.
+        # A record whose statement has failed must not be written later.
         producer.purge()
 
 
 class _Pending:
-    """The deliveries of one call; another thread may be told of them."""
+    """The deliveries of one call; another thread may report them."""
 
     def __init__(self, count: int) -> None:
         self._count = count
