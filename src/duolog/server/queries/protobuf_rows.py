@@ -1,6 +1,6 @@
 """Rows as bytes of Protobuf: a message with a field per column, in their order.
 
-Nulls are absent fields, as in ksqlDB: a client cannot distinguish them from the type's default value.
+Nulls are absent fields, as in ksqlDB; they look like the default value of their type.
 
 Source: ksqlDB's own tests of pull queries in Protobuf.
 """

@@ -17,6 +17,7 @@ from confluent_kafka import Message
 from sqlglot import exp
 
 from duolog.core.errors import SerdeError
+from duolog.runtime.sql.answers import DeletedRow
 from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.queries import Translator, source_columns
 from duolog.runtime.sql.reply.scanned_records import ScannedRecords
@@ -153,6 +154,6 @@ class ScannedTable(ScannedRecords):
         found = {row[-1]: row[:-2] for row in self.over(rows, self._watched.everything)}
         keys = self._watched.keys
         return [
-            tuple(value if at in keys else None for at, value in enumerate(found[number]))
+            DeletedRow(value if at in keys else None for at, value in enumerate(found[number]))
             for number in range(len(changes))
         ]

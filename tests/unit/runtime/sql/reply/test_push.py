@@ -12,7 +12,7 @@ from sqlglot import exp
 from duolog.core.errors import DuologError
 from duolog.ksql.errors import SqlError
 from duolog.ksql.statements.queries import pushed_select
-from duolog.runtime.sql.answers import Message, Rows
+from duolog.runtime.sql.answers import DeletedRow, Message, Rows
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.reply.row_source import PushedRows
 from duolog.runtime.sql.reply.transient import TransientPlan
@@ -66,7 +66,9 @@ def test_rows_of_a_stream_are_returned_up_to_the_limit(engine: SqlEngine) -> Non
 def test_a_deleted_row_is_its_key_with_nulls(engine: SqlEngine) -> None:
     rows = _rows(engine, "SELECT COALESCE(v, 7) AS w, id, v FROM t EMIT CHANGES LIMIT 2;")
 
-    assert list(rows) == [(5, 1, 5), (None, 1, None)]
+    found = list(rows)
+    assert found == [(5, 1, 5), (None, 1, None)]
+    assert [isinstance(row, DeletedRow) for row in found] == [False, True]
 
 
 def test_a_table_with_a_condition_shows_what_enters_changes_and_leaves(engine: SqlEngine) -> None:

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from duolog.ksql.errors import SqlError
-from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.answers import DeletedRow, Rows
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.testing.cluster import EmbeddedCluster
 
@@ -74,6 +74,8 @@ def test_changes_of_a_table_include_deletes(engine: SqlEngine) -> None:
     (rows,) = engine.execute("SELECT v + 1 AS w, id FROM CHANGES OF t EMIT CHANGES LIMIT 3;")
 
     assert isinstance(rows, Rows)
-    assert list(rows) == [(8, 1), (9, 1), (None, 1)]
+    found = list(rows)
+    assert found == [(8, 1), (9, 1), (None, 1)]
+    assert [isinstance(row, DeletedRow) for row in found] == [False, False, True]
     with pytest.raises(SqlError, match="cannot read CHANGES OF"):
         list(engine.execute("SELECT * FROM CHANGES OF t;"))
