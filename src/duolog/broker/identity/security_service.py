@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.identity.audit_topic import AuditTopic, BrokerAudit
+from duolog.broker.identity.listener_issuers import ListenerIssuers
 from duolog.broker.identity.logins import Logins
 from duolog.broker.identity.security_log import Done, SecurityLog, check_client_batch
 from duolog.broker.identity.security_settings import EnabledMechanisms
@@ -17,7 +18,6 @@ from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.security.authorization.super_users import super_users
 from duolog.security.identity.principal import USER, Identity, Principal
 from duolog.security.logins.inner import INNER_PRINCIPAL, InnerExchanges
-from duolog.security.logins.issuer_settings import has_issuer
 from duolog.security.logins.mechanisms import Mechanisms
 from duolog.security.records.records import Change, DecoyChange
 from duolog.security.sasl.bearer_exchange import InvalidToken
@@ -26,7 +26,6 @@ from duolog.security.state.security_state import ADMINISTRATORS, SecurityState
 if TYPE_CHECKING:
     from duolog.broker.identity.needs import Broker
     from duolog.security.logins.inner import InnerLogin
-    from duolog.security.logins.jwks import Issuer
 
 _SECRET_BYTES: Final = 32
 
@@ -58,14 +57,14 @@ class SecurityService:
                 append_only=(topic,) if topic else (),
             )
         self._log = SecurityLog(broker, self.state)
-        self._issuer = _issuer(broker)
+        self._issuers = ListenerIssuers(broker)
         self.logins = Logins(
             broker,
             Mechanisms(
                 self.state,
                 EnabledMechanisms(settings).of,
                 broker.clock.now_ms,
-                None if self._issuer is None else self._issuer.verify,
+                self._issuers.verify_at,
             ),
             self.audit,
         )
@@ -84,15 +83,14 @@ class SecurityService:
         self._log.ensure_topic()
 
     def start(self) -> None:
-        """Load the keys of the issuer of tokens, and begin the topic of the audit log, if any.
+        """Load the keys of the issuers of tokens, and begin the topic of the audit log, if any.
 
         Raises:
             ConfigError: the keys are in a file that cannot be used, or the topic cannot be used.
         """
         if self.audit.topic is not None:
             self.audit.topic.start()
-        if self._issuer is not None:
-            self._issuer.start()
+        self._issuers.start()
 
     def append(self, client: "Identity", changes: Sequence[Change], done: Done) -> None:
         """Append changes of a client; `done` is called when they are durable and count."""
@@ -146,15 +144,3 @@ class SecurityService:
     def close(self) -> None:
         """End the threads."""
         self.logins.close()
-
-
-def _issuer(broker: "Broker") -> "Issuer | None":
-    """Return what verifies the tokens of the configured issuer, if there is one."""
-    if not has_issuer(broker.settings):
-        return None
-    # Loaded here: other brokers need no JSON Web Tokens.
-    from duolog.security.logins.jwks import Issuer, rules_of  # noqa: PLC0415
-
-    rules = rules_of(broker.settings)
-    assert rules is not None
-    return Issuer(broker.settings, rules, broker.clock, broker.loop)

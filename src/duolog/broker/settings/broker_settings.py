@@ -26,6 +26,7 @@ from duolog.core.setting_types import (
 )
 from duolog.core.units import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 from duolog.log.settings import BROKER_LOG_SETTINGS
+from duolog.security.logins.setting_rows import ISSUER_ROWS
 
 _IDENTITY_ROWS: Final = (
     Setting("node.id", default=0, kind=Kind.INT, doc="The id of this broker.", check=at_least(0)),
@@ -252,6 +253,7 @@ OTHER_UNITS: Final = {
 
 _PER_LISTENER: Final = (
     *(row.name for row in STORE_ROWS),
+    *(row.name for row in ISSUER_ROWS),
     "sasl.enabled.mechanisms",
     "connections.max.reauth.ms",
 )
@@ -339,6 +341,11 @@ class BrokerSettings:
         """Return the text of a setting for a listener: its own, or that of all listeners."""
         own = prefixed(listener, name)
         return self.text(own if own in self.values else name)
+
+    def of_mechanism(self, listener: str, mechanism: str, name: str) -> str:
+        """Return the text of a setting for a SASL mechanism: its own, or that of the listener."""
+        own = prefixed(f"{listener}.{mechanism}", name)
+        return self.text(own) if own in self.values else self.of_listener(listener, name)
 
     def text(self, name: str) -> str:
         """Return any setting as the text that it is given in."""

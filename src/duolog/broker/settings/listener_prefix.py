@@ -1,7 +1,8 @@
 """Settings of one listener only: `listener.name.NAME.SETTING`, with the name in lower case.
 
 Such a setting is preferred to the one without the prefix, for this listener. Only settings of TLS
-and SASL have this form.
+and SASL have this form. Those of a SASL mechanism may have its name, too, in lower case:
+`listener.name.NAME.MECHANISM.SETTING` is preferred to both.
 
 Source: Kafka `ListenerName.configPrefix`, `AbstractConfig.valuesWithPrefixOverride`.
 """
@@ -37,6 +38,19 @@ def without_prefix(name: str) -> str:
     """
     match = _PREFIXED.fullmatch(name)
     return match[2] if match else name
+
+
+def listener_of(name: str) -> str:
+    """Return the listener of a setting, in lower case; empty if it is one of all listeners.
+
+    The name of a mechanism is part of it.
+
+    Example:
+        >>> listener_of("listener.name.external.ssl.client.auth")
+        'external'
+    """
+    match = _PREFIXED.fullmatch(name)
+    return match[1] if match else ""
 
 
 class ListenerSettings(Settings):

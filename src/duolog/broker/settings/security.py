@@ -1,5 +1,6 @@
 """Settings of users, logins and rights, under Kafka's names."""
 
+from dataclasses import replace
 from typing import Final
 
 from duolog.core.setting_types import Kind, Setting, at_least
@@ -30,7 +31,10 @@ SECURITY_ROWS: Final = (
         doc="The delay before a failed login is answered and its connection is closed.",
         check=at_least(0),
     ),
-    *ISSUER_ROWS,
+    *(
+        replace(row, doc=f"{row.doc} listener.name.NAME.… sets it for one listener.")
+        for row in ISSUER_ROWS
+    ),
     *AUTHORIZER_ROWS,
     Setting(
         "audit.log.topic",

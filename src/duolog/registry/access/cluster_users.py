@@ -150,7 +150,7 @@ class ClusterUsers:
             everyone_if_no_acl=settings.everyone_if_no_acl,
             on_refusal=self._audit.denied,
         )
-        mechanisms = Mechanisms(state, no_sasl, self._clock.now_ms, self._verify_jwt)
+        mechanisms = Mechanisms(state, no_sasl, self._clock.now_ms, lambda _: self._verify_jwt)
         return _Users(state, mechanisms, authorizer if settings.authorizes else None)
 
     def _loaded(self) -> tuple[TopicFollower, _Users]:

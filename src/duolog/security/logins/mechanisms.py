@@ -29,6 +29,10 @@ def no_sasl(_listener: str) -> tuple[str, ...]:
     return ()
 
 
+def no_issuer(_listener: str) -> None:
+    """Return no issuer, for a server that accepts only its own tokens."""
+
+
 class Mechanisms:
     """Begins exchanges over the users of one server."""
 
@@ -37,13 +41,13 @@ class Mechanisms:
         state: "SecurityState",
         enabled_at: Callable[[str], tuple[str, ...]],
         now_ms: Callable[[], int],
-        verify_jwt: Verify | None = None,
+        verify_at: Callable[[str], Verify | None] = no_issuer,
     ) -> None:
         self.enabled_at = enabled_at
         """Returns the mechanisms of a listener."""
         self._state = state
         self._now_ms = now_ms
-        self._verify_jwt = verify_jwt
+        self._verify_at = verify_at
         self._own_secret = secrets.token_bytes(_SECRET_BYTES)
         """Used for decoys until there is a stored secret."""
         self._usual = _Usual(-1, ScramMechanism.SCRAM_SHA_512, {})
@@ -60,7 +64,7 @@ class Mechanisms:
         if mechanism == PLAIN:
             return PlainExchange(self.stored)
         if mechanism == OAUTHBEARER:
-            return BearerExchange(self.verify_token)
+            return BearerExchange(partial(self.verify_token, listener=listener))
         scram = BY_NAME[mechanism]
         nonce = secrets.token_urlsafe(_NONCE_BYTES)
         return ScramExchange(scram, partial(self._scram, scram), nonce)
@@ -74,8 +78,10 @@ class Mechanisms:
         mechanism = self._usual_users().mechanism
         return Stored(mechanism, self._scram(mechanism, user)[0], known=False)
 
-    def verify_token(self, text: str) -> "tuple[Principal, int | None]":
+    def verify_token(self, text: str, listener: str = "") -> "tuple[Principal, int | None]":
         """Return the principal of a bearer token and when it expires, in ms.
+
+        A token that is not one of this server must be of the listener's issuer.
 
         Raises:
             InvalidToken: the token is not valid.
@@ -85,9 +91,10 @@ class Mechanisms:
             if token is None:
                 raise InvalidToken("unknown, revoked or expired token")
             return token.principal, token.expires_at_ms
-        if self._verify_jwt is None:
+        verify = self._verify_at(listener)
+        if verify is None:
             raise InvalidToken("token is not one of this server, and no issuer is configured")
-        return self._verify_jwt(text)
+        return verify(text)
 
     def _scram(self, mechanism: ScramMechanism, user: str) -> tuple[ScramCredential, bool]:
         secret = self._state.decoy_secret or self._own_secret

@@ -107,7 +107,7 @@ class World:
         self.authorizer = AclAuthorizer(
             self.state.acls, super_users=[ADMINISTRATORS], on_refusal=audit.denied
         )
-        mechanisms = Mechanisms(self.state, no_sasl, self.clock.now_ms, self._verify)
+        mechanisms = Mechanisms(self.state, no_sasl, self.clock.now_ms, lambda _: self._verify)
         self.authenticator = StoreAuthenticator(
             lambda: mechanisms, LoginLimits(self.clock), audit, self.clock, "registry"
         )
