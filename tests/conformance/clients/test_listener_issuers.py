@@ -36,15 +36,14 @@ class TwoListeners(BrokerProcess):
 
 def topics(servers: str, issuer: TokenIssuer, timeout_s: float) -> Any:
     """Return what a client with a token of the issuer reads; raises if it cannot log in."""
-    client = AdminClient(
-        {
-            "bootstrap.servers": servers,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanisms": "OAUTHBEARER",
-            "oauth_cb": lambda _: issuer.token("alice"),
-            "log_level": 0,
-        }
-    )
+    config: dict[str, Any] = {
+        "bootstrap.servers": servers,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanisms": "OAUTHBEARER",
+        "oauth_cb": lambda _: issuer.token("alice"),
+        "log_level": 0,
+    }
+    client = AdminClient(config)
     client.poll(0)  # It calls `oauth_cb`.
     return client.list_topics(timeout=timeout_s).topics
 

@@ -252,6 +252,8 @@ OTHER_UNITS: Final = {
 """Settings that Kafka knows in several units, the strongest first."""
 
 _PER_LISTENER: Final = (
+    # Kafka's files have these for listeners, too, such as sasl.server.callback.handler.class.
+    *(row.name for row in INERT_ROWS if row.name.startswith(("sasl.", "ssl."))),
     *(row.name for row in STORE_ROWS),
     *(row.name for row in ISSUER_ROWS),
     "sasl.enabled.mechanisms",

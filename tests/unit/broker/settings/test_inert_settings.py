@@ -25,6 +25,8 @@ def test_each_says_why_it_means_nothing_and_takes_its_own_default() -> None:
         ("process.roles", "broker"),
         ("metric.reporters", "com.example.Reporter"),
         ("sasl.jaas.config", "user=x password=y"),
+        ("listener.name.a.scram-sha-256.sasl.jaas.config", "user=x password=y"),
+        ("listener.name.a.oauthbearer.sasl.server.callback.handler.class", "com.example.Handler"),
     ],
 )
 def test_values_kafka_accepts_are_accepted(name: str, value: str) -> None:
@@ -51,6 +53,12 @@ def test_values_kafka_refuses_and_misleading_values_are_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         BrokerSettings({name: value})
+
+
+def test_a_password_of_a_listener_without_effect_is_secret() -> None:
+    name = "listener.name.a.plain.sasl.jaas.config"
+
+    assert SETTINGS.row(name).kind is Kind.PASSWORD
 
 
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:

@@ -27,7 +27,12 @@ def test_a_listener_prefers_its_own_setting() -> None:
     [
         ("listener.name.a.ssl.client.auth", "maybe", "must be one of required, requested, none"),
         ("listener.name.a.ssl.client.auht", "none", "unknown broker setting"),
-        ("listener.name.a.sasl.oauthbearer.expected.issuer", "i", "unknown broker setting"),
+        ("listener.name.a.sasl.oauthbearer.expected.isuer", "i", "unknown broker setting"),
+        (
+            "listener.name.a.oauthbearer.sasl.oauthbearer.clock.skew.seconds",
+            "301",
+            "at most 300|0 and",
+        ),
         ("listener.name.a.connections.max.reauth.ms", "-1", "must be at least 0"),
         ("listener.name.a.num.partitions", "3", "unknown broker setting"),
         ("listener.name.ssl.client.auth", "none", "unknown broker setting"),
@@ -39,6 +44,22 @@ def test_a_listener_prefers_its_own_setting() -> None:
 def test_other_names_and_values_are_refused(name: str, value: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         BrokerSettings({name: value})
+
+
+def test_a_mechanism_of_a_listener_prefers_its_own_setting() -> None:
+    name = "sasl.oauthbearer.expected.audience"
+    settings = BrokerSettings(
+        {
+            name: "all",
+            f"listener.name.in.{name}": "weaker",
+            f"listener.name.in.oauthbearer.{name}": "stronger",
+            f"listener.name.out.{name}": "out",
+        }
+    )
+
+    assert settings.of_mechanism("IN", "OAUTHBEARER", name) == "stronger"
+    assert settings.of_mechanism("OUT", "OAUTHBEARER", name) == "out"
+    assert settings.of_mechanism("OTHER", "OAUTHBEARER", name) == "all"
 
 
 @pytest.mark.parametrize(
