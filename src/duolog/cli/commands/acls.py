@@ -65,6 +65,7 @@ def acls() -> None:
       duolog acls add --allow User:alice --operation READ --topic orders --group billing
       duolog acls add --allow Role:writers --operation WRITE --topic orders- --prefix
       duolog acls add --allow User:alice --operation READ --subject-prefix orders-
+      duolog acls add --allow User:alice --operation READ --source TOTALS
       duolog acls add --deny User:eve --operation ALL --topic '*' --host 10.0.0.7
       duolog acls remove --allow User:alice --operation READ --topic orders
     """
@@ -99,9 +100,22 @@ def list_acls(*, form: str, cluster: Cluster) -> None:
 @cluster_options
 def list_subjects(*, form: str, cluster: Cluster) -> None:
     """List the rules about subjects of the schema registry."""
+    return _list_own(ResourceType.SUBJECT, form, cluster)
+
+
+@acls.command("list-sources")
+@output.output_option
+@cluster_options
+def list_sources(*, form: str, cluster: Cluster) -> None:
+    """List the rules about streams and tables of SQL servers."""
+    return _list_own(ResourceType.SOURCE, form, cluster)
+
+
+def _list_own(kind: ResourceType, form: str, cluster: Cluster) -> None:
+    """List rules about a type of resources that no Kafka client knows."""
     if form == "help":
         return click.echo(output.help_text(COLUMNS), nl=False)
-    rules = [acl for acl in read_state(cluster).acls if acl.resource_type is ResourceType.SUBJECT]
+    rules = [acl for acl in read_state(cluster).acls if acl.resource_type is kind]
     return output.write_rows([_row(rule) for rule in sorted(rules)], COLUMNS, form)
 
 
@@ -126,6 +140,13 @@ def rule_options(command: Callable[..., object]) -> Callable[..., object]:
     @click.option(
         "--subject-prefix", multiple=True, metavar="PREFIX", help="Subjects that begin with it."
     )
+    @click.option("--source", multiple=True, metavar="NAME", help="Stream or table of SQL.")
+    @click.option(
+        "--source-prefix", multiple=True, metavar="PREFIX", help="Sources that begin with it."
+    )
+    @click.option(
+        "--service-id", default="default_", show_default=True, help="SQL service of the sources."
+    )
     @click.option("--prefix", is_flag=True, help="The names are prefixes of names.")
     @click.option("--host", default=EVERY_HOST, show_default=True, help="IP address of the client.")
     @wraps(command)
@@ -133,7 +154,8 @@ def rule_options(command: Callable[..., object]) -> Callable[..., object]:
         *, allow: tuple[str, ...], deny: tuple[str, ...], operations: tuple[str, ...], host: str,
         topic: tuple[str, ...], group: tuple[str, ...], on_cluster: bool,
         transactional_id: tuple[str, ...], subject: tuple[str, ...],
-        subject_prefix: tuple[str, ...], prefix: bool, **rest: Any,
+        subject_prefix: tuple[str, ...], source: tuple[str, ...], source_prefix: tuple[str, ...],
+        service_id: str, prefix: bool, **rest: Any,
     ) -> object:  # fmt: skip
         given = PatternType.PREFIXED if prefix else PatternType.LITERAL
         resources = [
@@ -144,6 +166,11 @@ def rule_options(command: Callable[..., object]) -> Callable[..., object]:
             *(
                 (ResourceType.SUBJECT, PatternType.PREFIXED, normalized(name))
                 for name in subject_prefix
+            ),
+            *((ResourceType.SOURCE, given, _source(service_id, name)) for name in source),
+            *(
+                (ResourceType.SOURCE, PatternType.PREFIXED, f"{service_id}.{name}")
+                for name in source_prefix
             ),
             *([(ResourceType.CLUSTER, given, CLUSTER_NAME)] if on_cluster else []),
         ]
@@ -175,7 +202,7 @@ def add(*, rules: list[Acl], cluster: Cluster) -> None:
     with cluster.errors("add rules"):
         for future in client.create_acls(bindings).values() if bindings else ():
             cluster.first_result([future])
-    _change_subjects(cluster, rules, present=True)
+    _change_own(cluster, rules, present=True)
     click.echo(f"added {counted(len(rules), 'rule')}", err=True)
 
 
@@ -190,15 +217,18 @@ def remove(*, rules: list[Acl], cluster: Cluster) -> None:
     with cluster.errors("remove rules"):
         for future in client.delete_acls(filters).values() if filters else ():
             removed += len(cluster.first_result([future]))
-    removed += _change_subjects(cluster, rules, present=False)
+    removed += _change_own(cluster, rules, present=False)
     click.echo(f"removed {counted(removed, 'rule')}", err=True)
 
 
-def _change_subjects(cluster: Cluster, rules: list[Acl], *, present: bool) -> int:
+def _source(service_id: str, name: str) -> str:
+    """Return the name of a source in rules; all sources of all services if it is `*`."""
+    return name if name in {"", EVERY_NAME} else f"{service_id}.{name}"
+
+
+def _change_own(cluster: Cluster, rules: list[Acl], *, present: bool) -> int:
     changes = [
-        AclChange(rule, present=present)
-        for rule in rules
-        if rule.resource_type is ResourceType.SUBJECT
+        AclChange(rule, present=present) for rule in rules if rule.resource_type not in _TYPES
     ]
     if changes:
         append(cluster, changes)

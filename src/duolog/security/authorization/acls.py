@@ -72,6 +72,14 @@ SUPPORTED: Final[dict[ResourceType, tuple[Operation, ...]]] = {
         Operation.DESCRIBE_CONFIGS,
         Operation.ALTER_CONFIGS,
     ),
+    ResourceType.SOURCE: (
+        Operation.READ,
+        Operation.WRITE,
+        Operation.CREATE,
+        Operation.DELETE,
+        Operation.ALTER,
+        Operation.DESCRIBE,
+    ),
 }
 """The operations that exist for each type of resource."""
 

@@ -40,6 +40,8 @@ class ResourceType(IntEnum):
     USER = 7
     SUBJECT = 100
     """A subject of the schema registry."""
+    SOURCE = 101
+    """A stream or table of SQL, by its service and its name: `default_.ORDERS`."""
 
 
 CLUSTER_NAME = "kafka-cluster"

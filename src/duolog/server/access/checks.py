@@ -1,0 +1,81 @@
+"""Checks of rights from threads that run statements.
+
+An authorizer belongs to the event loop: rules change there. A thread asks the loop for all that it
+wants to know of a statement at once, and waits some microseconds.
+
+Threads: any; on the loop itself, the check is made at once.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from duolog.security.authorization.operations import Operation, ResourceType
+from duolog.server.access.client import Client, Right
+
+T = TypeVar("T")
+
+
+class Checks:
+    """The rights of one client, as of now.
+
+    Args:
+        loop: the event loop of the authorizer; None if the caller runs there.
+    """
+
+    def __init__(self, client: Client, loop: asyncio.AbstractEventLoop | None) -> None:
+        self._client = client
+        self._loop = loop
+
+    @property
+    def decide(self) -> bool:
+        """False if the client may do everything, so that nothing needs to be checked."""
+        return self._client.authorizer is not None
+
+    def ensure(self, rights: Iterable[Right]) -> None:
+        """Ensure that the client has all these rights.
+
+        Raises:
+            RequestRefused: it lacks one, the same for all.
+        """
+        if not self.decide:
+            return
+        wanted = tuple(rights)
+
+        def check() -> None:
+            for right in wanted:
+                self._client.ensure(right)
+
+        self._on_loop(check)
+
+    def visible(self, resource: ResourceType, names: Iterable[str]) -> frozenset[str]:
+        """Return the names of resources that the client may describe."""
+        given = tuple(names)
+        if not self.decide:
+            return frozenset(given)
+        may = self._client.may
+        return self._on_loop(
+            lambda: frozenset(name for name in given if may(Operation.DESCRIBE, resource, name))
+        )
+
+    def _on_loop(self, call: Callable[[], T]) -> T:
+        if self._loop is None or _running() is self._loop:
+            return call()
+        done: Future[T] = Future()
+
+        def answer() -> None:
+            try:
+                done.set_result(call())
+            except Exception as error:  # noqa: BLE001 - raised by the thread that asks
+                done.set_exception(error)
+
+        self._loop.call_soon_threadsafe(answer)
+        return done.result()
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

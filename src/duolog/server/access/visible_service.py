@@ -1,0 +1,57 @@
+"""The SQL service as one client may see it: what it may not describe does not exist.
+
+A view instead of checks, as in the registry (ADR 0127): SHOW, DESCRIBE, EXPLAIN and the errors of
+other statements cannot show what the state of the session lacks. Changes are checked by
+`GuardedSession`, and run on the whole catalog.
+
+Threads: as `SqlService`.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from duolog.ksql.syntax import nodes
+from duolog.security.authorization.operations import ResourceType
+from duolog.server.access.checks import Checks
+from duolog.server.access.statement_rights import source_name
+
+if TYPE_CHECKING:
+    from duolog.ksql.statements.state import SessionState
+    from duolog.runtime.sql.service import SqlService
+
+
+class VisibleService:
+    """Has all attributes of a `SqlService`; states are reduced to what a client may see."""
+
+    def __init__(self, service: "SqlService", checks: Checks) -> None:
+        self._service = service
+        self._checks = checks
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._service, name)
+
+    def state_for(self, node: exp.Expression, mine: "SessionState") -> "SessionState":
+        """Return the state of a session for its next statement; see `SqlService.state_for`."""
+        state = self._service.state_for(node, mine)
+        if self._checks.decide:
+            self._reduce(state)
+            if isinstance(node, nodes.Show):
+                partitions = state.catalog.partitions
+                for topic in partitions.keys() - self._checks.visible(
+                    ResourceType.TOPIC, partitions
+                ):
+                    del partitions[topic]
+        return state
+
+    def _reduce(self, state: "SessionState") -> None:
+        service_id = self._service.service_id
+        sources = state.catalog.sources
+        names = {source_name(service_id, name): name for name in sources}
+        seen = self._checks.visible(ResourceType.SOURCE, names)
+        hidden = {name for full, name in names.items() if full not in seen}
+        for name in hidden:
+            del sources[name]
+        for query_id, query in tuple(state.queries.items()):
+            if query.sink in hidden or not hidden.isdisjoint(query.reads):
+                del state.queries[query_id]
