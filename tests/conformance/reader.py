@@ -35,7 +35,7 @@ CTRL_C: Final = "# Ctrl-C"
 _ANY: Final = "…"
 _COMMAND: Final = re.compile(r"^.*<<EOF\n(?:.*\n)*?EOF$|^.+$", re.MULTILINE)
 _POLL_S: Final = 0.05
-_PORT: Final = re.compile(r"\b(?:909[2-9]|8081)\b")
+_PORT: Final = re.compile(r"\b(?:909[2-9]|8081|8088)\b")
 _UNWANTED: Final = re.compile(
     r"^(?:%\d\||Traceback |Exception ignored )|\w+Warning: ", re.MULTILINE
 )
@@ -45,6 +45,7 @@ A program must not write any lines there.
 """
 _GOES_ON: Final = {
     re.compile(r"duolog broker "): "duolog broker ready on ",
+    re.compile(r"duolog server "): "duolog server ready on ",
     re.compile(r"duolog run (?!.*--explain)"): '" is running',
     re.compile(r"duolog sql -f "): "  RUNNING  ",
 }
@@ -176,7 +177,9 @@ class Reader:
         if kind in self._busy:
             self._stop(kind)
         here = self._here(command)
-        if not re.search(r" (--listen|-b|--bootstrap-servers) ", here):
+        if kind == "duolog server":
+            here += f" -b {self.servers} --listen 127.0.0.1:{self._port('8088')}"
+        elif not re.search(r" (--listen|-b|--bootstrap-servers) ", here):
             here += f" --listen {self.servers}"
         busy = _Busy.start(here, self.home, self.environment)
         self._busy[kind] = busy

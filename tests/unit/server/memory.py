@@ -134,7 +134,8 @@ class Client:
         await self.until(lambda: b"\r\n\r\n" in self.transport.written)
         start, _, rest = self.transport.written.partition(b"\r\n\r\n")
         lines = start.decode("latin-1").split("\r\n")
-        headers = dict(line.lower().split(": ", 1) for line in lines[1:])
+        pairs = (line.partition(": ") for line in lines[1:])
+        headers = {name.lower(): value for name, _, value in pairs}
         size = 0 if head else int(headers.get("content-length", 0))
         await self.until(lambda: len(self.transport.written) >= len(start) + 4 + size)
         self.transport.written = self.transport.written[len(start) + 4 + size :]

@@ -199,6 +199,21 @@ def test_a_client_that_does_not_end_a_refused_body_is_disconnected() -> None:
     run(test())
 
 
+def test_a_refused_body_that_has_ended_leaves_the_connection_open() -> None:
+    async def test() -> None:
+        client = serve(with_deadline(LATE, head_s=SOON, body_bytes_max=10)).client()
+        client.send(post(b"x" * 5, length=20))
+        assert (await client.reply()).status == 413
+        client.send(b"x" * 15)
+        late = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_later(3 * SOON, late.set_result, None)
+        await late
+
+        assert not client.transport.closed
+
+    run(test())
+
+
 def test_bodies_of_all_connections_share_a_limit() -> None:
     async def test() -> None:
         server = serve(with_deadline(LATE, bodies_bytes_max=1500))

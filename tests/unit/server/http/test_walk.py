@@ -45,7 +45,7 @@ def test_no_endpoint_answers_without_a_valid_login(
             "error_code": 40100,
             "message": "Unauthorized",
         }
-        assert reply.headers["www-authenticate"].startswith(("basic", "bearer"))
+        assert reply.headers["www-authenticate"].startswith(("Basic", "Bearer"))
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda row: f"{row.method} {row.path}")
