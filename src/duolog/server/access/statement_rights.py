@@ -18,7 +18,7 @@
     SET, UNSET, DEFINE, UNDEFINE       none
     CREATE FUNCTION and all others     ALTER on the cluster
 
-Whoever may read a stream may read what its topic contains: the right on the topic is asked of the
+A user that may read a stream reads what its topic contains: the right on the topic is asked of the
 user that declares the stream. A function runs in the server's own process.
 
 Source: Kafka `AclOperation`.

@@ -10,6 +10,7 @@ from duolog.server.http.routes import ENDPOINTS, Endpoint
 from duolog.server.limits import Limits
 from duolog.server.messages import Request, Response, Streamed
 from duolog.server.operations.context import ServerContext
+from unit.registry.turns import turns
 from unit.server.memory import MemoryServer, context
 from waiting import DEADLINE_S
 
@@ -165,7 +166,7 @@ def test_a_body_without_a_length_is_refused_as_soon_as_it_is_too_large() -> None
         client = serve(with_deadline(LATE, body_bytes_max=1000)).client()
         head = b"POST /echo HTTP/1.1\r\n%bTransfer-Encoding: chunked\r\n\r\n" % HEAD
         client.send(head + b"3e8\r\n" + b"x" * 1000 + b"\r\n")
-        await asyncio.sleep(0)
+        await turns()
         assert not client.transport.written
         client.send(b"1\r\nx\r\n")
 
@@ -219,7 +220,7 @@ def test_bodies_of_all_connections_share_a_limit() -> None:
         server = serve(with_deadline(LATE, bodies_bytes_max=1500))
         first, second = server.client(), server.client()
         first.send(post(b"x" * 1000, length=1001))
-        await asyncio.sleep(0)
+        await turns()
         second.send(post(b"x" * 1000))
         refused = await second.reply()
         first.send(b"x")
@@ -236,7 +237,7 @@ def test_a_body_in_pieces_may_be_larger_than_any_limit() -> None:
     async def test() -> None:
         client = serve(with_deadline(LATE, body_bytes_max=10, bodies_bytes_max=10)).client()
         client.send(post(b"x" * 500, length=1000, path=b"/count"))
-        await asyncio.sleep(0)
+        await turns()
         client.send(b"x" * 500)
 
         assert (await client.reply()).body == b"1000"
@@ -395,7 +396,7 @@ def test_requests_above_the_limit_are_refused_but_signs_of_life_are_not() -> Non
         server = MemoryServer(limits=limits, endpoints=(*ENDPOINTS, *ECHO))
         busy, other = server.client(), server.client()
         busy.send(post(b"x", length=2, path=b"/count"))
-        await asyncio.sleep(0)
+        await turns()
         refused = await other.ask("POST", "/count", b"x")
         alive = await other.ask("GET", "/chc/live")
 

@@ -3,7 +3,6 @@
 The client is the library h2.
 """
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -18,6 +17,7 @@ from duolog.server.http.routes import Endpoint
 from duolog.server.limits import Limits
 from duolog.server.messages import Request, Streamed
 from duolog.server.operations.context import ServerContext
+from unit.registry.turns import turns
 from unit.server.http.test_http1 import ECHO, LATE, SOON, run, with_deadline
 from unit.server.memory import Client, MemoryServer, context
 from unit.server.users import ANN, access_with_users
@@ -127,7 +127,7 @@ def test_a_body_larger_than_a_window_is_received() -> None:
             left -= size
             client.flush()
             client.receive()
-            await asyncio.sleep(0)
+            await turns()
 
         assert await client.until(stream) == (200, b"x" * 200_000)
 
@@ -179,7 +179,7 @@ def test_a_connection_without_a_stream_is_closed_although_its_client_pings() -> 
             client.h2.ping(b"12345678")
             client.flush()
             client.receive()
-            await asyncio.sleep(0)
+            await turns()
             pings += 1
 
         assert pings > 1
@@ -265,7 +265,7 @@ def test_a_response_waits_for_the_window_of_its_client() -> None:
             before = len(made)
             for _ in range(50):
                 client.receive()
-                await asyncio.sleep(0)
+                await turns()
 
         # The window of 64 KiB, what may wait, and the piece that is too much.
         assert len(made) * 10_000 <= 65_535 + PARKED_BYTES_MAX + 20_000

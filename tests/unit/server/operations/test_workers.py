@@ -12,7 +12,7 @@ from duolog.server.errors import OVERLOADED, RequestRefused
 from duolog.server.operations.broker_health import REMEMBER_S, BrokerHealth
 from duolog.server.operations.workers import Workers
 from duolog.server.proxies import checked_base_path
-from unit.registry.turns import until
+from unit.registry.turns import turns, until
 from unit.server.users import Clock
 from waiting import DEADLINE_S
 
@@ -22,7 +22,7 @@ def test_calls_above_the_limit_are_refused_until_others_have_ended() -> None:
         go = threading.Event()
         workers = Workers(1, 1)
         calls = [asyncio.ensure_future(workers.run(go.wait, DEADLINE_S)) for _ in range(2)]
-        await asyncio.sleep(0)
+        await turns()
         with pytest.raises(RequestRefused) as refused:
             await workers.run(go.wait, DEADLINE_S)
         assert refused.value.code == OVERLOADED
@@ -48,8 +48,13 @@ def test_an_error_of_a_call_is_raised() -> None:
 
 def test_one_probe_answers_all_who_want_to_know_at_once() -> None:
     async def run() -> None:
-        clock, probes = Clock(), []
-        health = BrokerHealth(lambda: bool(probes.append(1) or len(probes) == 1), clock)
+        clock, probes = Clock(), list[int]()
+
+        def probe() -> bool:
+            probes.append(1)
+            return len(probes) == 1
+
+        health = BrokerHealth(probe, clock)
         assert await asyncio.gather(*(health.healthy() for _ in range(50))) == [True] * 50
         clock.now += REMEMBER_S / 2
         assert await health.healthy()
