@@ -31,6 +31,8 @@ THROW_ON_INVALID_TIME: Final = "ksql.timestamp.throw.on.invalid"
 NEW_PLANNER: Final = "ksql.new.query.planner.enabled"
 """If true, the columns selected as key are the key of a stream, in that order; else all must be."""
 OFFSET_RESET: Final = "auto.offset.reset"
+CONTINUATION_TOKEN: Final = "request.ksql.query.push.continuation.token"  # noqa: S105 - a name
+"""Token of an earlier push query: the next one continues after its last row."""
 COMMIT_INTERVAL: Final = "commit.interval.ms"
 LIST_LIMIT: Final = "ksql.functions.collect_list.limit"
 SET_LIMIT: Final = "ksql.functions.collect_set.limit"
@@ -96,6 +98,7 @@ _OF_SESSION: Final = frozenset(
         THROW_ON_INVALID_TIME,
         NEW_PLANNER,
         OFFSET_RESET,
+        CONTINUATION_TOKEN,
         LIST_LIMIT,
         SET_LIMIT,
         ANSWER_TIMEOUT,

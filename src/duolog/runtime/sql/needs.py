@@ -10,6 +10,7 @@ from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
     from duolog.engine import Engine as SparkEngine
+    from duolog.runtime.sql.fanout.shared_readers import SharedReaders
     from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
 
 
@@ -48,6 +49,10 @@ class Engine(Protocol):
 
     @property
     def present(self) -> "MaterializedTables": ...
+
+    @property
+    def shared_readers(self) -> "SharedReaders":
+        """Readers of the topics of push queries."""
 
     @property
     def spark(self) -> "SparkEngine":

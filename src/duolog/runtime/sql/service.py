@@ -3,6 +3,7 @@
     command topic ─▶ catalog ─▶ sessions: one `StatementRunner` per client
                         └─────▶ persistent queries, if this process runs them
     topics of tables ─▶ current rows
+    topics of push queries ─▶ one reader each
 
 The catalog is in the service's command topic (`replayed_catalog`). One service with an id, the
 first that starts them, runs its queries. The others run statements, and the running one follows
@@ -51,6 +52,7 @@ from duolog.security.clients.profiles import brokers_of
 if TYPE_CHECKING:
     from duolog.engine import Engine
     from duolog.engine.upgrades.upgrade_plan import UpgradePlan
+    from duolog.runtime.sql.fanout.shared_readers import SharedReaders
     from duolog.runtime.sql.reply.inserts import InsertWriter
     from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
 
@@ -124,6 +126,8 @@ class SqlService:
         self._present: MaterializedTables | None = None
         self._inserts: InsertWriter | None = None
         self._presenting = threading.Lock()
+        self._readers: SharedReaders | None = None
+        self._opening_readers = threading.Lock()
         self._queries = ServiceQueries(
             brokers,
             service_id,
@@ -167,6 +171,16 @@ class SqlService:
 
                 self._inserts = InsertWriter(self.brokers)
             return self._inserts
+
+    @property
+    def shared_readers(self) -> "SharedReaders":
+        """Readers of the topics of push queries."""
+        with self._opening_readers:
+            if self._readers is None:
+                from duolog.runtime.sql.fanout.shared_readers import SharedReaders  # noqa: PLC0415 - takes 100 ms, for DuckDB
+
+                self._readers = SharedReaders(self.brokers)
+            return self._readers
 
     @property
     def spark(self) -> "Engine":
@@ -300,6 +314,9 @@ class SqlService:
             self._present.close()
         if self._inserts is not None:
             self._inserts.close()
+        readers, self._readers = self._readers, None
+        if readers is not None:
+            readers.close()
         with shutdown_deadline(_END_S, self.end_now):
             self._queries.stop()
             self._starter.close()

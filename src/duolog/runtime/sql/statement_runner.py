@@ -35,6 +35,7 @@ from duolog.runtime.sql.service import SqlService
 if TYPE_CHECKING:
     from duolog.engine import Engine
     from duolog.runtime.sql.command_log.topics import Topics
+    from duolog.runtime.sql.fanout.shared_readers import SharedReaders
     from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
     from duolog.security.clients.brokers import Brokers
 
@@ -77,6 +78,11 @@ class StatementRunner:
     def present(self) -> "MaterializedTables":
         """Current rows of sources, read on demand."""
         return self.service.present
+
+    @property
+    def shared_readers(self) -> "SharedReaders":
+        """Readers of the topics of push queries."""
+        return self.service.shared_readers
 
     @property
     def spark(self) -> "Engine":

@@ -17,17 +17,26 @@ _ROWS_AT_ONCE: Final = 50_000
 
 
 class DuckTable:
-    """A table with the rows of a source; used from one thread at a time."""
+    """A table with the rows of a source; used from one thread at a time.
+
+    If it is temporary, only its connection sees it.
+    """
 
     def __init__(
-        self, connection: "DuckDBPyConnection", name: str, columns: Sequence[SourceColumn]
+        self,
+        connection: "DuckDBPyConnection",
+        name: str,
+        columns: Sequence[SourceColumn],
+        *,
+        temporary: bool = False,
     ) -> None:
         self.name = name
         self._connection = connection
         types = [column.type for column in columns]
         self._givers = [giver(of) for of in types]
         listed = ", ".join(f"c{at} {duck_type(of)}" for at, of in enumerate(types))
-        connection.execute(f"CREATE TABLE {name} (id BIGINT, {listed})")
+        kind = "TEMPORARY TABLE" if temporary else "TABLE"
+        connection.execute(f"CREATE {kind} {name} (id BIGINT, {listed})")
         given = ", ".join(
             f"unnest(?::{duck_type(of, given=True)}[]) AS p{at}" for at, of in enumerate(types)
         )

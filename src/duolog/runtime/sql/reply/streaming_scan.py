@@ -1,34 +1,29 @@
 """Push query on one source, evaluated over each batch of records as it arrives.
 
 Without groups and joins there is no state between records, so DuckDB evaluates the query over the
-new records. The first row is available in milliseconds; a JVM would take seconds. Tables are read
-in `scanned_table`.
+new records. The first row is available in milliseconds; a JVM would take seconds. All queries over
+a source share its reader, see `fanout`.
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final, TYPE_CHECKING
 
-from confluent_kafka import Message
 from sqlglot import exp
 
-from duolog.core.errors import SerdeError
 from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.compatibility.extensions import extension_column
 from duolog.ksql.errors import SqlError
 from duolog.ksql.syntax.types import sql_name
 from duolog.runtime.sql.duck.aggregate_calls import is_aggregate
-from duolog.runtime.sql.duck.clauses import Query
-from duolog.runtime.sql.duck.queries import Translator
+from duolog.runtime.sql.fanout.errors import TokenRefused
+from duolog.runtime.sql.fanout.evaluators import Shape
+from duolog.runtime.sql.fanout.tokens import Tokens
 from duolog.runtime.sql.needs import Engine
 from duolog.runtime.sql.reply.row_source import RowSource
-from duolog.runtime.sql.reply.scanned_records import TABLE, ScannedRecords
-from duolog.runtime.sql.reply.scanned_table import ScannedTable, TableQueries
 from duolog.runtime.sql.tables.source_rows import SourceRows
-from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
-    from duolog.serde.row import Row
+    from duolog.runtime.sql.fanout.shared_readers import Start
 
 _KEEPING: Final = ("joins", "group", "having", "partition_by", "stream_window", "distinct", "with_")
 
@@ -40,31 +35,42 @@ def streaming_rows(
 
     Raises:
         BrokerUnavailable, KafkaError: the topic cannot be read.
+        TokenRefused: the session's continuation token is not one of this query.
     """
+    given = engine.session.state.settings
+    token = given[settings.CONTINUATION_TOKEN]
+    shape = _shape(engine, select)
+    if shape is None:
+        if token:
+            raise TokenRefused(
+                "this query cannot be continued with a token",
+                detail="Only a SELECT from one stream or table, without groups and joins, can.",
+                hint="Select from the result of a persistent query.",
+            )
+        return None
+    tokens = Tokens.of(shape, given["ksql.service.id"] or "")
+    place = tokens.place(token) if token else None
+    start: Start = "earliest" if given[settings.OFFSET_RESET] == "earliest" else "latest"
+    if token:
+        start = "again" if place is None else place
+    rows = engine.shared_readers.subscribe(shape, start, tokens)
+    return tuple((one.name, sql_name(one.type)) for one in shape.columns), rows
+
+
+def _shape(engine: Engine, select: exp.Select) -> Shape | None:
     source = _source(engine, select)
     if source is None:
         return None
     plain = select.copy()
     for key in ("emit", "limit"):
         plain.set(key, None)
-    translator = Translator(engine.catalog, lambda _source: TABLE)
     try:
-        query = translator.query(plain)
-        records = SourceRows(source)
+        SourceRows(source)
+        return Shape.of(plain, engine.catalog, source)
     except SqlError:
         # The planner reports errors with ksqlDB's messages, and Spark has the functions that DuckDB
         # lacks.
         return None
-    latest = engine.session.state.settings[settings.OFFSET_RESET] == "latest"
-    rows: ScannedRecords
-    brokers = engine.brokers
-    if source.is_table:
-        rows = ScannedTable(records, TableQueries.of(plain, translator), brokers, present=latest)
-    else:
-        rows = _ScannedStream(records, query, brokers, latest=latest)
-    rows.__enter__()
-    columns = tuple((one.name, sql_name(one.type)) for one in query.columns)
-    return columns, rows
 
 
 def _source(engine: Engine, select: exp.Select) -> SourceInfo | None:
@@ -82,30 +88,3 @@ def _source(engine: Engine, select: exp.Select) -> SourceInfo | None:
     if engine.session.state.settings.strict and extension_column(select, source) is not None:
         return None
     return source
-
-
-class _ScannedStream(ScannedRecords):
-    """Evaluates the query over the records of a stream."""
-
-    def __init__(
-        self, records: SourceRows, query: Query, brokers: Brokers, *, latest: bool
-    ) -> None:
-        super().__init__(records, brokers)
-        self._query = query
-        self._latest = latest
-        self._came: list[Row] = []
-
-    def first_offsets(self, ends: Mapping[int, int]) -> dict[int, int]:
-        return dict(ends) if self._latest else super().first_offsets(ends)
-
-    def take(self, message: Message) -> None:
-        try:
-            row = self.records.row(message, self.records.key(message))
-        except SerdeError:
-            return
-        self._came += [] if row is None else [row]
-
-    def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
-        self.read_on(timeout_s)
-        rows, self._came = self._came, []
-        return self.over(rows, self._query)

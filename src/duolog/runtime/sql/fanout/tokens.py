@@ -1,0 +1,108 @@
+"""Continuation tokens: texts with which a client continues a push query.
+
+    base64url( JSON, CRC-32 )      {"v": 1, "s": service, "q": query, "o": offsets, "g": given}
+
+`q` is a digest of the query and the definition of its source, so that a token of another query is
+refused. A token has no secret. Without `o`, the client has a part of a
+table's current rows, and no position in its topic.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+import zlib
+from dataclasses import dataclass, replace
+from typing import Final
+
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.runtime.sql.fanout.errors import TokenRefused
+from duolog.runtime.sql.fanout.evaluators import Shape
+from duolog.runtime.sql.fanout.positions import Place
+
+_VERSION: Final = 1
+_CRC_BYTES: Final = 4
+_START_AGAIN: Final = "Start the query again without a continuation token."
+
+
+def same_rows(source: SourceInfo) -> SourceInfo:
+    """Return a source without what does not affect its rows."""
+    return replace(source, query="", statement="", read_only=False, is_global=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Encodes and decodes the tokens of one query of a service."""
+
+    service_id: str
+    fingerprint: str
+
+    @classmethod
+    def of(cls, shape: Shape, service_id: str) -> "Tokens":
+        source = same_rows(shape.source)
+        parts = (source, shape.query, shape.everything, sorted(shape.keys))
+        return cls(service_id, hashlib.sha256(repr(parts).encode()).hexdigest()[:32])
+
+    def token(self, place: Place | None) -> str:
+        """Return the token of a place; None: the client has a part of a table's current rows."""
+        content: dict[str, object] = {"v": _VERSION, "s": self.service_id, "q": self.fingerprint}
+        if place is not None:
+            content["o"] = {str(at): offset for at, offset in sorted(place.offsets.items())}
+            if place.given:
+                content["g"] = {str(at): rows for at, rows in sorted(place.given.items())}
+        data = json.dumps(content, separators=(",", ":")).encode()
+        crc = zlib.crc32(data).to_bytes(_CRC_BYTES, "big")
+        return base64.urlsafe_b64encode(data + crc).decode().rstrip("=")
+
+    def place(self, token: str) -> Place | None:
+        """Return the place of a token, None amid the current rows of a table.
+
+        Raises:
+            TokenRefused: the text is not a token, or is one of another service or query.
+        """
+        content = _content(token)
+        if content["v"] != _VERSION:
+            raise TokenRefused(
+                "the continuation token was made by another version", hint=_START_AGAIN
+            )
+        if content["s"] != self.service_id:
+            raise TokenRefused(
+                f'the continuation token belongs to service "{content["s"]}", not to '
+                f'"{self.service_id}"',
+                hint=_START_AGAIN,
+            )
+        if content["q"] != self.fingerprint:
+            raise TokenRefused(
+                "the continuation token belongs to another query",
+                detail="The SELECT or the definition of its source differs.",
+                hint="Send the token with the same SELECT; only its LIMIT may differ.",
+            )
+        if "o" not in content:
+            return None
+        return Place(_numbers(content["o"]), _numbers(content.get("g", {})))
+
+
+def _content(token: str) -> dict[str, object]:
+    try:
+        padded = token + "=" * (-len(token) % 4)
+        data = base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True)
+        text, crc = data[:-_CRC_BYTES], data[-_CRC_BYTES:]
+        if zlib.crc32(text).to_bytes(_CRC_BYTES, "big") == crc:
+            content = json.loads(text)
+            if isinstance(content, dict) and {"v", "s", "q"} <= content.keys():
+                return content
+    except (ValueError, binascii.Error, RecursionError):
+        pass
+    raise TokenRefused("the text is not a continuation token, or is incomplete", hint=_START_AGAIN)
+
+
+def _numbers(given: object) -> dict[int, int]:
+    if not isinstance(given, dict):
+        raise TokenRefused("the continuation token is invalid", hint=_START_AGAIN)
+    try:
+        found = {int(at): int(number) for at, number in given.items()}
+    except (TypeError, ValueError) as error:
+        raise TokenRefused("the continuation token is invalid", hint=_START_AGAIN) from error
+    if any(number < 0 for number in (*found, *found.values())):
+        raise TokenRefused("the continuation token is invalid", hint=_START_AGAIN)
+    return found

@@ -1,0 +1,75 @@
+"""Continuation tokens."""
+
+import base64
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duolog.runtime.sql.fanout.errors import TokenRefused
+from duolog.runtime.sql.fanout.positions import Place
+from duolog.runtime.sql.fanout.tokens import Tokens
+
+_TOKENS = Tokens("shop_", "aa11")
+_offsets = st.dictionaries(st.integers(0, 500), st.integers(0, 2**63 - 1))
+
+
+@given(offsets=_offsets, rows=st.dictionaries(st.integers(0, 500), st.integers(1, 99)))
+def test_a_token_has_the_place(offsets: dict[int, int], rows: dict[int, int]) -> None:
+    place = Place(offsets, rows)
+
+    assert _TOKENS.place(_TOKENS.token(place)) == place
+
+
+def test_a_token_without_a_place_starts_again() -> None:
+    assert _TOKENS.place(_TOKENS.token(None)) is None
+
+
+def test_a_token_is_one_word_that_needs_no_quotes_in_an_address() -> None:
+    token = _TOKENS.token(Place({at: 10**12 + at for at in range(100)}))
+
+    assert all(one.isalnum() or one in "-_" for one in token)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (Tokens("office_", "aa11"), 'belongs to service "shop_", not to "office_"'),
+        (Tokens("shop_", "bb22"), "belongs to another query"),
+    ],
+)
+def test_a_token_of_another_service_or_query_is_refused(other: Tokens, said: str) -> None:
+    with pytest.raises(TokenRefused, match=said):
+        other.place(_TOKENS.token(Place({0: 1})))
+
+
+@given(st.text(max_size=80))
+def test_text_that_is_not_a_token_is_refused(text: str) -> None:
+    with pytest.raises(TokenRefused, match="not a continuation token"):
+        _TOKENS.place(text)
+
+
+@given(data=st.data())
+def test_a_token_with_a_changed_or_missing_character_is_refused(data: st.DataObject) -> None:
+    token = _TOKENS.token(Place({0: 12, 1: 34}))
+    at = data.draw(st.integers(0, len(token) - 2))
+    other = data.draw(st.sampled_from("abcXYZ019-_").filter(lambda one: one != token[at]))
+
+    for broken in (token[:at] + other + token[at + 1 :], token[:at] + token[at + 1 :]):
+        with pytest.raises(TokenRefused):
+            _TOKENS.place(broken)
+
+
+def test_a_token_has_only_names_and_numbers() -> None:
+    token = _TOKENS.token(Place({0: 12}, {0: 2}))
+
+    data = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+
+    assert json.loads(data[:-4]) == {
+        "v": 1,
+        "s": "shop_",
+        "q": "aa11",
+        "o": {"0": 12},
+        "g": {"0": 2},
+    }
