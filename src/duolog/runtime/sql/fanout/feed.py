@@ -18,7 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Literal, TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal
 
 from duolog.core.errors import DuologError
 from duolog.ksql.catalog.catalog import SourceInfo

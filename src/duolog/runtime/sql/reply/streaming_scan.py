@@ -5,7 +5,7 @@ new records. The first row is available in milliseconds; a JVM would take second
 a source share its reader, see `fanout`.
 """
 
-from typing import Final, TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 

@@ -17,8 +17,9 @@ from duolog.security.clients.brokers import Brokers
 from waiting import wait_until
 
 if TYPE_CHECKING:
-    from duolog.runtime.sql.fanout.shared_readers import SharedReaders, SharedRows, Start
     from collections.abc import Callable, Mapping, Sequence
+
+    from duolog.runtime.sql.fanout.shared_readers import SharedReaders, SharedRows, Start
     from duolog.testing import EmbeddedCluster
 
 Rows = list[tuple[object, ...]]
