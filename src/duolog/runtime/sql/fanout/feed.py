@@ -113,8 +113,12 @@ class Feed:
         """
         with self._lock:
             self._buffers.append(member.buffer)
-        if self.admit(member) == "behind":
-            self._behind(member)
+        try:
+            if self.admit(member) == "behind":
+                self._behind(member)
+        except BaseException:
+            member.buffer.close()
+            raise
 
     def admit(self, member: Member) -> Admission:
         """Let a client join, now or as soon as the reader is at its position.

@@ -73,6 +73,10 @@ class SharedRows:
             self._buffer.close()
         self._left()
 
+    def __del__(self) -> None:
+        # A program may drop the rows without closing them.
+        self.close()
+
 
 class _Entry:
     """The reader of a source, with the number of its clients."""
@@ -92,7 +96,8 @@ class SharedReaders:
 
     def __init__(self, brokers: Brokers) -> None:
         self._brokers = brokers
-        self._lock = threading.Lock()
+        # Rows that are dropped leave in any thread, also in one that has the lock.
+        self._lock = threading.RLock()
         self._entries: dict[SourceInfo, _Entry] = {}
         self._offsets = TopicOffsets(admin_of(brokers))
         self._database = BatchDatabase()

@@ -17,7 +17,7 @@ from duolog.security.clients.brokers import Brokers
 from waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from duolog.runtime.sql.fanout.shared_readers import SharedReaders, SharedRows, Start
     from duolog.testing import EmbeddedCluster
@@ -120,18 +120,23 @@ class PushedTopic:
 def take(rows: SharedRows, count: int) -> Rows:
     """Return at least so many rows, waiting for them."""
     found: Rows = []
-    wait_until(
-        lambda: found.extend(rows.next_rows(0.05)) or len(found) >= count,
-        lambda: f"{count} rows; there are {len(found)}",
-    )
+
+    def complete() -> bool:
+        found.extend(rows.next_rows(0.05))
+        return len(found) >= count
+
+    wait_until(complete, lambda: f"{count} rows; there are {len(found)}")
     return found
 
 
-def take_until(rows: SharedRows, last: Callable[[tuple[object, ...]], bool]) -> Rows:
-    """Return the rows up to the one that is the last."""
-    found: Rows = []
-    wait_until(lambda: found.extend(rows.next_rows(0.05)) or any(map(last, found)), "the last row")
-    return found
+def take_to_the_end(rows: SharedRows) -> None:
+    """Take rows until the query ends with an error, which is raised."""
+
+    def never() -> bool:
+        rows.next_rows(0.05)
+        return False
+
+    wait_until(never, "the end of the query")
 
 
 def take_until_all(rows: SharedRows, keys: set[str]) -> list[tuple[str, object]]:

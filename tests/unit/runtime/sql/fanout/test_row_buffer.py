@@ -82,7 +82,7 @@ def test_a_client_that_does_not_read_is_ended_with_the_number_of_rows(
     buffer = _buffer(**limits)
     for offset in range(3):
         buffer.offer(_batch((0, offset)), Place({0: offset}), Place({0: offset + 1}))
-    assert not buffer.ended
+    assert buffer.rows == 3
 
     buffer.offer(_batch((0, 3)), Place({0: 3}), Place({0: 4}))
 

@@ -1,5 +1,6 @@
 """Push queries over streams that share a reader, on a real broker."""
 
+import gc
 import random
 import threading
 from collections import Counter, defaultdict
@@ -27,7 +28,7 @@ from duolog.runtime.sql.fanout.row_buffer import BufferLimits
 from duolog.runtime.sql.fanout.shared_readers import SharedReaders, SharedRows
 from duolog.security.clients.brokers import Brokers
 from duolog.testing import EmbeddedCluster
-from unit.runtime.sql.fanout.pushed_topic import PushedTopic, Rows, take, take_until
+from unit.runtime.sql.fanout.pushed_topic import PushedTopic, Rows, take, take_to_the_end
 from waiting import wait_until
 
 
@@ -156,6 +157,18 @@ def test_clients_that_catch_up_get_each_record_once_and_in_order(
         for value, _ in found:
             mine[place[value]].append(value)
         assert mine == by_partition
+
+
+def test_rows_that_are_dropped_leave_their_reader(
+    cluster: EmbeddedCluster, readers: SharedReaders, service: str
+) -> None:
+    topic = PushedTopic(cluster, service)
+    rows = topic.subscribe(readers, "SELECT v FROM s")
+    assert readers.sources == ["S"]
+
+    del rows
+
+    wait_until(lambda: gc.collect() >= 0 and readers.sources == [], "the end of the reader")
 
 
 def test_a_client_that_does_not_read_is_ended_and_the_others_are_not(
@@ -290,7 +303,7 @@ def test_a_query_that_cannot_compute_a_value_ends_alone(
     assert take(good, 2) == [(2,), (3,)]
     for rows in (bad, early):
         with pytest.raises(SqlError, match="too large for its type"):
-            take_until(rows, lambda _row: False)
+            take_to_the_end(rows)
     topic.numbers([4])
     assert take(good, 1) == [(4,)]
 
@@ -308,7 +321,12 @@ def test_an_evaluation_that_does_not_end_is_interrupted(
         wait_until(lambda: watch._running, "the start")  # noqa: SLF001
         watch.interrupt_late()
         assert not answer.done(), "it may take one round"
-        wait_until(lambda: watch.interrupt_late() or answer.done(), "the end")
+
+        def done() -> bool:
+            watch.interrupt_late()
+            return answer.done()
+
+        wait_until(done, "the end")
 
     with pytest.raises(EvaluationTooSlow, match="longer than 10 s"):
         answer.result()
@@ -367,7 +385,7 @@ def test_clients_of_a_closed_engine_get_no_more_rows(
     assert not any(one.is_alive() for one in before)
     for one in rows:
         with pytest.raises(ReadersClosed, match="the SQL engine stops"):
-            take_until(one, lambda _row: False)
+            take_to_the_end(one)
         one.close()
     with pytest.raises(DuologError):
         topic.subscribe(readers, "SELECT v FROM s", "earliest")

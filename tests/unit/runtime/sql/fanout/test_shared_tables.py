@@ -206,6 +206,7 @@ def test_clients_of_any_start_end_with_the_rows_of_the_table(
 
     wanted = {key: v for key, v in table.items() if v is not None and v > 5}
     for rows, had in clients:
-        found = [*had, *take_until_all(rows, {f"end{partition}" for partition in range(3)})]
+        earlier = [(str(key), value) for key, value in had]
+        found = [*earlier, *take_until_all(rows, {f"end{at}" for at in range(3)})]
         state = {key: v for key, v in dict(found).items() if v is not None}
-        assert {k: v for k, v in state.items() if not str(k).startswith("end")} == wanted
+        assert {k: v for k, v in state.items() if not k.startswith("end")} == wanted

@@ -157,11 +157,15 @@ def test_a_slow_client_gets_the_reason_and_a_token(
 
     async def read() -> str | None:
         batches = AsyncRows(PushedRows(source))
-        for start in range(0, 100, 5):
-            topic.numbers(range(start, start + 5))
-        wait_until(lambda: source._buffer.ended, "the end of the query")  # noqa: SLF001
+        topic.numbers(range(100))
+
+        def ended() -> bool:
+            topic.numbers([0])
+            return source._buffer.ended  # noqa: SLF001
+
+        wait_until(ended, "the end of the query")
         with pytest.raises(ClientTooSlow, match="the client read too slowly"):
-            await _rows(batches, 1000)
+            await _rows(batches, 10**6)
         return batches.token
 
     token = asyncio.run(read())
