@@ -118,7 +118,7 @@ class _Turn:
         if member.in_snapshot:
             member.show_more(self._tables)
             return True
-        if self._feed.admit(member) != "behind":
+        if self._feed.admit(member) != "too early":
             return False
         assert member.positions is not None
         self._reader.seek(self._feed.source.topic, member.positions)

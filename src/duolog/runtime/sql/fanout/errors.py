@@ -3,13 +3,13 @@
 from typing import Final
 
 from duolog.core.counts import counted
-from duolog.core.errors import DuologError, KafkaError
+from duolog.core.errors import KafkaError, QueryError
 from duolog.ksql.errors import SqlError
 
 OFFSET_OUT_OF_RANGE: Final = 1
 
 
-class ClientTooSlow(DuologError):
+class ClientTooSlow(QueryError):
     """The client of a push query did not read its rows in time."""
 
     @classmethod
@@ -31,7 +31,7 @@ class ClientTooSlow(DuologError):
         )
 
 
-class ReadersClosed(DuologError):
+class ReadersClosed(QueryError):
     """The SQL engine stops, and with it its push queries."""
 
     def __init__(self) -> None:

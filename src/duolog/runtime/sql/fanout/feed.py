@@ -35,8 +35,8 @@ from duolog.security.clients.brokers import Brokers
 if TYPE_CHECKING:
     from duolog.runtime.sql.fanout.row_buffer import RowBuffer
 
-Admission = Literal["joined", "waits", "behind"]
-Behind = Callable[[Member], None]
+Admission = Literal["joined", "waits", "too early"]
+CatchUp = Callable[[Member], None]
 
 _RECORDS_MAX: Final = 5_000
 _RECENT_RECORDS: Final = 5_000
@@ -62,7 +62,7 @@ class Feed:
         database: for the evaluation.
         starts: the positions to start from.
         ends: for a table, the position from which on its current rows are known.
-        behind: called with clients that must catch up by a reader of their own.
+        catch_up: called with clients that must catch up by a reader of their own.
         failed: called when the feed has ended by an error.
     """
 
@@ -74,14 +74,14 @@ class Feed:
         *,
         starts: Positions,
         ends: Positions,
-        behind: Behind,
+        catch_up: CatchUp,
         failed: Callable[[], None],
     ) -> None:
         self.source = source
         self.partitions = sorted(starts)
         """The partitions that are read: those at the start of the reader."""
         self._decoder = Decoder(source)
-        self._behind = behind
+        self._catch_up = catch_up
         self._failed = failed
         self._lock = threading.Lock()
         self._positions = dict(starts)
@@ -114,8 +114,8 @@ class Feed:
         with self._lock:
             self._buffers.append(member.buffer)
         try:
-            if self.admit(member) == "behind":
-                self._behind(member)
+            if self.admit(member) == "too early":
+                self._catch_up(member)
         except BaseException:
             member.buffer.close()
             raise
@@ -226,10 +226,10 @@ class Feed:
         if not self._ready:
             return "waits"
         if member.positions is None or member.in_snapshot:
-            return "behind"
+            return "too early"
         oldest = self._recent[0].before if self._recent else self._positions
         if not reaches(member.positions, oldest):
-            return "behind"
+            return "too early"
         if not reaches(self._positions, member.positions):
             return "waits"
         if member.positions != self._positions:
@@ -242,8 +242,8 @@ class Feed:
 
     def _admit_again(self, member: Member) -> None:
         try:
-            if not member.buffer.ended and self.admit(member) == "behind":
-                self._behind(member)
+            if not member.buffer.ended and self.admit(member) == "too early":
+                self._catch_up(member)
         except DuologError as error:
             member.buffer.fail(error)
 

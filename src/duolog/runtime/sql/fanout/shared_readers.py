@@ -195,7 +195,7 @@ class SharedReaders:
                     self._database,
                     starts=starts,
                     ends=ends,
-                    behind=lambda member: self._catch_ups.add(member, feed),
+                    catch_up=lambda member: self._catch_ups.add(member, feed),
                     failed=lambda: self._forget(source, entry),
                 )
             return entry.feed

@@ -118,7 +118,7 @@ class PushedTopic:
 
 
 def take(rows: SharedRows, count: int) -> Rows:
-    """Return at least so many rows, waiting for them."""
+    """Return at least `count` rows, waiting for them."""
     found: Rows = []
 
     def complete() -> bool:

@@ -129,7 +129,7 @@ def test_clients_that_catch_up_get_each_record_once_and_in_order(
     seed: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Partitions move unevenly while clients come, and a client's reader is behind the others."""
+    """Partitions move unevenly while clients arrive at a reader with few recent records."""
     monkeypatch.setattr(feed_module, "_RECENT_RECORDS", 40)
     chance = random.Random(seed)  # noqa: S311 - not a secret
     topic = PushedTopic(cluster, service, partitions=4)
