@@ -3,6 +3,7 @@
 import struct
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,16 +11,21 @@ from confluent_kafka import Producer
 from sqlglot import exp
 
 from duolog.core.errors import DuologError
+from duolog.ksql import settings
 from duolog.ksql.errors import SqlError
 from duolog.ksql.statements.queries import pushed_select
 from duolog.runtime.sql.answers import DeletedRow, Message, Rows
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.reply.row_source import PushedRows
 from duolog.runtime.sql.reply.transient import TransientPlan
+from duolog.runtime.sql.statement_runner import StatementRunner
 from duolog.testing.cluster import EmbeddedCluster
 
-_SOURCES = """
-CREATE STREAM s (id INT KEY, v INT) WITH (kafka_topic='s', value_format='JSON', partitions=1);
+_STREAM = (
+    "CREATE STREAM s (id INT KEY, v INT) WITH (kafka_topic='s', value_format='JSON', partitions=1);"
+)
+_SOURCES = f"""
+{_STREAM}
 CREATE TABLE t (id INT PRIMARY KEY, v INT) WITH (kafka_topic='t', value_format='JSON', partitions=1);
 INSERT INTO s (id, v) VALUES (1, 10);
 INSERT INTO s (id, v) VALUES (2, 20);
@@ -122,6 +128,52 @@ def test_clauses_that_push_queries_do_not_support_are_refused(engine: SqlEngine)
     ):
         with pytest.raises(SqlError, match=said):
             list(engine.execute(text))
+
+
+def _continued(engine: SqlEngine, text: str, token: str | None) -> list[tuple[object, ...]]:
+    runner = StatementRunner(
+        engine.service, engine.service.session({settings.CONTINUATION_TOKEN: token or ""})
+    )
+    (answer,) = runner.execute(text)
+    assert isinstance(answer, Rows)
+    return list(answer)
+
+
+def test_a_token_continues_a_query_in_another_session_and_after_a_restart(
+    engine: SqlEngine, tmp_path: Path
+) -> None:
+    list(engine.execute(_STREAM.replace("STREAM s", "STREAM r").replace("'s'", "'r'")))
+    for number in range(5):
+        list(engine.execute(f"INSERT INTO r (id, v) VALUES ({number}, {number});"))
+    rows = _rows(engine, "SELECT v FROM r EMIT CHANGES;").rows
+    assert isinstance(rows, PushedRows)
+    assert [next(rows), next(rows)] == [(0,), (1,)]
+    token = rows.token()
+    rows.close()
+    assert rows.token() == token, "the token stays available after the end"
+
+    text = "SELECT v FROM r EMIT CHANGES LIMIT 3;"
+    assert _continued(engine, text, token) == [(2,), (3,), (4,)]
+    with SqlEngine(engine.bootstrap, data=tmp_path) as later:
+        assert _continued(later, text, token) == [(2,), (3,), (4,)]
+
+
+def test_a_token_of_another_query_is_refused_with_words(engine: SqlEngine) -> None:
+    rows = _rows(engine, "SELECT v FROM s EMIT CHANGES;").rows
+    assert isinstance(rows, PushedRows)
+    token = rows.token()
+    rows.close()
+
+    for text, said in (
+        ("SELECT v + 1 AS w FROM s EMIT CHANGES LIMIT 1;", "belongs to another query"),
+        (
+            "SELECT id, COUNT(*) FROM s GROUP BY id EMIT CHANGES;",
+            "cannot be continued with a token",
+        ),
+    ):
+        with pytest.raises(SqlError, match=said) as raised:
+            _continued(engine, text, token)
+        assert raised.value.hint
 
 
 class _Failing:
