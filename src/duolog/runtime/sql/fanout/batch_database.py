@@ -8,20 +8,19 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from duolog.core.engine_packages import ensure_engine_installed
+import duckdb
+from duckdb import DuckDBPyConnection
+
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.failures import sql_error
 from duolog.runtime.sql.duck.queries import source_columns
-from duolog.runtime.sql.duck.tables import DuckTable, connect
+from duolog.runtime.sql.duck.sandbox import connect
+from duolog.runtime.sql.duck.tables import DuckTable
 from duolog.runtime.sql.duck.types import reader
 from duolog.runtime.sql.fanout.errors import EvaluationTooSlow
 from duolog.runtime.sql.functions.registry import ensure_functions
 from duolog.serde.row import Row
-
-ensure_engine_installed(("duckdb",))  # duolog-broker is installed without it.
-import duckdb  # noqa: E402 - as above
-from duckdb import DuckDBPyConnection  # noqa: E402 - as above
 
 RECORDS: Final = "passing"
 """Table with the rows of a batch."""
@@ -34,9 +33,8 @@ class BatchDatabase:
     """The database; any thread may call it."""
 
     def __init__(self) -> None:
-        self._connection = connect()
         # Batches are small: threads of DuckDB would cost more than they save.
-        self._connection.execute("SET GLOBAL threads = 1")
+        self._connection = connect(threads=1)
         self._lock = threading.Lock()
         self._watch = _Watch()
 
@@ -47,8 +45,7 @@ class BatchDatabase:
 
     def ensure_functions(self, sql: str) -> None:
         """Register the functions that a query calls."""
-        with self._lock:
-            ensure_functions(self._connection, sql)
+        ensure_functions(self._connection, sql)
 
     def close(self) -> None:
         self._watch.close()
