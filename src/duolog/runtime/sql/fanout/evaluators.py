@@ -18,6 +18,7 @@ from typing import Final, Protocol, Self
 from sqlglot import exp
 
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
+from duolog.runtime.sql.answers import DeletedRow
 from duolog.runtime.sql.duck.clauses import Query, ResultColumn
 from duolog.runtime.sql.duck.queries import Translator, source_columns
 from duolog.runtime.sql.fanout.batch_database import LEFT, RECORDS, BatchTables
@@ -194,7 +195,7 @@ class TableEvaluator:
         found = {_mark(row): row[:-2] for row in tables.answer(self._everything)}
         keys = self._shape.keys
         return [
-            tuple(
+            DeletedRow(
                 value if at in keys else None
                 for at, value in enumerate(found[one.partition, one.offset])
             )

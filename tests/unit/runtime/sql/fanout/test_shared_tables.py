@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from duolog.runtime.sql.answers import DeletedRow
 from duolog.runtime.sql.fanout import feed as feed_module
 from duolog.runtime.sql.fanout import member as member_module
 from duolog.runtime.sql.fanout.shared_readers import SharedReaders, SharedRows
@@ -40,7 +41,9 @@ def test_latest_starts_with_the_current_rows(
 
     _write(topic, ("a", 3), ("c", 4), ("b", 8), ("b", None))
 
-    assert take(first, 3) == [("a", None), ("b", 8), ("b", None)]
+    changes = take(first, 3)
+    assert changes == [("a", None), ("b", 8), ("b", None)]
+    assert [isinstance(one, DeletedRow) for one in changes] == [True, False, True]
     _write(topic, ("d", 10))
     second = topic.subscribe(readers, _BIG)
     assert take(second, 1) == [("d", 10)]
