@@ -18,6 +18,7 @@ from conformance.kafka.wire_helpers import (
     new_topic,
     plain,
 )
+from duolog.protocol.error_codes import ErrorCode
 from duolog.record import Compression, Record, encode_batch, whole_batches
 
 FIND_COORDINATOR, WRITE_TXN_MARKERS, DESCRIBE_PRODUCERS = 10, 27, 61
@@ -104,11 +105,20 @@ def put(client: WireClient, topic: str, data: bytes, **more: Any) -> Any:
     fields = {"acks": -1, "timeout": 5000, **more}
     version = fields.pop("version", 9)
     data_rows = [{"name": topic, "partition_data": rows}]
-    (row,) = (
-        client.ask(PRODUCE, version, **fields, topic_data=data_rows)
-        .responses[0]
-        .partition_responses
-    )
+    row: Any = None
+
+    def answered() -> bool:
+        """Return false if Kafka asks to try again: its coordinator has not closed the transaction.
+
+        Brokers of one replica have no other reason for this error. The markers are in the log
+        before the coordinator notes that they are (`ReplicaManager`, KIP-890).
+        """
+        nonlocal row
+        answer = client.ask(PRODUCE, version, **fields, topic_data=data_rows)
+        (row,) = answer.responses[0].partition_responses
+        return bool(row.error_code != ErrorCode.NOT_ENOUGH_REPLICAS)
+
+    waiting.wait_until(answered, "Kafka's coordinator does not close the transaction")
     return row.error_code, row.base_offset
 
 
