@@ -64,6 +64,8 @@ DEFAULTS: Final = {
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
     "spark.sql.streaming.stopTimeout": "60s",
     "spark.sql.streaming.realTimeMode.minBatchDuration": "1ms",
+    # Python reads rows over a socket. On a busy machine, it may need more than 15 s to connect.
+    "spark.python.authenticate.socketTimeout": "600s",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # Data for Spark's web pages, which are off: by default plans and tasks of the last 1,000
