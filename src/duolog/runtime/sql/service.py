@@ -285,6 +285,13 @@ class SqlService:
         """
         self._queries.start()
 
+    def stand_by(self) -> None:
+        """Run the persistent queries in this process as soon as no other one does.
+
+        Returns at once, and does not need a broker now; `close` ends it.
+        """
+        self._queries.stand_by()
+
     def warm_up(self) -> None:
         """Start the JVM in the background, so that the first query does not wait for it."""
         threading.Thread(target=self._warm_up, name="duolog-sql-jvm", daemon=True).start()

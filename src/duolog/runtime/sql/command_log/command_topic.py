@@ -89,6 +89,15 @@ class CommandTopic:
             if self._consumer is not None:
                 self._consumer.unassign()
 
+    def make(self) -> None:
+        """Create the topic unless it exists.
+
+        Raises:
+            KafkaError: the broker does not answer, or refuses.
+        """
+        topic = NewTopic(self.name, 1, config=dict(TOPIC_CONFIG))
+        create(admin_of(self._brokers), [topic])
+
     def append(self, command: Command) -> int:
         """Write a command, and return its offset once it is durable.
 
@@ -98,8 +107,7 @@ class CommandTopic:
             KafkaError: the broker does not answer, or refuses.
         """
         if self.last == FIRST:
-            topic = NewTopic(self.name, 1, config=dict(TOPIC_CONFIG))
-            create(admin_of(self._brokers), [topic])
+            self.make()
         if self._producer is None:
             self._producer = Producer(self._brokers.client(_PRODUCER))
         written: list[int] = []

@@ -41,15 +41,22 @@ class Ownership:
         service_id: the service.
         topic: the command topic, which exists.
         lost: called by the thread when the broker has assigned the partition to another engine.
+        gained: called by the thread when this engine has become the owner.
     """
 
     def __init__(
-        self, bootstrap: Brokers | str, service_id: str, topic: str, lost: Callable[[], None]
+        self,
+        bootstrap: Brokers | str,
+        service_id: str,
+        topic: str,
+        lost: Callable[[], None],
+        gained: Callable[[], None] = lambda: None,
     ) -> None:
         self._brokers = Brokers.of(bootstrap)
         self._service_id = service_id
         self._topic = topic
         self._lost = lost
+        self._gained = gained
         self._group = _group_of(service_id)
         self.name = f"{socket.gethostname()}/{os.getpid()}/{id(self)}"
         self._owned = threading.Event()
@@ -64,6 +71,12 @@ class Ownership:
     def owned(self) -> bool:
         return self._owned.is_set()
 
+    def stand_by(self) -> None:
+        """Become the owner as soon as there is no other; return at once."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="duolog-sql-owner", daemon=True)
+            self._thread.start()
+
     def acquire(self) -> None:
         """Become the owner; waits for the session timeout of a crashed owner.
 
@@ -73,9 +86,7 @@ class Ownership:
         """
         if self.owned:
             return
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="duolog-sql-owner", daemon=True)
-            self._thread.start()
+        self.stand_by()
         deadline = time.monotonic() + _PATIENCE_S
         while not self._closing.is_set() and not self._owned.wait(_ASK_S):
             owner = self._owner()
@@ -128,6 +139,7 @@ class Ownership:
             consumer.incremental_assign(partitions)
             consumer.pause(partitions)
             self._owned.set()
+            self._gained()
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if partitions:

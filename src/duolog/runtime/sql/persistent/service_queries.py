@@ -29,6 +29,7 @@ _FOLLOW_S: Final = 0.5
 _REGAIN_S: Final = 2.0
 _ASK_AGAIN_S: Final = 60.0
 _STOP_S: Final = 90.0
+_TURN_S: Final = 1.0
 
 
 class ServiceQueries:
@@ -63,6 +64,7 @@ class ServiceQueries:
         self._ownership: Ownership | None = None
         self._states: QueryStates | None = None
         self.given_up = threading.Event()
+        self._standing_by = False
         self._followed_at = 0.0
         self._ask_again_at = 0.0
 
@@ -90,10 +92,18 @@ class ServiceQueries:
             if self.given_up.is_set():
                 self.stop()
                 return
-            self._states = QueryStates(self._bootstrap, self._service_id, self._ownership.name)
-            self._supervisor = self._supervise(self._look)
-            self._supervisor.want(self._replayed.wanted)
-            self._supervisor.start(self._replayed.ended)
+            self._run(self._ownership)
+
+    def stand_by(self) -> None:
+        """Run the queries here as soon as no other process does; return at once.
+
+        A server has no user that starts it again: it waits for its turn, even without queries. The
+        broker gives it the service within the session timeout of an owner that has died.
+        """
+        self._standing_by = True
+        threading.Thread(
+            target=self._wait_for_turn, name="duolog-sql-stand-by", daemon=True
+        ).start()
 
     def give_up(self) -> None:
         """Abort waits for ownership and for starts, from any thread; call `stop` next."""
@@ -122,6 +132,8 @@ class ServiceQueries:
         """
         if self._supervisor is not None:
             self._supervisor.want(self._replayed.wanted)
+        elif self._standing_by:
+            return  # The owner follows the command topic.
         elif has_new_query and time.monotonic() >= self._ask_again_at:
             try:
                 self.start()
@@ -150,6 +162,55 @@ class ServiceQueries:
             return supervisor.live_all(with_progress=with_progress)
         return followed(self._bootstrap, self._service_id, wanted)
 
+    def _run(self, ownership: Ownership) -> None:
+        """Start the supervisor; the caller holds the lock."""
+        self._states = QueryStates(self._bootstrap, self._service_id, ownership.name)
+        self._supervisor = self._supervise(self._look)
+        self._supervisor.want(self._replayed.wanted)
+        self._supervisor.start(self._replayed.ended)
+
+    def _wait_for_turn(self) -> None:
+        """Join the group of the service, whose owner the broker chooses."""
+        topic = self._replayed.topic
+        while not self.given_up.is_set():
+            try:
+                topic.make()
+            except (BrokerUnavailable, KafkaError) as error:
+                logger.debug("cannot stand by: %s", error.message)
+                self.given_up.wait(_REGAIN_S)
+                continue
+            gained = threading.Event()
+            ownership = Ownership(
+                self._bootstrap, self._service_id, topic.name, self._lost, gained.set
+            )
+            with self._lock:
+                if self.given_up.is_set():
+                    return
+                self._ownership = ownership
+            ownership.stand_by()
+            while not gained.wait(_TURN_S):
+                if self.given_up.is_set() or self._ownership is not ownership:
+                    return
+            if self._take_turn(ownership):
+                return
+            ownership.close()
+            self.given_up.wait(_REGAIN_S)
+
+    def _take_turn(self, ownership: Ownership) -> bool:
+        """Run the queries as the owner; return false if the catalog cannot be read now."""
+        try:
+            with self._lock:
+                if self.given_up.is_set() or self._ownership is not ownership:
+                    return True
+                self._follow()
+                self._run(ownership)
+        except (BrokerUnavailable, KafkaError) as error:
+            logger.warning("cannot run the queries yet: %s", error.message)
+            return False
+        except CommandDamaged as damage:
+            logger.warning("%s: %s", damage.message, damage.detail)
+        return True
+
     def _look(self) -> None:
         """Follow other engines, unless a statement holds the lock; called by the supervisor."""
         if time.monotonic() - self._followed_at < _FOLLOW_S or not self._lock.acquire(
@@ -177,7 +238,10 @@ class ServiceQueries:
             self._service_id,
         )
         self.stop()
-        threading.Thread(target=self._regain, name="duolog-sql-regain", daemon=True).start()
+        if self._standing_by:
+            self.stand_by()
+        else:
+            threading.Thread(target=self._regain, name="duolog-sql-regain", daemon=True).start()
 
     def _regain(self) -> None:
         while not self.given_up.wait(_REGAIN_S) and self._supervisor is None:
