@@ -1,29 +1,21 @@
 """Run the schema registry as a child process, see `server_process.py`.
 
-`RegistryOfBroker` is the registry that `duolog broker --registry` starts. It is a process and not a
-thread of the broker: it has a core of its own, and cannot end the broker by a crash.
+`RegistryOfBroker` is the registry that `duolog broker --registry` starts.
 """
 
-import logging
 import re
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from duolog.core.errors import DuologError
 from duolog.runtime.errors import RegistryUnavailable
+from duolog.runtime.server_of_broker import ServerOfBroker
 from duolog.runtime.server_process import ServerProcess
 from duolog.security.logins.inner import InnerLogin
 
-logger = logging.getLogger(__name__)
-
 # -P: do not import a directory called "duolog" in the user's working directory.
 REGISTRY_PROGRAM: Final = (sys.executable, "-P", "-m", "duolog", "registry", "--stop-with-stdin")
-
-_RESTART_S: Final = 1.0
-_STOP_S: Final = 15.0
 
 
 class RegistryProcess(ServerProcess):
@@ -72,11 +64,8 @@ class RegistryProcess(ServerProcess):
         return b"" if self._login is None else self._login.password.encode()
 
 
-class RegistryOfBroker:
-    """A registry that runs as long as its broker.
-
-    If it does not start, the broker stops: the user asked for both. If it ends later, it is started
-    again.
+class RegistryOfBroker(ServerOfBroker):
+    """The registry of a broker.
 
     Args:
         listen: `HOST:PORT` of the registry.
@@ -85,6 +74,8 @@ class RegistryOfBroker:
         users: settings of users and rights, for a broker with an authorizer.
     """
 
+    kind = "registry"
+
     def __init__(
         self,
         listen: str,
@@ -92,58 +83,23 @@ class RegistryOfBroker:
         report: Callable[[str], None],
         users: Mapping[str, str] | None = None,
     ) -> None:
+        super().__init__(report)
         self._listen = listen
         self._arguments = tuple(arguments)
-        self._report = report
         self._users = users or {}
         self.user_info = ""
         """Name and password by which the broker may ask the registry; empty if it needs none."""
-        self.url: str | None = None
-        """The address for clients of this machine; None until the registry is ready."""
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
 
-    def start(
-        self,
-        bootstrap_servers: str,
-        failed: Callable[[], None],
-        login: InnerLogin | None = None,
-    ) -> None:
-        """Start the registry in the background; call `failed` if it does not start."""
+    def process(self, bootstrap_servers: str, login: InnerLogin | None) -> ServerProcess:
+        """Return the process of the registry."""
         arguments = self._arguments
         if login is not None:
             self.user_info = f"{login.user}:{login.password}"
             for name, value in self._users.items():
                 arguments += ("--set", f"{name}={value}")
-        process = RegistryProcess(bootstrap_servers, self._listen, arguments, login=login)
-        self._thread = threading.Thread(
-            target=self._run, args=(process, failed), name="registry", daemon=True
-        )
-        self._thread.start()
+        return RegistryProcess(bootstrap_servers, self._listen, arguments, login=login)
 
-    def stop(self) -> None:
-        """Stop the registry and wait for it."""
-        self._stopping.set()
-        if self._thread is not None:
-            # A registry that is still starting takes some tenths of a second, or waits for the
-            # broker. It ends with this process in any case.
-            self._thread.join(_STOP_S)
-
-    def _run(self, process: RegistryProcess, failed: Callable[[], None]) -> None:
-        try:
-            process.start()
-        except DuologError as error:
-            # The registry has written the reason itself.
-            logger.warning("the broker stops with its registry", extra={"reason": error.one_line()})
-            failed()
-            return
-        self.url = process.url
-        self._report(f"duolog registry ready on {process.url}")
-        while not self._stopping.wait(_RESTART_S):
-            if not process.running:
-                logger.warning("registry has ended; starting it again")
-                try:
-                    process.restart()
-                except DuologError as error:
-                    logger.warning("registry did not start", extra={"reason": error.one_line()})
-        process.stop()
+    def url_of(self, process: ServerProcess) -> str:
+        """Return the URL of the registry."""
+        assert isinstance(process, RegistryProcess)
+        return process.url
