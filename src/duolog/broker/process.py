@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 from duolog.broker.bootstrapping import create_administrator
 from duolog.broker.broker import Broker
 from duolog.broker.companion import Beside, Companion, beside
-from duolog.broker.identity.bootstrap import administrator_of
+from duolog.broker.identity.bootstrap import Administrator, administrator_of
 from duolog.broker.log_format import log_to_stderr
 from duolog.broker.network.endpoints import OpenEndpoint, endpoints, open_endpoints
 from duolog.broker.network.file_descriptors import open_files_max
@@ -99,6 +99,8 @@ class Edges:
     """Called with the addresses that others can reach although it is not safe, if any."""
     companion: Companion | None = None
     """Started after the ready line, and stopped before the broker."""
+    administrator: Administrator | None = None
+    """The first administrator, created unless there is one; the environment's comes first."""
     open_registry: "OpenRegistry | None" = None
     """Returns the schema registry that knows the schema ids of records, if there is one."""
 
@@ -161,12 +163,16 @@ def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> in
         edges.made(broker)
         if exposed := _exposed(listeners, metrics):
             edges.insecure(exposed)
+        try:
+            _create_administrator(broker, administrator_of() or edges.administrator)
+        except BaseException:
+            broker.stop()
+            raise
         return _run(broker, listeners, tls, metrics, companion)
 
 
-def _create_administrator(broker: Broker) -> None:
-    """Create the first administrator if the environment names one, before the broker listens."""
-    administrator = administrator_of()
+def _create_administrator(broker: Broker, administrator: Administrator | None) -> None:
+    """Create the first administrator if one is named, before the broker listens."""
     broker.security.load()
     if administrator is not None:
         create_administrator(broker, administrator)
@@ -194,7 +200,6 @@ def _run(
     stopping = _Stopping(broker, None if companion is None else companion.companion)
     _handle_signals(broker, request_log, stopping, tls)
     try:
-        _create_administrator(broker)
         _start(broker, listeners, tls, companion)
         if broker.settings.text("durability") == "os":
             logger.warning("durability=os: a power failure may lose acknowledged records")

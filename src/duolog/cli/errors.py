@@ -44,7 +44,12 @@ from duolog.engine.errors import (
     TopicRecreated,
 )
 from duolog.protocol.errors import MalformedRequest, UnsupportedRequest
-from duolog.runtime.errors import BrokerUnavailable, LoginRefused, RegistryUnavailable
+from duolog.runtime.errors import (
+    BrokerUnavailable,
+    LoginRefused,
+    RegistryUnavailable,
+    ServerUnavailable,
+)
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 from duolog.schemas.source import UnknownSchemaError
 
@@ -135,6 +140,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     RegistryError: FAILED,
     ServerError: FAILED,
     RegistryUnavailable: UNAVAILABLE,
+    ServerUnavailable: UNAVAILABLE,
     SerdeError: FAILED,
     ServiceInUse: CONFLICT,
     SourceTopicMissing: NOT_FOUND,

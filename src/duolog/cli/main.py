@@ -76,6 +76,10 @@ COMMANDS: Final = {
         "Run the SQL server over a Kafka cluster.",
     ),
     "sql": ("duolog.cli.commands.sql:sql", "Run SQL statements interactively or from files."),
+    "start": (
+        "duolog.cli.commands.start:start",
+        "Run a broker, a schema registry and a SQL server.",
+    ),
     "state": (
         "duolog.cli.commands.state:state",
         "Inspect, restore and reset application state.",

@@ -13,3 +13,7 @@ class LoginRefused(DuologError):
 
 class RegistryUnavailable(DuologError):
     """A schema registry did not start, or does not answer in time."""
+
+
+class ServerUnavailable(DuologError):
+    """A SQL server did not start, or does not answer in time."""

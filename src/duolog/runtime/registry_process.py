@@ -30,7 +30,7 @@ class RegistryProcess(ServerProcess):
     """
 
     kind = "registry"
-    ready_line = re.compile(rb"^duolog registry ready on http://(\S+:\d+)$")
+    ready_line = re.compile(rb"^duolog registry ready on (https?://\S+:\d+)$")
     unavailable = RegistryUnavailable
 
     def __init__(
@@ -51,7 +51,7 @@ class RegistryProcess(ServerProcess):
     def url(self) -> str:
         """The URL of the last start."""
         assert self._address, "the registry was never started"
-        return f"http://{self._address}"
+        return self._address
 
     def command(self) -> list[str]:
         """Return the command with the brokers and the address."""
@@ -89,6 +89,12 @@ class RegistryOfBroker(ServerOfBroker):
         self._users = users or {}
         self.user_info = ""
         """Name and password by which the broker may ask the registry; empty if it needs none."""
+
+    def address(self) -> str | None:
+        """Return the URL; wait for it if the port is free, and return None if there is none."""
+        if self._listen.endswith(":0"):
+            return self.wait_ready()
+        return f"{'https' if '--tls-cert' in self._arguments else 'http'}://{self._listen}"
 
     def process(self, bootstrap_servers: str, login: InnerLogin | None) -> ServerProcess:
         """Return the process of the registry."""

@@ -42,7 +42,7 @@ class ServerProcess(ABC):
     kind: ClassVar[str]
     """What the server is called in messages."""
     ready_line: ClassVar[re.Pattern[bytes]]
-    """The line that it prints when it is ready; the first group is its address."""
+    """The line that it prints when it is ready; the first group is its address, or its URL."""
     unavailable: ClassVar[type[DuologError]] = BrokerUnavailable
 
     def __init__(self, listen: str, log_path: Path | None) -> None:
@@ -141,7 +141,7 @@ class ServerProcess(ABC):
     def restart(self) -> None:
         """Stop the server if it is running, and start it again on the same address."""
         self.stop()
-        self._listen = self._address or self._listen
+        self._listen = _host_and_port(self._address) or self._listen
         self.start()
 
     def ask(self, line: bytes, timeout_s: float = START_TIMEOUT_S) -> bytes:
@@ -234,6 +234,16 @@ def _environment() -> dict[str, str]:
     """
     without = {PROPERTIES_VARIABLE, PROFILE_VARIABLE}
     return {name: value for name, value in os.environ.items() if name not in without}
+
+
+def _host_and_port(address: str) -> str:
+    """Return `HOST:PORT` of an address, which may be a URL.
+
+    Example:
+        >>> _host_and_port("127.0.0.1:9092"), _host_and_port("https://127.0.0.1:8088/sql")
+        ('127.0.0.1:9092', '127.0.0.1:8088')
+    """
+    return address.rpartition("://")[2].partition("/")[0]
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -33,7 +33,6 @@ from duolog.server.operations.broker_health import BrokerHealth
 from duolog.server.operations.context import ServerContext
 from duolog.server.operations.workers import Workers
 from duolog.server.proxies import behind_proxies, checked_base_path
-from duolog.server.query_start import QueryStart
 from duolog.server.stopping import reload_on_signal, stop_on_signals
 
 if TYPE_CHECKING:
@@ -56,6 +55,8 @@ class ServerOptions:
         kafka: the same for clients of librdkafka.
         data: directory for the state of queries.
         properties: properties of all statements, as with SET.
+        engine_settings: settings of the Spark engine by name.
+        warm: start the JVM with the server, not with the first query.
         base_path: the prefix of all paths, for a proxy that does not remove it.
         proxies: addresses and networks of trusted proxies.
         access: the settings of a server with the users of the cluster; None without users.
@@ -71,6 +72,8 @@ class ServerOptions:
     kafka: "KafkaOptions"
     data: Path
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    engine_settings: Mapping[str, str] = field(default_factory=dict)
+    warm: bool = False
     listen: str = DEFAULT_LISTEN
     service_id: str = DEFAULT_SERVICE
     base_path: str = ""
@@ -113,18 +116,18 @@ def run(options: ServerOptions, report: Callable[[str], None]) -> int:
             options.noted([exposed])
         cluster = Cluster(options.kafka)
         context = _context(options, cluster, address, base_path)
-        queries = QueryStart(context.sql)
         try:
             context.access.load()
             context.sql.follow()
-            queries.begin()
+            context.sql.stand_by()
+            if options.warm:
+                context.sql.warm_up()
             return asyncio.run(_serve(options, context, listening, tls, report))
         finally:
             context.access.stop()
             context.health.close()
             context.workers.close()
             context.readers.close()
-            queries.end()
             context.sql.close()
 
 
@@ -140,6 +143,7 @@ def _context(
         data=options.data,
         service_id=options.service_id,
         properties=options.properties,
+        engine_settings=options.engine_settings,
     )
     return ServerContext(
         version=options.version,

@@ -1,27 +1,16 @@
 """`duolog broker`: run a broker in this process until it is stopped."""
 
-import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 import click
 
+from duolog.cli.kafka.servers_of_broker import REGISTRY_URL, registry_of, registry_opener
 from duolog.cli.options import (
     data_option,
     read_assignments,
     set_option,
     stop_with_stdin_option,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from duolog.broker.schema_checks.registered import OpenRegistry
-    from duolog.runtime.registry_process import RegistryOfBroker
-    from duolog.schemas.subjects import SubjectsSource
-
-
-_REGISTRY_URL: Final = "confluent.schema.registry.url"
 
 
 @click.command(epilog="Settings are described in docs/reference/config.md.")
@@ -115,7 +104,7 @@ def broker(
     if insecure:
         form["allow.insecure.listen"] = "true"
     if registry_url is not None:
-        form[_REGISTRY_URL] = registry_url
+        form[REGISTRY_URL] = registry_url
     assigned = read_assignments(assignments)
     ensure_no_secrets(assigned)
     given = sorted_out(form | assigned)
@@ -123,7 +112,7 @@ def broker(
     if data_dir is None:
         raise click.UsageError("Missing option '--data', or log.dirs in the --config file.")
     settings = file.settings | given.settings
-    registry = _registry(registry_listen, log_format, settings)
+    registry = registry_of(registry_listen, log_format, settings)
     return run(
         BrokerOptions(
             data_dir=data_dir.resolve(),
@@ -135,49 +124,6 @@ def broker(
         Edges(
             insecure=note_insecure,
             companion=registry,
-            open_registry=_open_registry(settings, registry),
+            open_registry=registry_opener(settings, registry),
         ),
     )
-
-
-def _registry(
-    listen: str | None, log_format: str | None, settings: "Mapping[str, str]"
-) -> "RegistryOfBroker | None":
-    if listen is None:
-        return None
-    from duolog.core.listening import parse_address  # noqa: PLC0415
-    from duolog.registry.access.settings import ACCESS_SETTINGS  # noqa: PLC0415
-    from duolog.runtime.registry_process import RegistryOfBroker  # noqa: PLC0415
-
-    parse_address(listen, option="registry")
-    arguments = ("--log-format", log_format) if log_format else ()
-    users = {name: value for name, value in settings.items() if name in ACCESS_SETTINGS}
-    return RegistryOfBroker(listen, arguments, functools.partial(print, flush=True), users)
-
-
-def _open_registry(
-    settings: "Mapping[str, str]", own: "RegistryOfBroker | None"
-) -> "OpenRegistry | None":
-    """Return what opens the registry that knows the schema ids of records; None if none does."""
-    url = settings.get(_REGISTRY_URL, "").strip()
-    user = settings.get("confluent.basic.auth.user.info", "")
-    if not url and own is None:
-        return None
-    from duolog.registry.client.requests import addresses_of  # noqa: PLC0415
-    from duolog.registry.client.subjects import HttpSubjects  # noqa: PLC0415
-    from duolog.schemas.source import RegistryAwayError  # noqa: PLC0415
-
-    if url:
-        addresses_of(url)  # An address that cannot be used stops the start.
-
-    @functools.cache
-    def opened(address: str, user: str) -> "SubjectsSource":
-        return HttpSubjects(address, user)
-
-    def open_registry() -> "SubjectsSource":
-        address = url or (own.url if own is not None else None)
-        if address is None:
-            raise RegistryAwayError("the schema registry of this broker is starting")
-        return opened(address, user or (own.user_info if own is not None and not url else ""))
-
-    return open_registry

@@ -1,19 +1,18 @@
 """`duolog registry`: run a schema registry over a Kafka cluster until it is stopped."""
 
-import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.inner_login import logged_in, login_option
 from duolog.cli.options import read_assignments, set_option, stop_with_stdin_option
-from duolog.security.logins.inner import InnerLogin, inner_properties
 
 if TYPE_CHECKING:
     from duolog.registry.access.settings import AccessSettings
     from duolog.registry.rules.settings import RulesSettings
+    from duolog.security.logins.inner import InnerLogin
 
 LEVELS: Final = (
     "NONE",
@@ -35,32 +34,6 @@ def _print_hash(context: click.Context, _param: click.Parameter, given: bool) ->
     password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     click.echo(hash_password(password))
     context.exit()
-
-
-def _read_login(
-    _context: click.Context,
-    _param: click.Parameter,
-    given: bool,  # noqa: FBT001 - click's callback
-) -> InnerLogin | None:
-    """Read the password of a broker's own registry, before its standard input is watched."""
-    if not given:
-        return None
-    line = bytearray()
-    while (byte := os.read(sys.stdin.fileno(), 1)) not in {b"", b"\n"}:
-        line += byte
-    return InnerLogin(line.decode())
-
-
-def _logged_in(cluster: Cluster, inner: InnerLogin | None) -> Cluster:
-    """Return the cluster, with the login of the broker that runs this registry, if one does."""
-    from duolog.runtime.broker_login import ensure_login  # noqa: PLC0415 - as below
-    from duolog.security.clients.profiles import client_profile  # noqa: PLC0415
-
-    if inner is not None:
-        profile = client_profile(inner_properties(inner))
-        cluster = Cluster.of(profile.brokers(cluster.bootstrap_servers))
-    ensure_login(cluster.brokers)
-    return cluster
 
 
 def _rules(compatibility: str) -> "RulesSettings":
@@ -182,13 +155,11 @@ def _access(assignments: tuple[str, ...], *, cluster_users: bool) -> "AccessSett
     help="Level of the log; the access log has level info.",
 )
 @cluster_options
-@click.option(
-    "--login-from-stdin", "inner", is_flag=True, hidden=True, is_eager=True, callback=_read_login
-)
+@login_option
 @stop_with_stdin_option
 def registry(
     *,
-    inner: InnerLogin | None,
+    inner: "InnerLogin | None",
     listen: str,
     advertise: str,
     topic: str,
@@ -234,7 +205,7 @@ def registry(
 
     log_to_stderr(log_format, log_level)
     access = _access(assignments, cluster_users=cluster_users)
-    cluster = _logged_in(cluster, inner)
+    cluster = logged_in(cluster, inner)
     return run(
         RegistryOptions(
             kafka=KafkaOptions(cluster.bootstrap_servers, topic, group, cluster.properties),

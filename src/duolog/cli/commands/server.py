@@ -1,12 +1,14 @@
 """`duolog server`: run the SQL server over a Kafka cluster until it is stopped."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.inner_login import logged_in, login_option
 from duolog.cli.options import (
     data_option,
     read_assignments,
@@ -24,6 +26,7 @@ from duolog.core.text_files import read_text_file
 
 if TYPE_CHECKING:
     from duolog.registry.access.settings import AccessSettings
+    from duolog.security.logins.inner import InnerLogin
 
 
 def _access(assignments: tuple[str, ...], *, cluster_users: bool) -> "AccessSettings | None":
@@ -117,10 +120,14 @@ def _properties(file: Path | None) -> Mapping[str, str]:
     show_default=True,
     help="Level of the log; the access log has level info.",
 )
+@click.option("--warm", is_flag=True, help="Start the JVM now, not with the first query.")
 @cluster_options
+@login_option
 @stop_with_stdin_option
 def server(
     *,
+    inner: "InnerLogin | None",
+    warm: bool,
     listen: str,
     base_path: str,
     proxies: tuple[str, ...],
@@ -153,7 +160,6 @@ def server(
     from duolog import __version__  # noqa: PLC0415
     from duolog.broker.log_format import log_to_stderr  # noqa: PLC0415
     from duolog.registry.store.clients import KafkaOptions  # noqa: PLC0415
-    from duolog.runtime.broker_login import ensure_login  # noqa: PLC0415
     from duolog.runtime.data_dirs import default_data_dir  # noqa: PLC0415
     from duolog.runtime.metrics.insecure_servers import note_insecure  # noqa: PLC0415
     from duolog.server.process import ServerOptions, run  # noqa: PLC0415
@@ -161,12 +167,17 @@ def server(
     log_to_stderr(log_format, log_level)
     access = _access(assignments, cluster_users=cluster_users)
     pass_on(registry)
-    ensure_login(cluster.brokers)
+    cluster = logged_in(cluster, inner)
+    if inner is not None and not registry.user:
+        # The registry of the same broker has the same login.
+        registry = replace(registry, user=inner.user, password=inner.password)
     return run(
         ServerOptions(
             brokers=cluster.brokers,
             data=data_dir or default_data_dir("sql"),
             properties=sql_properties(registry, _properties(properties_file)),
+            engine_settings={"logging.format": "json"} if log_format == "json" else {},
+            warm=warm,
             kafka=KafkaOptions(cluster.bootstrap_servers, properties=cluster.properties),
             listen=listen,
             service_id=service_id,

@@ -176,7 +176,7 @@ class ServiceQueries:
             try:
                 topic.make()
             except (BrokerUnavailable, KafkaError) as error:
-                logger.debug("cannot stand by: %s", error.message)
+                logger.debug("cannot join the group of the service: %s", error.message)
                 self.given_up.wait(_REGAIN_S)
                 continue
             gained = threading.Event()

@@ -1,0 +1,95 @@
+"""The schema registry and the SQL server of a broker, for the commands that start them."""
+
+import functools
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duolog.broker.schema_checks.registered import OpenRegistry
+    from duolog.runtime.registry_process import RegistryOfBroker
+    from duolog.runtime.sql_server_process import SqlServerOfBroker
+    from duolog.schemas.subjects import SubjectsSource
+
+REGISTRY_URL: Final = "confluent.schema.registry.url"
+"""The broker's setting for a registry that it does not run itself."""
+
+
+def registry_of(
+    listen: str | None,
+    log_format: str | None,
+    settings: "Mapping[str, str]",
+    more: tuple[str, ...] = (),
+) -> "RegistryOfBroker | None":
+    """Return the registry of a broker with these settings; None without an address.
+
+    `more` are further arguments of `duolog registry`.
+
+    Raises:
+        ConfigError: the address cannot be used.
+    """
+    if listen is None:
+        return None
+    from duolog.core.listening import parse_address  # noqa: PLC0415 - keeps `--help` fast
+    from duolog.runtime.registry_process import RegistryOfBroker  # noqa: PLC0415 - as above
+
+    parse_address(listen, option="registry")
+    arguments = (*(("--log-format", log_format) if log_format else ()), *more)
+    return RegistryOfBroker(listen, arguments, _say, _of_users(settings))
+
+
+def server_of(
+    listen: str,
+    arguments: tuple[str, ...],
+    registry: "RegistryOfBroker",
+    settings: "Mapping[str, str]",
+) -> "SqlServerOfBroker":
+    """Return the SQL server of a broker with these settings.
+
+    Raises:
+        ConfigError: the address cannot be used.
+    """
+    from duolog.core.listening import parse_address  # noqa: PLC0415 - keeps `--help` fast
+    from duolog.runtime.sql_server_process import SqlServerOfBroker  # noqa: PLC0415 - as above
+
+    parse_address(listen, option="listen")
+    return SqlServerOfBroker(listen, arguments, _say, registry, _of_users(settings))
+
+
+def registry_opener(
+    settings: "Mapping[str, str]", own: "RegistryOfBroker | None"
+) -> "OpenRegistry | None":
+    """Return what opens the registry that knows the schema ids of records; None if none does."""
+    url = settings.get(REGISTRY_URL, "").strip()
+    user = settings.get("confluent.basic.auth.user.info", "")
+    if not url and own is None:
+        return None
+    from duolog.registry.client.requests import addresses_of  # noqa: PLC0415
+    from duolog.registry.client.subjects import HttpSubjects  # noqa: PLC0415
+    from duolog.schemas.source import RegistryAwayError  # noqa: PLC0415
+
+    if url:
+        addresses_of(url)  # An address that cannot be used stops the start.
+
+    @functools.cache
+    def opened(address: str, user: str) -> "SubjectsSource":
+        return HttpSubjects(address, user)
+
+    def open_registry() -> "SubjectsSource":
+        address = url or (own.url if own is not None else None)
+        if address is None:
+            raise RegistryAwayError("the schema registry of this broker is starting")
+        return opened(address, user or (own.user_info if own is not None and not url else ""))
+
+    return open_registry
+
+
+def _of_users(settings: "Mapping[str, str]") -> dict[str, str]:
+    """Return the settings that servers with the broker's users need, too."""
+    from duolog.registry.access.settings import ACCESS_SETTINGS  # noqa: PLC0415 - as above
+
+    return {name: value for name, value in settings.items() if name in ACCESS_SETTINGS}
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - the ready line of a server

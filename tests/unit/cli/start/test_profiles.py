@@ -1,0 +1,76 @@
+"""Profiles of `duolog start`: settings, certificates, the administrator."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from duolog.cli.start.layout import Layout
+from duolog.cli.start.profiles import dev, team
+from duolog.core.errors import ConfigError
+
+FILES = {"admin.password", "admin.properties", "broker", "certificates", "server"}
+
+
+def test_dev_has_no_logins() -> None:
+    profile = dev("127.0.0.1:9092")
+
+    assert profile.listen == "PLAINTEXT://127.0.0.1:9092"
+    assert profile.administrator is None
+    assert profile.settings == {}
+
+
+def test_team_makes_certificates_and_an_administrator_once(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "new" / "data")
+
+    first = team(layout, "0.0.0.0:9093", ("duolog.example",))
+    written = {path: path.read_bytes() for path in layout.root.rglob("*") if path.is_file()}
+    again = team(layout, "0.0.0.0:9093", ("duolog.example",))
+
+    assert again == first
+    assert {path: path.read_bytes() for path in layout.root.rglob("*") if path.is_file()} == written
+    assert {path.name for path in layout.root.iterdir()} == FILES
+    assert first.listen == "SASL_SSL://0.0.0.0:9093"
+    assert first.advertise == ("SASL_SSL://duolog.example:9093",)
+    assert first.administrator is not None
+    assert len(first.administrator.password) == 32
+    assert first.settings["authorizer.class.name"] == "acl"
+    assert "bootstrap.servers=duolog.example:9093\n" in layout.login.read_text()
+    assert f"sasl.password={first.administrator.password}\n" in layout.login.read_text()
+
+
+def test_only_the_owner_reads_what_team_writes(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "data")
+
+    team(layout, "127.0.0.1:9093", ())
+
+    for path in (layout.password, layout.login, layout.certificates / "server.pem"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    for path in (layout.root, layout.broker, layout.server, layout.certificates):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700, path
+
+
+def test_the_password_of_the_environment_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "given"
+    file.write_text("long enough\n")
+    monkeypatch.setenv("DUOLOG_ADMIN_PASSWORD_FILE", str(file))
+    monkeypatch.setenv("DUOLOG_ADMIN_USER", "ann")
+    layout = Layout(tmp_path / "data")
+
+    profile = team(layout, "127.0.0.1:9093", ())
+
+    assert profile.administrator == ("ann", "long enough")
+    assert not layout.password.exists()
+    assert "sasl.username=ann\n" in layout.login.read_text()
+
+
+def test_a_file_in_place_of_the_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("mine")
+
+    with pytest.raises(ConfigError, match="cannot be created") as raised:
+        Layout(tmp_path / "data").create()
+
+    assert "--data" in raised.value.hint
+    assert (tmp_path / "data").read_text() == "mine"
