@@ -180,7 +180,8 @@ def test_a_team_has_tls_logins_and_one_administrator(tmp_path: Path) -> None:
             for user in ("", "admin:wrong"):
                 with pytest.raises(urllib.error.HTTPError) as refused:
                     get(url, user, ca)
-                assert refused.value.code == 401
+                with refused.value:
+                    assert refused.value.code == 401
             assert get(url, admin, ca) is not None
         command = [sys.executable, "-P", "-m", "duolog", "users", "list"]
         listed = subprocess.run(
