@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
@@ -108,26 +109,67 @@ class Authority:
     def renew(self, names: Iterable[str], *, days: int) -> Iterator[Path]:
         """Replace certificates and their keys, for the same hosts and users; yield their files.
 
-        `names` are `server` and names of clients; none means all.
+        `names` are `server` and names of clients; none means all that this authority has signed.
 
         Raises:
-            ConfigError: one is not there, or cannot be read.
+            ConfigError: one is not there, cannot be read, or is of another authority.
         """
-        paths = [self.path / f"{name}.pem" for name in names] or self._signed()
-        for path in paths:
-            try:
-                old = x509.load_pem_x509_certificate(_certificate_of(_read(path)))
-                if path.name == SERVER:
-                    data = self._server(hosts_of(old), days)
-                else:
-                    data = self._client(path.stem, days)
-            except (ValueError, x509.ExtensionNotFound) as error:
-                raise ConfigError(f'file "{path}" has no certificate to renew') from error
+        for path in [self._file_of(name) for name in names] or self._signed():
+            old = self._own_certificate(path)
+            if path.name == SERVER:
+                data = self._server(hosts_of(old), days)
+            else:
+                data = self._client(path.stem, days)
             _replace(path, data)
             yield path
 
+    def _file_of(self, name: str) -> Path:
+        if f"{name}.pem" == CA_CERTIFICATE:
+            raise ConfigError(
+                "the certificate of an authority is not renewed: nobody would trust the new one",
+                name="NAME",
+                value=name,
+                hint="Make a new authority in another directory with `duolog cert`, and let "
+                "brokers and clients trust both while you replace their certificates.",
+            )
+        if f"{name}.pem" != SERVER:
+            ensure_user(name)
+        return self.path / f"{name}.pem"
+
     def _signed(self) -> list[Path]:
-        return sorted(path for path in self.path.glob("*.pem") if path.name != CA_CERTIFICATE)
+        """Return the files to renew: others, such as lists of authorities, may be next to them."""
+        found = []
+        for path in sorted(self.path.glob("*.pem")):
+            try:
+                self._own_certificate(path)
+            except ConfigError:
+                continue
+            found.append(path)
+        return found
+
+    def _own_certificate(self, path: Path) -> x509.Certificate:
+        """Return the certificate of a file, which this authority has signed for another."""
+        try:
+            found = x509.load_pem_x509_certificate(_certificate_of(_read(path, self._hint())))
+            found.verify_directly_issued_by(self.certificate)
+            own = found.public_key() == self.certificate.public_key()
+            if path.name == SERVER:
+                hosts_of(found)
+        except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound) as error:
+            raise self._foreign(path) from error
+        if own:
+            raise self._foreign(path)
+        return found
+
+    def _foreign(self, path: Path) -> ConfigError:
+        return ConfigError(
+            f'file "{path}" has no certificate that the authority in "{self.path}" has signed',
+            value=str(path),
+            hint=self._hint(),
+        )
+
+    def _hint(self) -> str:
+        return f"`duolog cert client {self.path} NAME` makes a certificate for a client."
 
     def _server(self, hosts: Sequence[str], days: int) -> bytes:
         key = ec.generate_private_key(ec.SECP256R1())
@@ -209,11 +251,12 @@ def _certificate_of(data: bytes) -> bytes:
     return data[max(data.find(b"-----BEGIN CERTIFICATE-----"), 0) :]
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, hint: str = "") -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        hint = f"Make an authority with `duolog cert {path.parent}`." if path.stem == "ca" else ""
+        if path.stem == "ca":
+            hint = f"Make an authority with `duolog cert {path.parent}`."
         raise ConfigError(
             f'cannot read file "{path}"', value=str(path), detail=error.strerror or "", hint=hint
         ) from error

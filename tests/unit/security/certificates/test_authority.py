@@ -135,6 +135,48 @@ def test_renewal_of_what_is_not_there_is_refused(authority: Authority) -> None:
         list(authority.renew(("bob",), days=30))
 
 
+def test_renewal_of_the_authority_is_refused_and_changes_nothing(authority: Authority) -> None:
+    before = (authority.path / "ca.pem").read_bytes()
+
+    with pytest.raises(ConfigError, match="certificate of an authority") as refused:
+        list(authority.renew(["server", "ca"], days=30))
+
+    assert "another directory" in (refused.value.hint or "")
+    assert (authority.path / "ca.pem").read_bytes() == before
+
+
+def test_renewal_leaves_files_alone_that_the_authority_has_not_signed(
+    authority: Authority, tmp_path: Path
+) -> None:
+    other = Authority.create(tmp_path / "other", hosts=["localhost"], client="client", days=30)
+    foreign = {
+        "trusted.pem": (authority.path / "ca.pem").read_bytes(),
+        "strange.pem": (other.path / "client.pem").read_bytes(),
+        "note.pem": b"not a certificate",
+    }
+    for name, data in foreign.items():
+        (authority.path / name).write_bytes(data)
+
+    renewed = {path.name for path in authority.renew([], days=30)}
+
+    assert renewed == {"server.pem", "alice.pem"}
+    assert {name: (authority.path / name).read_bytes() for name in foreign} == foreign
+    for name in foreign:
+        with pytest.raises(ConfigError, match="no certificate that the authority in"):
+            list(authority.renew([Path(name).stem], days=30))
+
+
+def test_renewal_takes_names_and_not_paths(authority: Authority, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.pem"
+    outside.write_bytes((authority.path / "alice.pem").read_bytes())
+    before = outside.read_bytes()
+
+    with pytest.raises(ConfigError, match="cannot be the name of a client"):
+        list(authority.renew(["../outside"], days=30))
+
+    assert outside.read_bytes() == before
+
+
 def test_nothing_outlives_the_authority(authority: Authority) -> None:
     path = authority.add_client("bob", days=100_000)
 
