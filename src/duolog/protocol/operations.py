@@ -1,6 +1,6 @@
 """Authorized operations on a resource, as the bit fields in Metadata and similar responses.
 
-There is no authorization yet: every client may perform all operations of a resource.
+Without an authorizer, every client may perform all operations of a resource.
 
 Source: Kafka `AclOperation`, `AuthHelper.authorizedOperations`; KIP-430.
 """

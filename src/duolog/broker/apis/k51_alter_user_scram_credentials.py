@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def handle(request: "Request", context: RequestContext) -> None:
     security = context.broker.security
     if not _CLUSTER.allows(context):
-        refused = Problem(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "")
+        refused = Problem(_CLUSTER.code, _CLUSTER.refusal(context).message)
         users = dict.fromkeys(
             [row.name for row in request.deletions] + [row.name for row in request.upsertions]
         )

@@ -1,6 +1,7 @@
 """`duolog acls`: rules that allow or deny operations, with options like those of kafka-acls."""
 
 from collections.abc import Callable
+from enum import IntEnum
 from functools import wraps
 from typing import Any, Final
 
@@ -15,21 +16,23 @@ from confluent_kafka.admin import (
 from confluent_kafka.admin import ResourceType as ClientResourceType
 
 from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.effective_rules import ensure_effective
+from duolog.cli.kafka.rights import ensure_answered
 from duolog.cli.kafka.security_topic import append, read_state
+from duolog.cli.kafka.wire import Wire
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column, Row
 from duolog.core.counts import counted
-from duolog.core.listening import is_address
+from duolog.core.errors import KafkaError
 from duolog.registry.names import normalized
 from duolog.security.authorization.acls import (
     EVERY_HOST,
-    EVERY_NAME,
     Acl,
     PatternType,
     Permission,
 )
 from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
-from duolog.security.identity.principal import ROLE, USER, Principal
+from duolog.security.identity.principal import Principal
 from duolog.security.records.records import AclChange
 
 COLUMNS: Final = (
@@ -52,7 +55,8 @@ _TYPES: Final = {
     ResourceType.CLUSTER: ClientResourceType.BROKER,
     ResourceType.TRANSACTIONAL_ID: ClientResourceType.TRANSACTIONAL_ID,
 }
-_NAMES: Final = {theirs: ours for ours, theirs in _TYPES.items()}
+_DESCRIBE: Final = (29, 1)
+_NOT_FOUND: Final = 91
 
 
 @click.group()
@@ -75,23 +79,10 @@ def acls() -> None:
 @output.output_option
 @cluster_options
 def list_acls(*, form: str, cluster: Cluster) -> None:
-    """List all rules that the user may see."""
+    """List all rules. The user needs DESCRIBE on the cluster."""
     if form == "help":
         return click.echo(output.help_text(COLUMNS), nl=False)
-    client = cluster.admin()
-    anything: Any = None
-    everything = AclBindingFilter(
-        ClientResourceType.ANY,
-        anything,
-        ResourcePatternType.ANY,
-        anything,
-        anything,
-        AclOperation.ANY,
-        AclPermissionType.ANY,
-    )
-    with cluster.errors("read the list of rules"):
-        found = cluster.first_result([client.describe_acls(everything)])
-    rows = sorted((_described(rule) for rule in found), key=lambda row: tuple(row.values()))
+    rows = sorted(_listed(cluster), key=lambda row: tuple(map(str, row.values())))
     return output.write_rows(rows, COLUMNS, form)
 
 
@@ -196,13 +187,13 @@ def rule_options(command: Callable[..., object]) -> Callable[..., object]:
 def add(*, rules: list[Acl], cluster: Cluster) -> None:
     """Add rules: one for each principal, operation and resource."""
     for rule in rules:
-        _ensure_effective(rule)
+        ensure_effective(rule)
     client = cluster.admin()
     bindings = [_binding(rule) for rule in rules if rule.resource_type in _TYPES]
     with cluster.errors("add rules"):
         for future in client.create_acls(bindings).values() if bindings else ():
             cluster.first_result([future])
-    _change_own(cluster, rules, present=True)
+    _add_own(cluster, rules)
     click.echo(f"added {counted(len(rules), 'rule')}", err=True)
 
 
@@ -210,14 +201,24 @@ def add(*, rules: list[Acl], cluster: Cluster) -> None:
 @rule_options
 @cluster_options
 def remove(*, rules: list[Acl], cluster: Cluster) -> None:
-    """Remove exactly the rules that the options of `add` describe."""
+    """Remove exactly the rules that the options of `add` describe.
+
+    If there is none of them, nothing is removed, and the exit status is 3.
+    """
     client = cluster.admin()
     filters = [_filter(rule) for rule in rules if rule.resource_type in _TYPES]
     removed = 0
     with cluster.errors("remove rules"):
         for future in client.delete_acls(filters).values() if filters else ():
             removed += len(cluster.first_result([future]))
-    removed += _change_own(cluster, rules, present=False)
+    removed += _remove_own(cluster, rules)
+    if not removed:
+        raise KafkaError(
+            "no rule matches; nothing is removed",
+            code=_NOT_FOUND,
+            hint="Compare with `duolog acls list`, `list-subjects` and `list-sources`: principal, "
+            "operation, name, pattern and host must be the same.",
+        )
     click.echo(f"removed {counted(removed, 'rule')}", err=True)
 
 
@@ -226,13 +227,23 @@ def _source(service_id: str, name: str) -> str:
     return name if name in {"", EVERY_NAME} else f"{service_id}.{name}"
 
 
-def _change_own(cluster: Cluster, rules: list[Acl], *, present: bool) -> int:
-    changes = [
-        AclChange(rule, present=present) for rule in rules if rule.resource_type not in _TYPES
-    ]
-    if changes:
-        append(cluster, changes)
-    return len(changes)
+def _add_own(cluster: Cluster, rules: list[Acl]) -> None:
+    if added := _own(rules):
+        append(cluster, [AclChange(rule, present=True) for rule in added])
+
+
+def _remove_own(cluster: Cluster, rules: list[Acl]) -> int:
+    """Remove those rules about Duolog's own resources that there are; return their number."""
+    wanted = _own(rules)
+    present = set(read_state(cluster).acls) if wanted else set()
+    if found := [rule for rule in wanted if rule in present]:
+        append(cluster, [AclChange(rule, present=False) for rule in found])
+    return len(found)
+
+
+def _own(rules: list[Acl]) -> list[Acl]:
+    """Return the rules that no Kafka API carries."""
+    return [rule for rule in rules if rule.resource_type not in _TYPES]
 
 
 def _principal(text: str) -> Principal:
@@ -240,22 +251,6 @@ def _principal(text: str) -> Principal:
         return Principal.parse(text)
     except ValueError as error:
         raise click.UsageError(f"{error}; write User:NAME or Role:NAME") from error
-
-
-def _ensure_effective(rule: Acl) -> None:
-    """Refuse a rule without any effect: a denial of this kind would look like protection."""
-    kind, name = rule.resource_type, rule.resource_name
-    if rule.principal.kind not in {USER, ROLE}:
-        raise click.UsageError(
-            f'"{rule.principal}" is not a user or a role; write User:NAME or Role:NAME'
-        )
-    if rule.host != EVERY_HOST and not is_address(rule.host):
-        raise click.UsageError(f'"{rule.host}" is not an IP address; ranges are not supported')
-    alone = rule.pattern_type is PatternType.LITERAL and name == EVERY_NAME
-    if kind is ResourceType.TOPIC and EVERY_NAME in name and not alone:
-        raise click.UsageError(
-            f"no topic is called \"{name}\"; write --topic '*' for all, or --topic NAME --prefix"
-        )
 
 
 def _binding(rule: Acl) -> AclBinding:
@@ -278,17 +273,43 @@ def _fields(rule: Acl) -> tuple[Any, ...]:
     )
 
 
-def _described(rule: Any) -> Row:  # The client's types allow numbers where it returns names.
-    kind = _NAMES.get(rule.restype)
-    return {
-        "resource": (rule.restype.name if kind is None else kind.name).lower(),
-        "name": rule.name,
-        "pattern": rule.resource_pattern_type.name.lower(),
-        "permission": rule.permission_type.name.lower(),
-        "operation": rule.operation.name,
-        "principal": rule.principal,
-        "host": rule.host,
-    }
+def _listed(cluster: Cluster) -> list[Row]:
+    """Return all rules of the cluster.
+
+    Raises:
+        KafkaError: no broker answers, or the user may not read the rules.
+    """
+    # The client of confluent-kafka 2.16 returns an empty list if the broker refuses this request.
+    with Wire(cluster) as wire:
+        answer = wire.ask(
+            *_DESCRIBE,
+            resource_type_filter=ResourceType.ANY,
+            resource_name_filter=None,
+            pattern_type_filter=PatternType.ANY,
+            principal_filter=None,
+            host_filter=None,
+            operation=Operation.ANY,
+            permission_type=Permission.ANY,
+        )
+    ensure_answered(answer, "read the list of rules")
+    return [
+        {
+            "resource": _name(ResourceType, found.resource_type).lower(),
+            "name": found.resource_name,
+            "pattern": _name(PatternType, found.pattern_type).lower(),
+            "permission": _name(Permission, rule.permission_type).lower(),
+            "operation": _name(Operation, rule.operation),
+            "principal": rule.principal,
+            "host": rule.host,
+        }
+        for found in answer.resources
+        for rule in found.acls
+    ]
+
+
+def _name(kind: type[IntEnum], code: int) -> str:
+    """Return the name of a code; a newer broker may send others."""
+    return {each.value: each.name for each in kind}.get(code, f"UNKNOWN_{code}")
 
 
 def _row(rule: Acl) -> Row:

@@ -7,10 +7,10 @@ from typing import Any, Final
 import click
 
 from duolog.cli.kafka.cluster import Cluster, cluster_options
+from duolog.cli.kafka.rights import ensure_answered
 from duolog.cli.kafka.wire import Wire
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
-from duolog.core.errors import KafkaError
 
 DEFAULT: Final = "<default>"
 COLUMNS: Final = (
@@ -56,7 +56,7 @@ def list_quotas(*, form: str, cluster: Cluster) -> None:
         return click.echo(output.help_text(COLUMNS), nl=False)
     with Wire(cluster) as wire:
         answer = wire.ask(*_DESCRIBE, components=[], strict=False)
-    _ensure(answer, "list the quotas")
+    ensure_answered(answer, "list the quotas")
     rows = [
         {
             **{kind.replace("-", "_"): _shown(entry.entity, kind) for kind in _KINDS},
@@ -153,17 +153,8 @@ def _alter(
             *_ALTER, entries=[{"entity": parts, "ops": operations}], validate_only=False
         )
     for entry in answer.entries:
-        _ensure(entry, doing)
+        ensure_answered(entry, doing)
     click.echo(f"{done} quotas of {_text(entity)}", err=True)
-
-
-def _ensure(answer: Any, doing: str) -> None:
-    if answer.error_code:
-        raise KafkaError(
-            f"could not {doing}",
-            code=int(answer.error_code),
-            detail=answer.error_message or answer.error_code.name.upper(),
-        )
 
 
 def _shown(parts: Iterable[Any], kind: str) -> str | None:

@@ -49,15 +49,22 @@ def create(*, user: str, expires: str | None, description: str, cluster: Cluster
     The token is printed only now: the cluster stores its SHA-256.
     """
     now_ms = time.time_ns() // 1_000_000
-    try:
-        expires_at_ms = None if expires is None else now_ms + read_duration(expires)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
+    expires_at_ms = None if expires is None else now_ms + _lifetime_ms(expires)
     text = new_token(secrets.token_bytes(SECRET_BYTES))
     token = Token(digest_of(text), Principal(USER, user), now_ms, expires_at_ms, description)
     append(cluster, [TokenChange(token.token_id, token)])
     click.echo(f'created token {token.token_id} of user "{user}"', err=True)
     click.echo(text)
+
+
+def _lifetime_ms(expires: str) -> int:
+    try:
+        lifetime_ms = read_duration(expires)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    if lifetime_ms <= 0:
+        raise click.UsageError(f'a token of duration "{expires}" would be expired at once')
+    return lifetime_ms
 
 
 @tokens.command("list")

@@ -3,26 +3,26 @@
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import click
 from confluent_kafka.admin import (
-    AdminClient,
     ScramCredentialInfo,
-    ScramMechanism,
     UserScramCredentialAlteration,
     UserScramCredentialDeletion,
-    UserScramCredentialsDescription,
     UserScramCredentialUpsertion,
 )
+from confluent_kafka.admin import ScramMechanism as ClientMechanism
 
 from duolog.cli.commands.roles import roles
 from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.passwords import new_password, password_option
+from duolog.cli.kafka.rights import ensure_answered
+from duolog.cli.kafka.wire import Wire
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
 from duolog.core.errors import KafkaError
-from duolog.security.credentials.scram import SALT_BYTES
+from duolog.security.credentials.scram import SALT_BYTES, ScramMechanism
 
 ITERATIONS: Final = 8192
 LIST_COLUMNS: Final = (
@@ -30,9 +30,16 @@ LIST_COLUMNS: Final = (
     Column("mechanism", "string", "SCRAM mechanism of a credential"),
     Column("iterations", "int", "rounds by which the credential is computed"),
 )
-_MECHANISMS: Final = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
+_DESCRIBE: Final = (50, 0)
 _NOT_FOUND: Final = 91
 _DUPLICATE: Final = 92
+
+
+class Credential(NamedTuple):
+    """A credential of a user, without its secrets."""
+
+    mechanism: ScramMechanism
+    iterations: int
 
 
 @click.group()
@@ -66,11 +73,11 @@ def list_users(*, form: str, cluster: Cluster) -> None:
     rows = [
         {
             "user": name,
-            "mechanism": info.mechanism.name.replace("_", "-"),
-            "iterations": info.iterations,
+            "mechanism": mechanism.name.replace("_", "-"),
+            "iterations": iterations,
         }
-        for name, found in sorted(_described(cluster.admin(), cluster).items())
-        for info in found.scram_credential_infos
+        for name, credentials in sorted(_described(cluster).items())
+        for mechanism, iterations in credentials
     ]
     return output.write_rows(rows, LIST_COLUMNS, form)
 
@@ -81,14 +88,13 @@ def list_users(*, form: str, cluster: Cluster) -> None:
 @cluster_options
 def add(*, user: str, password_file: str | None, cluster: Cluster) -> None:
     """Add a user."""
-    client = cluster.admin()
-    if user in _described(client, cluster):
+    if user in _described(cluster):
         raise KafkaError(
             f'user "{user}" exists',
             code=_DUPLICATE,
             hint=f"Change the password with `duolog users password {user}`.",
         )
-    _set_password(client, cluster, user, new_password(password_file))
+    _set_password(cluster, user, new_password(password_file))
     click.echo(f'added user "{user}"', err=True)
 
 
@@ -98,9 +104,8 @@ def add(*, user: str, password_file: str | None, cluster: Cluster) -> None:
 @cluster_options
 def password(*, user: str, password_file: str | None, cluster: Cluster) -> None:
     """Change the password of a user."""
-    client = cluster.admin()
-    _ensure_known(user, _described(client, cluster))
-    _set_password(client, cluster, user, new_password(password_file))
+    _ensure_known(user, _described(cluster))
+    _set_password(cluster, user, new_password(password_file))
     click.echo(f'changed the password of user "{user}"', err=True)
 
 
@@ -109,13 +114,13 @@ def password(*, user: str, password_file: str | None, cluster: Cluster) -> None:
 @cluster_options
 def remove(*, user: str, cluster: Cluster) -> None:
     """Remove a user, and revoke its tokens; its rules and roles stay."""
-    client = cluster.admin()
-    described = _described(client, cluster)
+    described = _described(cluster)
     _ensure_known(user, described)
     deletions: list[UserScramCredentialAlteration] = [
-        UserScramCredentialDeletion(user, info.mechanism)
-        for info in described[user].scram_credential_infos
+        UserScramCredentialDeletion(user, ClientMechanism(each.mechanism.value))
+        for each in described[user]
     ]
+    client = cluster.admin()
     with cluster.errors(f'remove user "{user}"'):
         _alter(client, cluster, deletions)
     click.echo(f'removed user "{user}"', err=True)
@@ -144,13 +149,26 @@ def bootstrap(*, data_dir: Path, user: str, password_file: str | None) -> None:
     click.echo(f'created administrator "{user}"', err=True)
 
 
-def _described(client: AdminClient, cluster: Cluster) -> dict[str, UserScramCredentialsDescription]:
-    with cluster.errors("read the list of users"):
-        future: Any = client.describe_user_scram_credentials()
-        return dict(cluster.first_result([future]))
+def _described(cluster: Cluster) -> dict[str, list[Credential]]:
+    """Return the credentials of each user.
+
+    Raises:
+        KafkaError: no broker answers, or the user may not read the list.
+    """
+    # confluent-kafka 2.16 ends by a segmentation fault if the broker refuses this request.
+    with Wire(cluster) as wire:
+        answer = wire.ask(*_DESCRIBE, users=None)
+    ensure_answered(answer, "read the list of users")
+    return {
+        row.user: [
+            Credential(ScramMechanism(info.mechanism), int(info.iterations))
+            for info in row.credential_infos
+        ]
+        for row in answer.results
+    }
 
 
-def _ensure_known(user: str, described: dict[str, UserScramCredentialsDescription]) -> None:
+def _ensure_known(user: str, described: dict[str, list[Credential]]) -> None:
     if user not in described:
         raise KafkaError(
             f'user "{user}" does not exist',
@@ -159,16 +177,17 @@ def _ensure_known(user: str, described: dict[str, UserScramCredentialsDescriptio
         )
 
 
-def _set_password(client: AdminClient, cluster: Cluster, user: str, text: str) -> None:
+def _set_password(cluster: Cluster, user: str, text: str) -> None:
+    client = cluster.admin()
     alterations: list[UserScramCredentialAlteration] = [
         # A salt as the broker makes it: with librdkafka's, unknown names would look different.
         UserScramCredentialUpsertion(
             user,
-            ScramCredentialInfo(each, ITERATIONS),
+            ScramCredentialInfo(ClientMechanism(each.value), ITERATIONS),
             text.encode(),
             salt=secrets.token_bytes(SALT_BYTES),
         )
-        for each in _MECHANISMS
+        for each in ScramMechanism
     ]
     with cluster.errors(f'set the password of user "{user}"'):
         _alter(client, cluster, alterations)

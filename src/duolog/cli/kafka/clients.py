@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient
 
+from duolog.cli.kafka.rights import rights_hint
 from duolog.cli.kafka.server_option import read_servers
 from duolog.core.errors import ConfigError, KafkaError
 from duolog.security.clients.properties import SECRET_NAMES
@@ -27,21 +28,12 @@ PARTITIONER: Final = "murmur2_random"
 _INVALID_ARG: Final = -186
 _MSG_TIMED_OUT: Final = -192
 _NO_BROKER: Final = frozenset({-195, -193, -187, -185})
-_RIGHTS: Final = (
-    "The user lacks a right. An administrator grants it: `duolog acls add --allow User:NAME {}`, "
-    "or kafka-acls.sh."
-)
 _HINTS: Final = {
     -188: "List the topics with `duolog topics list`. A topic name consists of at most 249 "
     "letters, digits, dots, underscores and hyphens.",
     -190: "List the partitions with `duolog topics describe TOPIC`.",
-    29: _RIGHTS.format("--operation OPERATION --topic TOPIC"),
-    30: _RIGHTS.format("--operation read --group GROUP"),
-    # Of a producer: it has Write on no topic.
-    31: _RIGHTS.format("--operation write --topic TOPIC"),
-    53: _RIGHTS.format("--operation write --transactional-id ID"),
 }
-"""Hints for an unknown topic or partition, and for missing rights."""
+"""Hints for an unknown topic or partition."""
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -139,12 +131,12 @@ def as_kafka_error(error: ClientError, doing: str, bootstrap_servers: str) -> Ka
     elif code in _NO_BROKER:
         hint = f"Check that a broker is running at {bootstrap_servers}. `duolog broker` starts one."
     else:
-        hint = _HINTS.get(code, "")
+        hint = _HINTS.get(code) or rights_hint(code, error.str())
     return KafkaError(
         f"could not {doing}",
         code=code,
         retriable=bool(error.retriable()),
-        detail=f"{error.name()}: {error.str()}",
+        detail=f"{error.name()}: {error.str()}".removesuffix(": "),
         hint=hint,
     )
 

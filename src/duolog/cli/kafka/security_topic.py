@@ -12,6 +12,7 @@ from duolog.security.state.security_state import SecurityState
 
 _TIMEOUT_S = 10.0
 _UNKNOWN_TOPIC = 3
+_NOT_ALLOWED = 29
 
 
 def read_state(cluster: Cluster) -> SecurityState:
@@ -64,7 +65,7 @@ def append(cluster: Cluster, changes: Iterable[Change]) -> None:
     Raises:
         KafkaError: no broker answers, the topic does not exist, or the user may not write to it.
     """
-    failures: list[Exception] = []
+    failures: list[KafkaException] = []
 
     def delivered(error: object, _message: object) -> None:
         if error is not None:
@@ -80,7 +81,19 @@ def append(cluster: Cluster, changes: Iterable[Change]) -> None:
         if producer.flush(_TIMEOUT_S):
             raise no_answer()
         if failures:
-            raise failures[0]
+            raise _refused(failures[0]) or failures[0]
+
+
+def _refused(failure: KafkaException) -> KafkaError | None:
+    """Return the error if the user has no right to change the topic, else None."""
+    if failure.args[0].code() != _NOT_ALLOWED:
+        return None
+    return KafkaError(
+        f'could not write to topic "{SECURITY_TOPIC}"',
+        code=_NOT_ALLOWED,
+        detail="Changing roles, tokens and rules about subjects needs ALTER on the cluster.",
+        hint="Log in as an administrator.",
+    )
 
 
 def no_answer() -> KafkaError:

@@ -24,3 +24,23 @@ def test_a_rule_without_any_effect_is_refused(words: tuple[str, ...], message: s
 
     assert done.exit_code == 2
     assert message in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--operation", "WRITE", "--group", "g"), "a group has no operation WRITE; choose among"),
+        (("--operation", "READ", "--cluster"), "a cluster has no operation READ"),
+        (
+            ("--operation", "CREATE_TOKENS", "--topic", "t"),
+            "a topic has no operation CREATE_TOKENS",
+        ),
+        (("--operation", "READ", "--transactional-id", "t"), "ALL, WRITE, DESCRIBE"),
+        (("--operation", "CREATE", "--subject", "s"), "a subject has no operation CREATE"),
+    ],
+)
+def test_an_operation_that_nobody_asks_for_is_refused(words: tuple[str, ...], message: str) -> None:
+    done = CliRunner().invoke(acls, ["add", "--allow", "User:a", *words, "-b", "127.0.0.1:1"])
+
+    assert done.exit_code == 2
+    assert message in done.output
