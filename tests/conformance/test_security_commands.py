@@ -1,6 +1,8 @@
 """`duolog users`, `acls` and `tokens` against a broker with logins and rights."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from conformance.administration import (
     ALICES,
+    SECRET,
     TIMEOUT_S,
     administered,
     as_admin,
+    as_user,
     duolog,
     listed,
     login,
@@ -128,6 +132,71 @@ def test_a_second_bootstrap_is_refused(broker: BrokerProcess, tmp_path: Path) ->
 
     assert result.returncode != 0
     assert "had a first administrator already" in result.stderr
+
+
+def test_the_last_administrator_is_not_removed_by_mistake(broker: BrokerProcess) -> None:
+    """After that, no user could add another one."""
+    alone = as_user(broker, "admin", SECRET, "users", "remove", "admin")
+    leaving = as_user(
+        broker, "admin", SECRET, "users", "roles", "remove", "admin", "administrators"
+    )
+    assert (alone.returncode, leaving.returncode) == (6, 6), (alone, leaving)
+    assert 'user "admin" is the last administrator with a password' in alone.stderr
+
+    as_admin(broker, "users", "add", "alice", "--password-file", "-", typed=ALICES)
+    as_admin(broker, "users", "remove", "alice")
+    as_admin(broker, "users", "add", "alice", "--password-file", "-", typed=ALICES)
+    as_admin(broker, "users", "roles", "add", "alice", "administrators")
+    as_admin(broker, "users", "remove", "admin")
+    forced = as_user(broker, "alice", ALICES, "users", "remove", "alice", "--force")
+    assert forced.returncode == 0, forced
+
+
+def test_a_lost_administrator_is_recovered_in_the_data_directory(
+    broker: BrokerProcess, tmp_path: Path
+) -> None:
+    as_admin(broker, "users", "add", "alice", "--password-file", "-", typed=ALICES)
+    as_admin(broker, "users", "remove", "admin", "--force")
+    data = str(tmp_path / "data")
+    running = duolog("users", "recover", data, "--password-file", "-", typed="newer-secret")
+    assert running.returncode == 6, running
+    broker.stop()
+
+    recovered = duolog("users", "recover", data, "--password-file", "-", typed="newer-secret")
+    assert recovered.returncode == 0, recovered
+    broker.start()
+
+    listed_again = as_user(broker, "admin", "newer-secret", "users", "list", "-o", "json")
+    assert {row["user"] for row in json.loads(listed_again.stdout)} == {"admin", "alice"}
+    members = as_user(broker, "admin", "newer-secret", "users", "roles", "list", "-o", "json")
+    assert [row["member"] for row in json.loads(members.stdout)] == ["User:admin"]
+
+
+def test_recovery_makes_no_data_directory(tmp_path: Path) -> None:
+    missing = tmp_path / "mistyped"
+
+    refused = duolog("users", "recover", str(missing), "--password-file", "-", typed="secret-12")
+
+    assert refused.returncode == 2, refused
+    assert "is not the data directory of a broker" in refused.stderr
+    assert not missing.exists()
+
+
+def test_without_a_terminal_the_command_says_how_to_give_the_password(tmp_path: Path) -> None:
+    """It warned that the password may be echoed, and ended as if by Ctrl-C."""
+    refused = subprocess.run(
+        [sys.executable, "-P", "-m", "duolog", "users", "bootstrap", str(tmp_path / "data")],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+        start_new_session=True,  # Without a controlling terminal.
+    )
+
+    assert refused.returncode == 2, refused
+    assert "there is no terminal to ask for the password" in refused.stderr
+    assert "Warning" not in refused.stderr
 
 
 def test_a_short_password_is_refused(tmp_path: Path) -> None:

@@ -78,7 +78,8 @@ def read_password(path: Path, option: str) -> str:
         raise ConfigError(
             f'file "{path}" with the password of the first administrator cannot be read',
             name=option,
-            detail=type(error).__name__,
+            detail=getattr(error, "strerror", None) or type(error).__name__,
+            hint="Check the path; the user of this program must be able to read the file.",
         ) from None
     ensure_password(text, option)
     return text
@@ -110,13 +111,23 @@ def bootstrap(service: "SecurityService", administrator: Administrator, done: "D
             extra={"user": service.state.bootstrapped},
         )
         return False
+    logger.info("creating the first administrator", extra={"user": administrator.user})
+    recover(service, administrator, done)
+    return True
+
+
+def recover(service: "SecurityService", administrator: Administrator, done: "Done") -> None:
+    """Give a user a password and the role of administrators, also if there are others.
+
+    `done` is called when it is durable. No API may do this: it is for the operator of the machine,
+    who can read and write the data directory anyway.
+    """
     principal = Principal(USER, administrator.user)
     changes: list[Change] = [_credential(administrator, each) for each in ScramMechanism]
     changes.append(RoleMemberChange(ADMINISTRATORS, principal, present=True))
-    changes.append(BootstrapChange(administrator.user))
-    logger.info("creating the first administrator", extra={"user": administrator.user})
+    if service.state.bootstrapped is None:
+        changes.append(BootstrapChange(administrator.user))
     service.append(Identity(ANONYMOUS, "localhost"), changes, done)
-    return True
 
 
 def _credential(administrator: Administrator, mechanism: ScramMechanism) -> ScramChange:

@@ -9,9 +9,13 @@ Requests of a connection begin in order, so a client may keep sending others whi
 again (KIP-368). A second login must use the first one's mechanism and principal. A failure has one
 code and one text, whatever its reason, and is answered after a delay.
 
+A session ends when its user is removed, or its token is revoked. In Kafka, the connection
+lasts until the client closes it.
+
 Source: Kafka `SaslServerAuthenticator`; KIP-43, KIP-152, KIP-368.
 """
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -30,6 +34,12 @@ if TYPE_CHECKING:
 
 FAILED: Final = "Authentication failed during authentication due to invalid credentials"
 """The text of every failure; Java clients show it to their users."""
+
+TOKENS: Final = "OAUTHBEARER"
+"""The mechanism of tokens; the others ask for a password."""
+
+_LAST_WORD_S: Final = 0.2
+"""The time in which the responses to requests before the end of a session leave."""
 
 _AGAIN_S: Final = 1.0
 """Kafka's MIN_REAUTH_INTERVAL: clients log in again no sooner."""
@@ -65,6 +75,7 @@ class Shared(Protocol):
     def failure_delay_s(self) -> float: ...
     def lifetime_ms(self, listener: str, expires_at_ms: int | None) -> int | None: ...
     def compute(self, step: Slow, host: str, done: Callable[[Result], None]) -> None: ...
+    def has_user(self, user: str) -> bool: ...
 
 
 class Login:
@@ -77,6 +88,7 @@ class Login:
         self._exchange: Exchange | None = None
         self._first: tuple[str, Principal] | None = None
         """Mechanism and principal of the first login, once it succeeded."""
+        self._token_id = ""
         self._succeeded_at = 0.0
         self._expiry: Timer | None = None
 
@@ -130,6 +142,27 @@ class Login:
         if self._expiry is not None:
             self._expiry.cancel()
 
+    def is_of_user(self, user: str) -> bool:
+        """Return whether the client has logged in by the password of a user."""
+        by_password = self._first is not None and self._first[0] != TOKENS
+        return by_password and self._connection.identity.principal == Principal(USER, user)
+
+    def is_of_token(self, token_id: str) -> bool:
+        """Return whether the client has logged in by a token."""
+        return self._token_id == token_id
+
+    def revoke(self, reason: str) -> None:
+        """Handle no further request, and close the connection soon.
+
+        Its last response may be the one to the request that removed the user.
+        """
+        connection = self._connection
+        connection.end(reason)
+        self._logins.timers.call_later(_LAST_WORD_S, lambda: self._cut_off(reason))
+
+    def _cut_off(self, reason: str) -> None:
+        self._connection.close(reason, level=logging.INFO)
+
     def _take(self, result: Result, answer: Callable[[Authenticated], None]) -> None:
         if self._connection.closed:
             return
@@ -146,14 +179,18 @@ class Login:
 
     def _changed(self, principal: Principal) -> str:
         """Return why a login may not follow the first one; empty if it may."""
-        if self._first is None or self._first == (self._mechanism, principal):
-            return ""
-        return "mechanism or principal differs from the first login of the connection"
+        if self._first is not None and self._first != (self._mechanism, principal):
+            return "mechanism or principal differs from the first login of the connection"
+        by_password = self._mechanism != TOKENS and principal.kind == USER
+        if by_password and not self._logins.has_user(principal.name):
+            return "the user was removed during the login"
+        return ""
 
     def _let_in(self, success: Success) -> Authenticated:
         connection, logins = self._connection, self._logins
         identity = Identity(success.principal, connection.host)
         self._first = self._mechanism, success.principal
+        self._token_id = success.token_id
         self._succeeded_at = logins.clock.monotonic()
         lifetime_ms = logins.lifetime_ms(connection.listener, success.expires_at_ms)
         self.close()

@@ -15,6 +15,7 @@ from duolog.security.logins.check_places import CheckPlaces
 from duolog.security.logins.inner import INNER_LISTENER
 from duolog.security.logins.login_limits import LoginLimits
 from duolog.security.logins.mechanisms import ListenerMechanisms
+from duolog.security.records.records import ScramChange, TokenChange
 from duolog.security.sasl.exchange import Failure, Result, Slow
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from duolog.security.logins.audit import Audit
     from duolog.security.logins.inner import Exchanges, InnerExchanges
     from duolog.security.logins.mechanisms import Mechanisms
+    from duolog.security.records.records import Change
 
 _WAITING_MAX: Final = 128
 _TOO_MANY: Final = Failure("too many passwords are being checked")
@@ -97,6 +99,25 @@ class Logins:
             done(result)
 
         self._passwords.call(work, finished)
+
+    def has_user(self, user: str) -> bool:
+        """Return whether a user has a password."""
+        return self.mechanisms.has_user(user)
+
+    def revoke(self, change: "Change") -> None:
+        """End the sessions of a user or a token that a change of `__security` has removed.
+
+        A new password ends no session: programs with the old one continue until they log in again.
+        """
+        match change:
+            case ScramChange(user, _, None) if not self.has_user(user):
+                self._end("the user was removed", lambda login: login.is_of_user(user))
+            case TokenChange(token_id, None):
+                self._end("the token was revoked", lambda login: login.is_of_token(token_id))
+
+    def _end(self, reason: str, concerned: Callable[[Login], bool]) -> None:
+        for login in [each for each in self._logins.values() if concerned(each)]:
+            login.revoke(reason)
 
     def close(self) -> None:
         """End the thread."""

@@ -45,11 +45,17 @@ Done = Callable[[Exception | None], None]
 
 
 class SecurityLog:
-    """The topic of one broker; it is a waiter of its partition, which reports its growth."""
+    """The topic of one broker; it is a waiter of its partition, which reports its growth.
 
-    def __init__(self, broker: "Broker", state: "SecurityState") -> None:
+    `on_change` is called after each change of the state.
+    """
+
+    def __init__(
+        self, broker: "Broker", state: "SecurityState", on_change: Callable[[Change], None]
+    ) -> None:
         self._broker = broker
         self._state = state
+        self._on_change = on_change
         self._next_offset = 0
         self._follows = False
 
@@ -120,6 +126,7 @@ class SecurityLog:
         change = decode_stored(record.key, record.value, record.offset)
         if change is not None:
             self._state.apply(change)
+            self._on_change(change)
 
 
 def check_client_batch(batch: memoryview) -> list[Change]:

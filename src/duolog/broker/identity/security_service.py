@@ -56,7 +56,6 @@ class SecurityService:
                 on_refusal=self.audit.denied,
                 append_only=(topic,) if topic else (),
             )
-        self._log = SecurityLog(broker, self.state)
         self._issuers = ListenerIssuers(broker)
         self.logins = Logins(
             broker,
@@ -68,6 +67,7 @@ class SecurityService:
             ),
             self.audit,
         )
+        self._log = SecurityLog(broker, self.state, self.logins.revoke)
 
     def load(self) -> None:
         """Replay the topic, before the broker listens.

@@ -4,12 +4,14 @@ from typing import Final
 
 import click
 
+from duolog.cli.kafka.administrators import ensure_another_administrator, force_option
 from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.security_topic import append, read_state
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
 from duolog.security.identity.principal import ROLE, USER, Principal
 from duolog.security.records.records import RoleMemberChange
+from duolog.security.state.security_state import ADMINISTRATORS
 
 LIST_COLUMNS: Final = (
     Column("role", "string", "name of the role"),
@@ -59,9 +61,12 @@ def add(*, user: str, role: str, cluster: Cluster) -> None:
 @roles.command()
 @click.argument("user")
 @click.argument("role")
+@force_option
 @cluster_options
-def remove(*, user: str, role: str, cluster: Cluster) -> None:
+def remove(*, user: str, role: str, force: bool, cluster: Cluster) -> None:
     """End the membership of a user in a role."""
+    if role == ADMINISTRATORS.name and not force:
+        ensure_another_administrator(cluster, user)
     append(cluster, [_change(user, role, present=False)])
     click.echo(f'user "{user}" is not a member of role "{role}"', err=True)
 

@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.admin import ScramMechanism as ClientMechanism
 
 from duolog.cli.commands.roles import roles
+from duolog.cli.kafka.administrators import ensure_another_administrator, force_option
 from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.passwords import new_password, password_option
 from duolog.cli.kafka.rights import ensure_answered
@@ -51,6 +52,7 @@ def users() -> None:
     \b
     Examples:
       duolog users bootstrap ./data
+      duolog users recover ./data --user admin
       duolog users list
       duolog users add alice
       duolog users add alice --password-file alice.password
@@ -111,11 +113,17 @@ def password(*, user: str, password_file: str | None, cluster: Cluster) -> None:
 
 @users.command()
 @click.argument("user")
+@force_option
 @cluster_options
-def remove(*, user: str, cluster: Cluster) -> None:
-    """Remove a user, and revoke its tokens; its rules and roles stay."""
+def remove(*, user: str, force: bool, cluster: Cluster) -> None:
+    """Remove a user, end its sessions, and revoke its tokens.
+
+    Its rules and roles stay, and count for a new user of this name.
+    """
     described = _described(cluster)
     _ensure_known(user, described)
+    if not force:
+        ensure_another_administrator(cluster, user)
     deletions: list[UserScramCredentialAlteration] = [
         UserScramCredentialDeletion(user, ClientMechanism(each.mechanism.value))
         for each in described[user]
@@ -144,9 +152,27 @@ def bootstrap(*, data_dir: Path, user: str, password_file: str | None) -> None:
         raise KafkaError(
             f'data directory "{data_dir}" had a first administrator already',
             code=_DUPLICATE,
-            hint="Start the broker, and add users as an administrator.",
+            hint="Start the broker, and add users as an administrator. If the password is lost, "
+            "use `duolog users recover`.",
         )
     click.echo(f'created administrator "{user}"', err=True)
+
+
+@users.command()
+@click.argument("data_dir", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--user", default="admin", show_default=True, help="Name of the administrator.")
+@password_option
+def recover(*, data_dir: Path, user: str, password_file: str | None) -> None:
+    """Recover the rights to administer: set a password, and the role administrators.
+
+    For a data directory without a usable administrator: the password is lost, or the last one was
+    removed. The broker must not be running. Other users, rules and tokens stay.
+    """
+    # Imported late to keep the other commands fast.
+    from duolog.broker.bootstrapping import recover_data_dir  # noqa: PLC0415
+
+    recover_data_dir(data_dir.resolve(), user, new_password(password_file))
+    click.echo(f'user "{user}" is an administrator with the new password', err=True)
 
 
 def _described(cluster: Cluster) -> dict[str, list[Credential]]:

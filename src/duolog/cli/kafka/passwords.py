@@ -3,7 +3,9 @@
 The arguments of a program are visible to all users of the machine.
 """
 
+import getpass
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
@@ -28,14 +30,31 @@ def password_option(command: Command) -> Command:
     )(command)
 
 
+def _asked() -> str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", getpass.GetPassWarning)
+            asked: str = click.prompt(
+                "Password", hide_input=True, confirmation_prompt=True, err=True
+            )
+    except getpass.GetPassWarning:
+        raise ConfigError(
+            "there is no terminal to ask for the password",
+            name="--password-file",
+            hint="Give --password-file FILE, or --password-file - to read standard input.",
+        ) from None
+    return asked
+
+
 def new_password(password_file: str | None) -> str:
     """Return the password in a file, or ask twice for one.
 
     Raises:
-        ConfigError: the file cannot be read, or the password is too short.
+        ConfigError: the file cannot be read, there is no terminal to ask, or the password is too
+            short.
     """
     if password_file is None:
-        text: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+        text = _asked()
     elif password_file == _STDIN:
         text = sys.stdin.readline().rstrip("\r\n")
     else:
@@ -45,7 +64,8 @@ def new_password(password_file: str | None) -> str:
             raise ConfigError(
                 f'file "{password_file}" with the password cannot be read',
                 name="--password-file",
-                detail=type(error).__name__,
+                detail=getattr(error, "strerror", None) or type(error).__name__,
+                hint="Check the path; write the password to the file with umask 077.",
             ) from None
     if len(text) < PASSWORD_CHARACTERS_MIN or not text.isprintable():
         raise ConfigError(

@@ -126,7 +126,7 @@ class Authority:
     def _file_of(self, name: str) -> Path:
         if f"{name}.pem" == CA_CERTIFICATE:
             raise ConfigError(
-                "the certificate of an authority is not renewed: nobody would trust the new one",
+                "the certificate of an authority is not renewed: no client would trust the new one",
                 name="NAME",
                 value=name,
                 hint="Make a new authority in another directory with `duolog cert`, and let "

@@ -78,6 +78,10 @@ class Mechanisms:
         mechanism = self._usual_users().mechanism
         return Stored(mechanism, self._scram(mechanism, user)[0], known=False)
 
+    def has_user(self, user: str) -> bool:
+        """Return whether a user has a password."""
+        return user in self._state.users
+
     def verify_token(self, text: str, listener: str = "") -> "tuple[Principal, int | None]":
         """Return the principal of a bearer token and when it expires, in ms.
 

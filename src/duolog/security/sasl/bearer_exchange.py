@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from duolog.security.credentials.tokens import PREFIX, digest_of, id_of
 from duolog.security.identity.principal import Principal
 from duolog.security.sasl.exchange import Challenge, Failure, Result, Success
 
@@ -75,4 +76,5 @@ class BearerExchange:
         principal, expires_at_ms = self._verify(token)
         if match["authzid"] not in (None, "", principal.name):
             return Failure("authorization id differs from the user", principal.name)
-        return Success(b"", principal, expires_at_ms)
+        token_id = id_of(digest_of(token)) if token.startswith(PREFIX) else ""
+        return Success(b"", principal, expires_at_ms, token_id)

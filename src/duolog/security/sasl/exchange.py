@@ -24,6 +24,8 @@ class Success(NamedTuple):
     principal: Principal
     expires_at_ms: int | None = None
     """The time at which the credential of the client expires; None if it does not."""
+    token_id: str = ""
+    """Id of the server's own token that the client has sent; empty if it sent something else."""
 
 
 class Failure(NamedTuple):
