@@ -27,6 +27,7 @@ from duolog.core.errors import KafkaError
 from duolog.registry.names import normalized
 from duolog.security.authorization.acls import (
     EVERY_HOST,
+    EVERY_NAME,
     Acl,
     PatternType,
     Permission,

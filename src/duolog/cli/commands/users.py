@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import click
 from confluent_kafka.admin import (
+    AdminClient,
     ScramCredentialInfo,
     UserScramCredentialAlteration,
     UserScramCredentialDeletion,

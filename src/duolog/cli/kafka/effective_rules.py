@@ -1,40 +1,20 @@
 """Refuse rules that would have no effect: a denial of this kind would look like protection.
 
-Source: Kafka `AclEntry.supportedOperations`, which kafka-acls checks as well; for subjects, the
-registry's table of rights.
+Source: Kafka `AclCommand`, which checks operations as well.
 """
-
-from collections.abc import Mapping
-from typing import Final
 
 import click
 
 from duolog.core.listening import is_address
-from duolog.protocol.operations import CLUSTER_OPERATIONS, GROUP_OPERATIONS, TOPIC_OPERATIONS
-from duolog.security.authorization.acls import EVERY_HOST, EVERY_NAME, Acl, PatternType
+from duolog.security.authorization.acls import (
+    EVERY_HOST,
+    EVERY_NAME,
+    SUPPORTED,
+    Acl,
+    PatternType,
+)
 from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.security.identity.principal import ROLE, USER
-
-
-def _of_bits(bits: int) -> tuple[Operation, ...]:
-    return tuple(each for each in Operation if bits >> each & 1)
-
-
-_OPERATIONS: Final[Mapping[ResourceType, tuple[Operation, ...]]] = {
-    ResourceType.TOPIC: _of_bits(TOPIC_OPERATIONS),
-    ResourceType.GROUP: _of_bits(GROUP_OPERATIONS),
-    ResourceType.CLUSTER: _of_bits(CLUSTER_OPERATIONS),
-    ResourceType.TRANSACTIONAL_ID: (Operation.WRITE, Operation.DESCRIBE),
-    ResourceType.SUBJECT: (
-        Operation.READ,
-        Operation.WRITE,
-        Operation.DELETE,
-        Operation.DESCRIBE,
-        Operation.DESCRIBE_CONFIGS,
-        Operation.ALTER_CONFIGS,
-    ),
-}
-"""The operations that are asked for, of each type of resource."""
 
 
 def ensure_effective(rule: Acl) -> None:
@@ -55,7 +35,7 @@ def ensure_effective(rule: Acl) -> None:
         raise click.UsageError(
             f"no topic is called \"{name}\"; write --topic '*' for all, or --topic NAME --prefix"
         )
-    known = _OPERATIONS[kind]
+    known = SUPPORTED[kind]
     if rule.operation is not Operation.ALL and rule.operation not in known:
         what = kind.name.lower().replace("_", " ")
         names = ", ".join(each.name for each in known)

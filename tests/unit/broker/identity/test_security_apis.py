@@ -390,7 +390,7 @@ def test_a_record_that_cannot_be_read_stops_the_start(secured: Any, open_harness
     secured.stop()
 
     again = open_harness(authorizer_class_name="acl")
-    with pytest.raises(LogError, match="invalid record at offset"):
+    with pytest.raises(LogError, match="is damaged"):
         again.broker.security.load()
 
 
