@@ -15,14 +15,13 @@ Threads: the loop. A dropped check may be running already; then its result does 
 """
 
 import asyncio
-import ipaddress
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Final, TypeVar
+from typing import TypeVar
+
+from duolog.security.logins.origins import origin_of
 
 Result = TypeVar("Result")
-
-_IPV6_PREFIX: Final = 64
 
 
 class NoPlace(Exception):
@@ -49,7 +48,7 @@ class CheckPlaces:
 
         `on_drop` is called if the place is given to another address before it is left.
         """
-        origin = _origin(host)
+        origin = origin_of(host)
         if self._taken >= self.places and not self._make_room(origin):
             return None
         place = Place(self, origin, on_drop)
@@ -126,21 +125,3 @@ class Place:
         self.dropped = True
         self.leave()
         self._on_drop()
-
-
-def _origin(host: str) -> str:
-    """Return the address, or its network, that shares places.
-
-    Example:
-        >>> _origin("192.0.2.7"), _origin("2001:db8:1:2:3::4"), _origin("::ffff:192.0.2.7")
-        ('192.0.2.7', '2001:db8:1:2::/64', '192.0.2.7')
-    """
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return host
-    if isinstance(address, ipaddress.IPv4Address):
-        return host
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.ip_network((address, _IPV6_PREFIX), strict=False))

@@ -91,11 +91,12 @@ def held(audited: Any, monkeypatch: pytest.MonkeyPatch) -> list[Callable[[Any], 
 
 
 def fill(harness: Any, bytes_: int) -> int:
-    """Write lines of about this size together; return their number."""
+    """Write lines of about this size together, each of another address; return their number."""
     audit, client = harness.broker.security.audit, harness.client().connection.identity
     count = bytes_ // (TEXT_MAX + 1)
-    for _ in range(count):
-        audit.login(client, "PLAIN", "", "x" * TEXT_MAX)
+    for number in range(count):
+        host = f"10.0.{number // 256}.{number % 256}"
+        audit.login(client._replace(host=host), "PLAIN", "", "x" * TEXT_MAX)
     return count
 
 

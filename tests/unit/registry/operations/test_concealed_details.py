@@ -62,7 +62,7 @@ def association(schema: str) -> dict[str, Any]:
 def test_a_refusal_shows_an_earlier_schema_only_to_its_readers(
     harness: Harness, method: str, target: str, body: dict[str, Any]
 ) -> None:
-    """The text of the earlier version was in the message, whoever asked."""
+    """The message had the text of the earlier version for every client."""
     with pytest.raises(IncompatibleSchema) as shown:
         ask(harness, ADMIN, method, target, body)
     with pytest.raises(IncompatibleSchema) as hidden:
