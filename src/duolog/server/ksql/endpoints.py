@@ -143,7 +143,8 @@ class Endpoints:
             unbounded=query.rows.unbounded,
         )
 
-    def _pieces(self, query: StartedQuery, form: RowForm) -> Iterator[bytes]:
+    @staticmethod
+    def _pieces(query: StartedQuery, form: RowForm) -> Iterator[bytes]:
         try:
             yield form.begin()
             for row in query.taken():
@@ -151,8 +152,6 @@ class Endpoints:
             yield form.end(query.final_message)
         except DuologError as error:
             yield form.failed(failure_of(error))
-        finally:
-            self.running.remove(query)
 
 
 def _either_request(body: bytes) -> StatementRequest:

@@ -6,10 +6,13 @@ import threading
 from collections.abc import Callable, Coroutine
 from functools import wraps
 
+import pytest
+
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.reply.row_source import PushedRows
 from unit.server.ksql.sessions import Catalog, answer
 from unit.server.memory import MemoryServer, context
+from unit.server.users import BOB, Rules, access_with_users
 from waiting import DEADLINE_S
 
 STREAM = "CREATE STREAM s (id STRING KEY, n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON');"
@@ -181,6 +184,22 @@ async def test_rows_for_an_unknown_stream_are_refused() -> None:
 
     assert refused.status == 400
     assert "unknown stream: S" in json.loads(refused.body)["message"]
+
+
+@pytest.mark.parametrize("path", ["/ksql", "/query", "/query-stream", "/inserts-stream"])
+def test_a_user_without_rights_runs_no_statement(path: str) -> None:
+    catalog = Catalog()
+    statement = json.dumps({"ksql": STREAM, "sql": STREAM, "target": "s"})
+
+    async def run() -> int:
+        served = MemoryServer(context(access_with_users(Rules()), ksql=catalog.endpoints()))
+        origin = "http://127.0.0.1:8088"
+        client = served.client()
+        content = statement.encode()
+        return (await client.ask("POST", path, content, Origin=origin, Authorization=BOB)).status
+
+    assert asyncio.run(run()) == 403
+    assert catalog.performed == []
 
 
 @in_loop
