@@ -4,6 +4,8 @@
     {"id": "a", "n": 1}           {"status":"ok","seq":0}
     {"id": "a", "n": "x"}         {"status":"error","seq":1,"error_code":40001,"message":…}
 
+Clients that accept application/json get the acknowledgements as one array.
+
 A row is inserted as by INSERT … VALUES, with the same conversions; BYTES are base64. Names are in
 upper case unless they are quoted with backquotes. The stream ends with its first error.
 
@@ -51,7 +53,7 @@ class RowInserts:
         """True after a row that could not be inserted."""
 
     def insert(self, line: bytes) -> bytes:
-        """Insert the row of a line; return its acknowledgement, a line of JSON."""
+        """Insert the row of a line; return its acknowledgement, an object of JSON."""
         number, self._next = self._next, self._next + 1
         try:
             self._insert(json_object(line))
@@ -59,7 +61,7 @@ class RowInserts:
             return self._error(number, refused)
         except DuologError as error:
             return self._error(number, failure_of(error))
-        return _line({"status": "ok", "seq": number})
+        return _json({"status": "ok", "seq": number})
 
     def _insert(self, row: dict[str, Any]) -> None:
         values = {_name(name): value for name, value in row.items()}
@@ -77,7 +79,7 @@ class RowInserts:
     def _error(self, number: int, refused: RequestRefused) -> bytes:
         self.failed = True
         told = {"error_code": refused.code, "message": refused.message}
-        return _line({"status": "error", "seq": number, **told})
+        return _json({"status": "error", "seq": number, **told})
 
 
 def _written(value: Any, of: Type | None) -> str:  # noqa: PLR0911 - a table of cases
@@ -130,5 +132,5 @@ def _identifier(name: str) -> str:
     return f"`{name}`"
 
 
-def _line(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

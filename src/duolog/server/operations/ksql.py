@@ -16,7 +16,7 @@ from duolog.server.ksql.inserts import RowInserts
 from duolog.server.ksql.reply import Reply
 from duolog.server.messages import Request, Response, Streamed, json_response
 from duolog.server.operations.context import ServerContext
-from duolog.server.queries.row_forms import DELIMITED
+from duolog.server.queries.row_forms import ARRAY, DELIMITED, accepts_array
 
 _LINE_MAX: Final = MIB
 
@@ -54,7 +54,10 @@ async def inserts_stream(request: Request, context: ServerContext) -> Streamed:
     lines = _lines(request.pieces)
     first = await anext(lines, b"")
     inserts = await context.workers.run(_endpoints(context).open_inserts, first)
-    return Streamed(_acknowledged(lines, inserts, context), DELIMITED)
+    acks = _acknowledged(lines, inserts, context)
+    if accepts_array(_accept(request)):
+        return Streamed(_array(acks), ARRAY)
+    return Streamed(_delimited(acks), DELIMITED)
 
 
 async def statuses(_request: Request, context: ServerContext) -> Response:
@@ -83,6 +86,19 @@ async def _acknowledged(
         yield await context.workers.run(inserts.insert, line)
         if inserts.failed or context.stopping.is_set():
             return
+
+
+async def _delimited(values: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async for value in values:
+        yield value + b"\n"
+
+
+async def _array(values: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    before = b"["
+    async for value in values:
+        yield before + value
+        before = b",\n"
+    yield b"]\n" if before != b"[" else b"[]\n"
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

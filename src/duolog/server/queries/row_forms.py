@@ -141,16 +141,24 @@ def query_form(query: StartedQuery, accept: str) -> RowForm:
 
 def stream_form(query: StartedQuery, accept: str) -> RowForm:
     """Return the form of a response of /query-stream, delimited unless another is asked for."""
-    for wanted in _accepted(accept):
-        if wanted == PROTOBUF:
-            return ProtobufObjects(query)
-        if wanted == OBJECTS:
-            return ObjectRows(query)
-        if wanted == ARRAY:
-            return ArrayRows(query)
-        if wanted in {DELIMITED, "*/*"}:
-            break
-    return DelimitedRows(query)
+    forms = {PROTOBUF: ProtobufObjects, OBJECTS: ObjectRows, ARRAY: ArrayRows}
+    return forms.get(_first_of(accept), DelimitedRows)(query)
+
+
+def accepts_array(accept: str) -> bool:
+    """Return true if a client prefers one JSON array to lines.
+
+    Example:
+        >>> accepts_array("application/json"), accepts_array("*/*")
+        (True, False)
+    """
+    return _first_of(accept) == ARRAY
+
+
+def _first_of(accept: str) -> str:
+    """Return the content type that a client prefers among those that there are."""
+    known = {PROTOBUF, OBJECTS, ARRAY, DELIMITED, "*/*"}
+    return next((one for one in _accepted(accept) if one in known), DELIMITED)
 
 
 def _accepted(header: str) -> list[str]:

@@ -29,12 +29,16 @@ class RunningQueries:
         query.rows.close()
 
     def close(self, query_id: str) -> bool:
-        """End a query; its reader gets no more rows. Return false if there is no such query."""
+        """End a query; its reader gets no more rows. Return false if there is no such query.
+
+        It ends in the background: a client reads the response to its request first, and may
+        disconnect when the rows end.
+        """
         with self._lock:
             query = self._by_id.pop(query_id, None)
         if query is None:
             return False
-        query.rows.close()
+        threading.Thread(target=query.rows.close, name="close-query", daemon=True).start()
         return True
 
     def close_all(self) -> None:

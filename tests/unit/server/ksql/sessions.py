@@ -1,5 +1,6 @@
 """A session over a catalog in memory, for tests of the endpoints."""
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -82,6 +83,22 @@ class Session:
     def printed(self, node: nodes.PrintTopic) -> Rows:
         self._shared.selected.append((f"PRINT {node.this.name}", self._given))
         return self._shared.answers.pop(0)
+
+
+class OneRow:
+    """A source with one row, which then waits."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[object, ...]] = [("a", 1)]
+        self.closed = threading.Event()
+
+    def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
+        self.closed.wait(0 if self.rows else timeout_s)
+        rows, self.rows = self.rows, []
+        return rows
+
+    def close(self) -> None:
+        self.closed.set()
 
 
 def answer(

@@ -9,7 +9,9 @@ import pytest
 
 from duolog.core.errors import QueryError
 from duolog.runtime.sql.answers import DeletedRow, Rows
-from unit.server.ksql.sessions import Catalog, answer
+from duolog.runtime.sql.reply.row_source import PushedRows
+from unit.server.ksql.sessions import Catalog, OneRow, answer
+from waiting import DEADLINE_S
 
 STREAM = "CREATE STREAM s (id STRING KEY, n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON');"
 TABLE = "CREATE TABLE t (id STRING PRIMARY KEY, n INT) WITH (KAFKA_TOPIC='t', VALUE_FORMAT='JSON');"
@@ -228,21 +230,21 @@ def test_an_error_after_the_header_ends_the_response(catalog: Catalog) -> None:
 
 
 def test_close_query_ends_the_rows_of_another_request(catalog: Catalog) -> None:
-    closed: list[str] = []
-    rows = Rows(COLUMNS, _closing(closed), unbounded=True, query_id="transient_S_1")
+    source = OneRow()
+    rows = Rows(COLUMNS, PushedRows(source), unbounded=True, query_id="transient_S_1")
     catalog.answers.append(rows)
     endpoints = catalog.endpoints()
     reply = endpoints.query_stream(stream_body("SELECT * FROM s EMIT CHANGES;"))
-    reply.next_batch()
-    reply.next_batch()
+    first_batches = [reply.next_batch(), reply.next_batch()]
 
     first = endpoints.close_query(b'{"queryId": "transient_S_1"}')
     again = endpoints.close_query(b'{"queryId": "transient_S_1"}')
 
     assert reply.query_id == "transient_S_1"
+    assert first_batches[1] == b'["a",1]\n'
     assert (first.status, first.body) == (200, b"")
-    assert closed == ["closed"]
     assert reply.next_batch() == b""
+    assert source.closed.wait(DEADLINE_S)
     assert again.status == 400
     assert json.loads(again.body)["message"] == "No query with id transient_S_1"
 

@@ -36,8 +36,8 @@ def test_each_row_is_acknowledged_with_its_number(catalog: Catalog) -> None:
     first = inserts.insert(b'{"id": "a", "n": 1}')
     second = inserts.insert(b'{"ID": "b"}')
 
-    assert first == b'{"status":"ok","seq":0}\n'
-    assert second == b'{"status":"ok","seq":1}\n'
+    assert first == b'{"status":"ok","seq":0}'
+    assert second == b'{"status":"ok","seq":1}'
     assert not inserts.failed
     assert catalog.performed == [
         "INSERT INTO `S` (`ID`, `N`) VALUES ('a', 1);",

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Callable, Coroutine
 from functools import wraps
 
@@ -10,29 +9,13 @@ import pytest
 
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.reply.row_source import PushedRows
-from unit.server.ksql.sessions import Catalog, answer
+from unit.server.ksql.sessions import Catalog, OneRow, answer
 from unit.server.memory import MemoryServer, context
 from unit.server.users import BOB, Rules, access_with_users
 from waiting import DEADLINE_S
 
 STREAM = "CREATE STREAM s (id STRING KEY, n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON');"
 COLUMNS = (("ID", "STRING"), ("N", "INTEGER"))
-
-
-class Source:
-    """A source with one row, which then waits."""
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[object, ...]] = [("a", 1)]
-        self.closed = threading.Event()
-
-    def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
-        self.closed.wait(0 if self.rows else timeout_s)
-        rows, self.rows = self.rows, []
-        return rows
-
-    def close(self) -> None:
-        self.closed.set()
 
 
 def in_loop(test: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
@@ -103,7 +86,7 @@ async def test_rows_of_a_query_are_sent_in_chunks() -> None:
 
 @in_loop
 async def test_a_push_query_sends_each_row_at_once_and_ends_with_its_client() -> None:
-    catalog, source = Catalog(), Source()
+    catalog, source = Catalog(), OneRow()
     served = server(catalog)
     client = served.client()
     await client.ask("POST", "/ksql", body(STREAM))
@@ -123,7 +106,7 @@ async def test_a_push_query_sends_each_row_at_once_and_ends_with_its_client() ->
 
 @in_loop
 async def test_close_query_ends_the_response_of_another_connection() -> None:
-    catalog, source = Catalog(), Source()
+    catalog, source = Catalog(), OneRow()
     served = server(catalog)
     client, other = served.client(), served.client()
     await client.ask("POST", "/ksql", body(STREAM))
@@ -137,7 +120,7 @@ async def test_close_query_ends_the_response_of_another_connection() -> None:
     await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
 
     assert closed.status == 200
-    assert source.closed.is_set()
+    assert await asyncio.to_thread(source.closed.wait, DEADLINE_S)
 
 
 @in_loop
@@ -176,6 +159,30 @@ async def test_the_acknowledgement_of_an_error_is_the_last_one() -> None:
     assert b'{"status":"error","seq":0,"error_code":40001,' in client.transport.written
     assert b'"seq":1' not in client.transport.written
     assert len(catalog.performed) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        (b'{"id": "a"}\n{"id": "b"}\n', [{"status": "ok", "seq": 0}, {"status": "ok", "seq": 1}]),
+        (b"", []),
+    ],
+)
+def test_acknowledgements_may_be_an_array(rows: bytes, wanted: list[object]) -> None:
+    async def run() -> bytes:
+        client = server(Catalog()).client()
+        await client.ask("POST", "/ksql", body(STREAM))
+        content = b'{"target": "s"}\n' + rows
+        head = f"Content-Length: {len(content)}\r\nAccept: application/json\r\n\r\n".encode()
+        client.send(b"POST /inserts-stream HTTP/1.1\r\nHost: 127.0.0.1:8088\r\n" + head + content)
+        await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+        return client.transport.written
+
+    written = asyncio.run(run())
+
+    chunks = written.partition(b"\r\n\r\n")[2].split(b"\r\n")
+    assert b"content-type: application/json" in written.lower()
+    assert json.loads(b"".join(chunks[1::2])) == wanted
 
 
 @in_loop
