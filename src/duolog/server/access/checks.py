@@ -9,10 +9,10 @@ Threads: any; on the loop itself, the check is made at once.
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from duolog.security.authorization.operations import Operation, ResourceType
-from duolog.server.access.client import Client, Right
+from duolog.server.access.client import NOBODY, Client, Right
 
 T = TypeVar("T")
 
@@ -27,6 +27,11 @@ class Checks:
     def __init__(self, client: Client, loop: asyncio.AbstractEventLoop | None) -> None:
         self._client = client
         self._loop = loop
+
+    @property
+    def client(self) -> str:
+        """The name of the client."""
+        return self._client.name
 
     @property
     def decide(self) -> bool:
@@ -79,3 +84,7 @@ def _running() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
+
+
+EVERYTHING: Final = Checks(NOBODY, None)
+"""The rights of a client that may do everything."""

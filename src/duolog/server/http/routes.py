@@ -14,8 +14,6 @@ from duolog.server.operations import health, information, ksql, login, metrics
 from duolog.server.operations.context import Operation
 
 _SEE_CLUSTER: Final = Right(Verb.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
-_RUN_STATEMENTS: Final = Right(Verb.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
-"""Until each statement's rights are checked: statements run with the rights of the server."""
 
 
 class Endpoint(NamedTuple):
@@ -51,11 +49,11 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("GET", "/v1/metadata/id", information.metadata_id),
     Endpoint("GET", "/clusterStatus", information.cluster_status, right=_SEE_CLUSTER),
     Endpoint("GET", "/is_valid_property/{property}", information.is_valid_property),
-    Endpoint("POST", "/ksql", ksql.ksql, right=_RUN_STATEMENTS),
-    Endpoint("POST", "/query", ksql.query, right=_RUN_STATEMENTS),
-    Endpoint("POST", "/query-stream", ksql.query_stream, right=_RUN_STATEMENTS),
-    Endpoint("POST", "/inserts-stream", ksql.inserts_stream, right=_RUN_STATEMENTS, in_pieces=True),
-    Endpoint("POST", "/close-query", ksql.close_query, right=_RUN_STATEMENTS),
+    Endpoint("POST", "/ksql", ksql.ksql),
+    Endpoint("POST", "/query", ksql.query),
+    Endpoint("POST", "/query-stream", ksql.query_stream),
+    Endpoint("POST", "/inserts-stream", ksql.inserts_stream, in_pieces=True),
+    Endpoint("POST", "/close-query", ksql.close_query),
     Endpoint("GET", "/status", ksql.statuses, right=_SEE_CLUSTER),
     Endpoint("GET", "/status/{type}/{entity}/{action}", ksql.status, right=_SEE_CLUSTER),
     Endpoint("GET", "/metrics", metrics.metrics, right=_SEE_CLUSTER),

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.core.errors import DuologError
+from duolog.server.access.checks import EVERYTHING, Checks
 from duolog.server.errors import SERVER_ERROR, RequestRefused
 from duolog.server.failures import Failure, bad_request, failure_of, message_of
 from duolog.server.ksql.command_status import CommandStatuses
@@ -47,8 +48,8 @@ logger: Final = logging.getLogger(__name__)
 
 ERRORS: Final = "application/json"
 """Content type of an error."""
-Sessions = Callable[[Mapping[str, str], Mapping[str, str]], StatementSession]
-"""Returns a session with properties and variables.
+Sessions = Callable[[Mapping[str, str], Mapping[str, str], Checks], StatementSession]
+"""Returns a session with properties, variables, and the rights of its client.
 
 Raises SqlError if a property is unknown."""
 FormOf = Callable[[StartedQuery, str], RowForm]
@@ -75,54 +76,56 @@ class Endpoints:
         """Return the endpoints of a server that nothing has been sent to yet."""
         return cls(sessions, Statements(facts, CommandStatuses(), wait_for), RunningQueries())
 
-    def ksql(self, body: bytes) -> Reply:
+    def ksql(self, body: bytes, checks: Checks = EVERYTHING) -> Reply:
         """Run the statements of a request."""
 
         def entities() -> Reply:
             request = statement_request(body)
-            found = self.statements.run(request, self._session(request))
+            found = self.statements.run(request, self._session(request, checks))
             return whole_reply(200, OBJECTS, _json(found))
 
         return _answered(entities)
 
-    def query(self, body: bytes, accept: str = "") -> Reply:
+    def query(self, body: bytes, accept: str = "", checks: Checks = EVERYTHING) -> Reply:
         """Start a query, and return its rows as objects or in the form that is asked for."""
-        form = query_form
-        return _answered(lambda: self._rows(_either_request(body), accept, form))
+        return _answered(lambda: self._rows(_either_request(body), accept, query_form, checks))
 
-    def query_stream(self, body: bytes, accept: str = "") -> Reply:
+    def query_stream(self, body: bytes, accept: str = "", checks: Checks = EVERYTHING) -> Reply:
         """Start a query, and return its rows delimited or in the form that is asked for."""
-        return _answered(lambda: self._rows(stream_request(body), accept, stream_form))
+        return _answered(lambda: self._rows(stream_request(body), accept, stream_form, checks))
 
-    def close_query(self, body: bytes) -> Reply:
-        """End a push query."""
+    def close_query(self, body: bytes, checks: Checks = EVERYTHING) -> Reply:
+        """End a push query of the same client."""
 
         def closed() -> Reply:
             query_id = query_to_close(body)
-            if not self.running.close(query_id):
+            if not self.running.close(query_id, checks.client):
                 raise bad_request(f"No query with id {query_id}")
             return whole_reply(200, OBJECTS, b"")
 
         return _answered(closed)
 
-    def open_inserts(self, line: bytes) -> RowInserts:
+    def open_inserts(self, line: bytes, checks: Checks = EVERYTHING) -> RowInserts:
         """Return the stream that the first line of a request to /inserts-stream names.
 
         Raises:
             RequestRefused: the line is not such a request, or there is no such stream.
         """
         request = inserts_request(line)
-        return RowInserts(self._session(StatementRequest("", request.properties)), request.target)
+        session = self._session(StatementRequest("", request.properties), checks)
+        return RowInserts(session, request.target)
 
-    def _session(self, request: StatementRequest) -> StatementSession:
+    def _session(self, request: StatementRequest, checks: Checks) -> StatementSession:
         try:
-            return self.sessions(request.properties, request.variables)
+            return self.sessions(request.properties, request.variables, checks)
         except DuologError as error:
             raise bad_request(message_of(error)) from error
 
-    def _rows(self, request: StatementRequest, accept: str, form_of: FormOf) -> Reply:
+    def _rows(
+        self, request: StatementRequest, accept: str, form_of: FormOf, checks: Checks
+    ) -> Reply:
         self.statements.ensure_known(request)
-        query = start_query(request, self._session(request))
+        query = start_query(request, self._session(request, checks))
         if not isinstance(query, StartedQuery):
             lines = printed_lines.printed_lines(query)
             return streamed_reply(
@@ -134,7 +137,7 @@ class Endpoints:
             query.rows.close()
             raise failure_of(error, request.sql) from error
         if query.rows.unbounded:
-            self.running.add(query)
+            self.running.add(query, checks.client)
         return streamed_reply(
             form.content_type,
             self._pieces(query, form),

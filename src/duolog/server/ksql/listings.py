@@ -31,7 +31,9 @@ def sources(state: SessionState, kind: str) -> Json:
 def topics(node: nodes.Show, replicas: Mapping[str, list[int]], state: SessionState) -> Json:
     """Return the topics with the replicas of each partition; EXTENDED adds counts of readers."""
     extended = bool(node.args.get("extended"))
-    names = [one for one in sorted(replicas) if node.args.get("all") or one[:1] != _INTERNAL]
+    # The topics of the state are those that the client may see.
+    seen = sorted(replicas.keys() & state.catalog.partitions.keys())
+    names = [one for one in seen if node.args.get("all") or one[:1] != _INTERNAL]
     found: list[Json] = [{"name": one, "replicaInfo": replicas[one]} for one in names]
     if extended:
         readers = Counter(

@@ -2,12 +2,16 @@
 
 import time
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from duolog.runtime.sql.service import SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
+from duolog.server.access.checks import Checks
+from duolog.server.access.guarded_session import GuardedSession
+from duolog.server.access.visible_service import VisibleService
 from duolog.server.ksql.endpoints import Endpoints
 from duolog.server.ksql.entities import ServerFacts
+from duolog.server.ksql.statements import StatementSession
 
 _WAIT_S: Final = 5.0
 """Time to wait for a command that a request names, as in ksqlDB."""
@@ -22,8 +26,12 @@ def endpoints_of(service: SqlService, address: str) -> Endpoints:
         address: the address of this server, as `host:port`.
     """
 
-    def opened(properties: Mapping[str, str], variables: Mapping[str, str]) -> StatementRunner:
-        return StatementRunner(service, service.session(properties, variables))
+    def opened(
+        properties: Mapping[str, str], variables: Mapping[str, str], checks: Checks
+    ) -> StatementSession:
+        visible: Any = VisibleService(service, checks)
+        inner = StatementRunner(visible, service.session(properties, variables))
+        return GuardedSession(inner, service.service_id, checks)
 
     facts = ServerFacts(address, lambda: service.last_command, service.topics.replicas)
     return Endpoints.of(opened, facts, lambda number: _wait_for(service, number))

@@ -44,7 +44,8 @@ _OF_QUERIES: Final = (exp.Query, nodes.PrintTopic)
 class StatementSession(Protocol):
     """Runs the statements of one client; `runtime.sql.StatementRunner` is one."""
 
-    session: SqlSession
+    @property
+    def session(self) -> SqlSession: ...
 
     def sandbox(self) -> SqlSession:
         """Return a copy with the current catalog, on which statements can be tried."""

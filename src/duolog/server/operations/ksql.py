@@ -6,10 +6,12 @@ the query runs. A query that has no end keeps a thread of its own while it waits
 Source: the documentation of ksqlDB's REST API.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from duolog.core.units import MIB
+from duolog.server.access.checks import Checks
 from duolog.server.errors import BODY_TOO_LARGE, NOT_FOUND, NOT_READY, RequestRefused
 from duolog.server.ksql.endpoints import Endpoints
 from duolog.server.ksql.inserts import RowInserts
@@ -23,26 +25,28 @@ _LINE_MAX: Final = MIB
 
 async def ksql(request: Request, context: ServerContext) -> Response:
     """Run statements."""
-    endpoints = _endpoints(context)
-    return await context.workers.run(_whole, lambda: endpoints.ksql(request.body))
+    endpoints, checks = _endpoints(context), _checks(request)
+    return await context.workers.run(_whole, lambda: endpoints.ksql(request.body, checks))
 
 
 async def query(request: Request, context: ServerContext) -> Response | Streamed:
     """Run a query; rows are objects unless delimited ones are asked for."""
-    endpoints = _endpoints(context)
-    return await _rows(context, lambda: endpoints.query(request.body, _accept(request)))
+    endpoints, checks = _endpoints(context), _checks(request)
+    return await _rows(context, lambda: endpoints.query(request.body, _accept(request), checks))
 
 
 async def query_stream(request: Request, context: ServerContext) -> Response | Streamed:
     """Run a query; rows are delimited unless another form is asked for."""
-    endpoints = _endpoints(context)
-    return await _rows(context, lambda: endpoints.query_stream(request.body, _accept(request)))
+    endpoints, checks = _endpoints(context), _checks(request)
+    return await _rows(
+        context, lambda: endpoints.query_stream(request.body, _accept(request), checks)
+    )
 
 
 async def close_query(request: Request, context: ServerContext) -> Response:
     """End a query of another request."""
-    endpoints = _endpoints(context)
-    return await context.workers.run(_whole, lambda: endpoints.close_query(request.body))
+    endpoints, checks = _endpoints(context), _checks(request)
+    return await context.workers.run(_whole, lambda: endpoints.close_query(request.body, checks))
 
 
 async def inserts_stream(request: Request, context: ServerContext) -> Streamed:
@@ -53,7 +57,8 @@ async def inserts_stream(request: Request, context: ServerContext) -> Streamed:
     """
     lines = _lines(request.pieces)
     first = await anext(lines, b"")
-    inserts = await context.workers.run(_endpoints(context).open_inserts, first)
+    opened = _endpoints(context).open_inserts
+    inserts = await context.workers.run(opened, first, _checks(request))
     acks = _acknowledged(lines, inserts, context)
     if accepts_array(_accept(request)):
         return Streamed(_array(acks), ARRAY)
@@ -123,6 +128,11 @@ def _endpoints(context: ServerContext) -> Endpoints:
     if context.ksql is None:
         raise RequestRefused("The server has no SQL service", NOT_READY)
     return context.ksql
+
+
+def _checks(request: Request) -> Checks:
+    """Return the rights of a client, to be checked from the threads of statements."""
+    return Checks(request.client, asyncio.get_running_loop())
 
 
 def _accept(request: Request) -> str:

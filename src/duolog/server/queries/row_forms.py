@@ -14,7 +14,7 @@ Source: ksqlDB's documentation of the endpoints /query and /query-stream.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from duolog.runtime.sql.answers import DeletedRow
@@ -141,7 +141,11 @@ def query_form(query: StartedQuery, accept: str) -> RowForm:
 
 def stream_form(query: StartedQuery, accept: str) -> RowForm:
     """Return the form of a response of /query-stream, delimited unless another is asked for."""
-    forms = {PROTOBUF: ProtobufObjects, OBJECTS: ObjectRows, ARRAY: ArrayRows}
+    forms: dict[str, Callable[[StartedQuery], RowForm]] = {
+        PROTOBUF: ProtobufObjects,
+        OBJECTS: ObjectRows,
+        ARRAY: ArrayRows,
+    }
     return forms.get(_first_of(accept), DelimitedRows)(query)
 
 

@@ -15,12 +15,12 @@ class RunningQueries:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._by_id: dict[str, StartedQuery] = {}
+        self._by_id: dict[str, tuple[StartedQuery, str]] = {}
 
-    def add(self, query: StartedQuery) -> None:
-        """Add a push query; the caller removes it after its last row."""
+    def add(self, query: StartedQuery, client: str = "") -> None:
+        """Add a push query of a client; the caller removes it after its last row."""
         with self._lock:
-            self._by_id[query.query_id] = query
+            self._by_id[query.query_id] = query, client
 
     def remove(self, query: StartedQuery) -> None:
         """Remove a query and stop its source. Does nothing if it is removed already."""
@@ -28,23 +28,24 @@ class RunningQueries:
             self._by_id.pop(query.query_id, None)
         query.rows.close()
 
-    def close(self, query_id: str) -> bool:
-        """End a query; its reader gets no more rows. Return false if there is no such query.
+    def close(self, query_id: str, client: str = "") -> bool:
+        """End a query; its reader gets no more rows. Return false if the client has no such query.
 
         It ends in the background: a client reads the response to its request first, and may
         disconnect when the rows end.
         """
         with self._lock:
-            query = self._by_id.pop(query_id, None)
-        if query is None:
-            return False
+            query, owner = self._by_id.get(query_id, (None, ""))
+            if query is None or owner != client:
+                return False
+            del self._by_id[query_id]
         threading.Thread(target=query.rows.close, name="close-query", daemon=True).start()
         return True
 
     def close_all(self) -> None:
         """End all queries."""
         with self._lock:
-            queries = list(self._by_id.values())
+            queries = [query for query, _ in self._by_id.values()]
             self._by_id.clear()
         for query in queries:
             query.rows.close()

@@ -26,6 +26,7 @@ from duolog.ksql.syntax.script import TEXT, pieces
 from duolog.ksql.syntax.types import sql_name
 from duolog.runtime.sql.answers import DeletedRow, Rows
 from duolog.runtime.sql.reply.pull import ensure_allowed
+from duolog.server.access.checks import Checks
 from duolog.server.ksql.endpoints import Endpoints
 from duolog.server.ksql.entities import ServerFacts
 from duolog.server.queries.row_forms import OBJECTS, PROTOBUF
@@ -143,7 +144,7 @@ class RestRun(CaseRun):
         there = self._session.catalog.partitions
         return {topic: [1] * count for topic, count in there.items()}
 
-    def _opened(self, properties: Texts, variables: Texts) -> "_Session":
+    def _opened(self, properties: Texts, variables: Texts, _checks: Checks) -> "_Session":
         return _Session(self, properties, variables)
 
     def performed(self, done: Done) -> None:

@@ -12,6 +12,8 @@ from duolog.ksql.settings import Settings
 from duolog.ksql.statements.state import SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
+from duolog.server.access.checks import Checks
+from duolog.server.access.guarded_session import GuardedSession
 from duolog.server.ksql.endpoints import Endpoints
 from duolog.server.ksql.entities import ServerFacts
 
@@ -30,8 +32,10 @@ class Catalog:
     failing: str = ""
     """The start of a statement that the broker refuses when it runs."""
 
-    def session(self, properties: Mapping[str, str], variables: Mapping[str, str]) -> "Session":
-        return Session(self, properties, variables)
+    def session(
+        self, properties: Mapping[str, str], variables: Mapping[str, str], checks: Checks
+    ) -> GuardedSession:
+        return GuardedSession(Session(self, properties, variables), "default_", checks)
 
     def endpoints(self, known_to: int = 0) -> Endpoints:
         facts = ServerFacts(

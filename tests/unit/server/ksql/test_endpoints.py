@@ -10,6 +10,9 @@ import pytest
 from duolog.core.errors import QueryError
 from duolog.runtime.sql.answers import DeletedRow, Rows
 from duolog.runtime.sql.reply.row_source import PushedRows
+from duolog.security.identity.principal import Identity, Principal
+from duolog.server.access.checks import Checks
+from duolog.server.access.client import Client
 from unit.server.ksql.sessions import Catalog, OneRow, answer
 from waiting import DEADLINE_S
 
@@ -247,6 +250,23 @@ def test_close_query_ends_the_rows_of_another_request(catalog: Catalog) -> None:
     assert source.closed.wait(DEADLINE_S)
     assert again.status == 400
     assert json.loads(again.body)["message"] == "No query with id transient_S_1"
+
+
+def test_a_query_is_closed_by_its_own_client_only(catalog: Catalog) -> None:
+    ann, bob = (Checks(Client(Identity(Principal("User", name), "")), None) for name in ("a", "b"))
+    source = OneRow()
+    catalog.answers.append(Rows(COLUMNS, PushedRows(source), unbounded=True, query_id="q"))
+    endpoints = catalog.endpoints()
+    reply = endpoints.query(body("SELECT * FROM s EMIT CHANGES;"), "", ann)
+
+    refused = endpoints.close_query(b'{"queryId": "q"}', bob)
+    assert refused.status == 400
+    assert json.loads(refused.body)["message"] == "No query with id q"
+    assert not source.closed.is_set()
+
+    assert endpoints.close_query(b'{"queryId": "q"}', ann).status == 200
+    assert source.closed.wait(DEADLINE_S)
+    reply.close()
 
 
 def test_a_client_that_goes_stops_its_query(catalog: Catalog) -> None:

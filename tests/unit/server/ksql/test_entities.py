@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from duolog.ksql.statements.state import SessionState
+from duolog.ksql.syntax.nodes import Show
+from duolog.server.ksql import listings
 from unit.server.ksql.sessions import Catalog
 
 SQL = (
@@ -73,6 +76,16 @@ def test_topics_have_their_replicas(catalog: Catalog) -> None:
         {"name": "orders", "replicaInfo": [1, 1], "consumerCount": 1, "consumerGroupCount": 1},
         {"name": "t", "replicaInfo": [1], "consumerCount": 0, "consumerGroupCount": 0},
     ]
+
+
+def test_a_topic_that_the_session_does_not_see_is_not_listed(catalog: Catalog) -> None:
+    node = Show(kind="TOPICS")
+    state = SessionState(Catalog().state.catalog)
+    state.catalog.partitions["seen"] = 1
+
+    found = listings.topics(node, {"hidden": [1], "seen": [1]}, state)
+
+    assert found["topics"] == [{"name": "seen", "replicaInfo": [1]}]
 
 
 def test_queries_are_listed_with_their_states(catalog: Catalog) -> None:
