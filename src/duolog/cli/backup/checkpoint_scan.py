@@ -88,10 +88,9 @@ def is_kept(name: str) -> bool:
 
 def _walk(root: Path, application: str, stores: list[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield the directories of a checkpoint but those of stores, which are added to `stores`."""
-    base = f"{root}/{application}"
-    for found, directories, names in os.walk(base):
+    for found, directories, names in os.walk(f"{root}/{application}"):
         inner = os.path.relpath(found, root)
-        if found != base and _STORES in directories:
+        if _STORES in directories:
             directories.remove(_STORES)
             stores.append(f"{inner}/{_STORES}")
         yield inner, names

@@ -116,12 +116,12 @@ def _staged_partition(
     for _ in range(_TRIES_MAX):
         before = _segments_in(disk, directory)
         segments = list(_linked(before, directory, target))
-        if len(segments) == len(before) and not disk.exists(f"{directory}/{SWAP_FILE_NAME}"):
-            # Written before names change, so it covers every compaction that the links show.
-            progress = read_checkpoint(disk, directory)
-            log_start = read_log_start(disk, directory)
-            if _segments_in(disk, directory) == before:
-                break
+        # Written before names change, so it covers every compaction that the links show.
+        progress = read_checkpoint(disk, directory)
+        log_start = read_log_start(disk, directory)
+        swapping = disk.exists(f"{directory}/{SWAP_FILE_NAME}")
+        if not swapping and _segments_in(disk, directory) == before:
+            break
     else:
         raise Moved(f"segments of {topic.entry.name}-{partition} keep changing")
     if progress.clean_offset > end:

@@ -97,6 +97,15 @@ def test_looks_on_one_side_of_the_cut_prove_nothing(checkpoint: Checkpoint) -> N
         fitting_look([first, second], cut_at(first.began_ns - 1))
 
 
+def test_a_look_during_the_cut_proves_nothing(checkpoint: Checkpoint) -> None:
+    during, after = scan(checkpoint.root), scan(checkpoint.root)
+
+    with pytest.raises(Moved, match="faster"):
+        fitting_look([during, after], cut_at(during.began_ns))
+    with pytest.raises(Moved, match="faster"):
+        fitting_look([during, after], cut_at(after.began_ns + 1))
+
+
 def test_the_look_just_before_the_cut_counts(checkpoint: Checkpoint) -> None:
     old = scan(checkpoint.root)
     checkpoint.plan()

@@ -1,10 +1,13 @@
 """Backups and restores that are cut off at every operation of the disk."""
 
+import zlib
 from collections.abc import Callable
 
 import pytest
 
 from duolog.log import LogManager
+from duolog.log.backup import log_source, repository
+from duolog.log.backup.copies import Identity
 from duolog.log.backup.progress import PROGRESS_FILE_NAME
 from duolog.log.backup.repository import Repository, Session, create_repository
 from duolog.log.backup.restoring import verify
@@ -16,6 +19,19 @@ from unit.log.backup.backups import DIR, OUT, back_up, restored
 from unit.log.doctor.small_directory import SmallDirectory, small_directory
 
 _SEEDS = 3
+
+
+@pytest.fixture(autouse=True)
+def recognized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files in memory be recognized, and let progress be saved after each of them."""
+
+    class SamePath(Identity):
+        @classmethod
+        def of(cls, path: str) -> Identity:
+            return Identity(1, zlib.crc32(path.encode()), 1, 1)
+
+    monkeypatch.setattr(log_source, "Identity", SamePath)
+    monkeypatch.setattr(repository, "SAVE_BYTES", 1)
 
 
 def operations_of(disk: CrashDisk, act: Callable[[], object]) -> int:
@@ -41,16 +57,17 @@ def test_a_first_backup_is_whole_or_not_there_after_a_power_failure() -> None:
     source = small_directory()
     for disk in crashes(CrashDisk, lambda disk: back_up(source, disk)):
         try:
-            repository = Repository(disk, DIR)
+            found = Repository(disk, DIR)
         except BackupRefused:
-            repository = None
-        if repository is not None and repository.numbers():
+            found = None
+        if found is not None and found.numbers():
             restored(disk, CrashDisk())
-        if repository is not None:
-            assert list(verify(repository)) == []
+        if found is not None:
+            assert list(verify(found)) == []
 
         back_up(source, disk)
 
+        assert list(verify(Repository(disk, DIR))) == []
         restored(disk, out := CrashDisk())
         assert examine(out, OUT).healthy
 
@@ -71,12 +88,12 @@ def test_an_interrupted_second_backup_leaves_the_first() -> None:
         return kept.crash(0)
 
     for disk in crashes(start, lambda disk: back_up(source, disk, keep=1)):
-        repository = Repository(disk, DIR)
-        assert list(verify(repository)) == []
-        for number in repository.numbers():
+        found = Repository(disk, DIR)
+        assert list(verify(found)) == []
+        for number in found.numbers():
             restored(disk, out := CrashDisk(), number)
             assert examine(out, OUT).healthy
-        assert repository.numbers()
+        assert found.numbers()
 
 
 def test_an_interrupted_restore_is_no_data_directory_and_starts_over() -> None:
@@ -101,8 +118,8 @@ def test_an_interrupted_restore_is_no_data_directory_and_starts_over() -> None:
 def test_two_backups_into_one_directory_do_not_run_at_once() -> None:
     backups = CrashDisk()
     source = small_directory()
-    repository = create_repository(backups, DIR, back_up(source, backups).cut.cluster_id)
-    session = Session(repository)
+    cluster_id = back_up(source, backups).cut.cluster_id
+    session = Session(create_repository(backups, DIR, cluster_id))
 
     with pytest.raises(BackupRefused, match="running"):
         back_up(source, backups)

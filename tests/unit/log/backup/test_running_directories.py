@@ -179,6 +179,17 @@ def test_a_log_that_ends_before_the_cut_is_noticed(running: Running) -> None:
         running.back_up(running.stage())
 
 
+def test_a_copy_that_is_longer_than_the_cut_is_not_used(running: Running) -> None:
+    ends = {0: 9}
+    earlier = Cut("cluster", 0, 0, 1, (TopicCut(running.entry, ends),))
+    running.back_up(running.stage())
+
+    manifest = running.back_up(running.stage(earlier))
+
+    assert end_of(manifest) == 9
+    assert manifest.size_bytes == 9 * BATCH
+
+
 def test_names_are_removed_and_the_log_stays(running: Running) -> None:
     running.stage()
     before = running.segments

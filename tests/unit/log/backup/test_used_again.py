@@ -12,6 +12,7 @@ from duolog.log.backup.repository import Repository, Session, create_repository
 from duolog.log.backup.restoring import restore, verify
 from duolog.log.backup.stopped_broker import rehearsed
 from duolog.log.backup.writing import FileSource, Writing
+from duolog.log.checkpoints.cleaner_checkpoint import CleanerCheckpoint, write_checkpoint
 from duolog.log.files.disk import RealDisk
 from duolog.record import Record, encode_batch
 from duolog.testing import FakeClock
@@ -131,6 +132,45 @@ def test_a_pack_of_which_little_is_used_is_copied_again_and_removed(
 
     assert place.written_bytes == len(place.log)
     assert place.packs == [2]
+
+
+def _note_holes(place: Place, below: int) -> None:
+    (segment,) = place.data.rglob("*.log")
+    write_checkpoint(RealDisk(), str(segment.parent), CleanerCheckpoint(below, below))
+
+
+def test_a_compacted_segment_that_has_not_changed_is_used(place: Place) -> None:
+    _note_holes(place, 5)
+    place.back_up()
+
+    place.back_up()
+
+    assert (place.written_bytes, place.reused_bytes) == (0, len(place.log))
+
+
+def test_growth_proves_nothing_where_logs_are_compacted(place: Place) -> None:
+    place.back_up()
+    _note_holes(place, 5)
+    place.write(1)
+
+    place.back_up()
+
+    assert (place.written_bytes, place.reused_bytes) == (len(place.log), 0)
+
+
+def test_a_file_that_a_start_would_change_is_not_recognized(place: Place) -> None:
+    (segment,) = place.data.rglob("*.log")
+    (place.data / "clean-shutdown").unlink()
+    (place.data / "last-start").unlink()
+    whole = segment.read_bytes()
+    with segment.open("ab") as file:
+        file.write(whole[:50])  # A torn write, which a start cuts off.
+
+    (partition,) = rehearsed(RealDisk(), str(place.data)).partitions
+
+    assert partition.segments[0].identity is None
+    place.back_up()
+    segment.write_bytes(whole)
 
 
 def test_packs_of_kept_backups_stay(place: Place) -> None:
