@@ -1,6 +1,7 @@
 """`duolog backup` while clients write: what is restored is one moment of the cluster."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 import waiting
 from conformance.backup_load import (
@@ -24,6 +26,7 @@ from conformance.backup_load import (
     read_all,
 )
 from conformance.command import Duolog
+from conformance.secured_broker import SecuredBroker
 from duolog.testing import Client, EmbeddedCluster
 
 SETTINGS: Final = {
@@ -204,6 +207,26 @@ def test_a_second_backup_writes_only_what_is_new(tmp_path: Path, cluster: Embedd
 
 def _bytes_in(said: str, word: str) -> int:
     return int(said.rpartition(word)[2].split()[0].replace(",", ""))
+
+
+def test_a_secured_cluster_is_backed_up_without_a_password(tmp_path: Path) -> None:
+    broker = SecuredBroker(tmp_path / "secured")
+    data = tmp_path / "secured/data"
+    broker.start()
+    try:
+        broker.add_user("reader", "s3cret-of-reader")
+        back_up(tmp_path, "--data", str(data))
+        broker.kill()
+        shutil.rmtree(data)
+        done = Duolog("").run("restore", str(tmp_path / "backups"), "--data", str(data))
+        assert done.returncode == 0, done.stderr
+
+        broker.restart()
+
+        reader = AdminClient(broker.librdkafka("reader", "s3cret-of-reader"))
+        assert reader.list_topics(timeout=waiting.DEADLINE_S).cluster_id
+    finally:
+        broker.stop()
 
 
 def test_backing_up_into_the_data_directory_is_refused(

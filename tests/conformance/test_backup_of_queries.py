@@ -78,10 +78,10 @@ def visitors(servers: str) -> Iterator[None]:
 
 def rows(servers: str, topic: str) -> dict[str, list[dict[str, int]]]:
     """Return the committed rows of each key in order; none while they cannot be read."""
-    found = defaultdict(list)
+    found: dict[str, list[dict[str, int]]] = defaultdict(list)
     try:
         for record in Client(servers).read(topic):
-            found[record.key_text].append(json.loads(record.value or b"{}"))
+            found[record.key_text or ""].append(json.loads(record.value or b"{}"))
     except KafkaException:  # A transaction is open, or the topic is being created.
         return {}
     return found

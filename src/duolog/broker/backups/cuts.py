@@ -83,9 +83,11 @@ class Cuts:
         request = file.pread(0, file.size_bytes)
         file.close()
         self._disk.remove(self._path)
-        data = encode_answer(request, self.take())
-        data_dir = self._broker.data_dir
-        self._run_in_background(partial(replace_file, self._disk, data_dir, CUT_FILE_NAME, data))
+        self._run_in_background(partial(self._write, request, self.take()))
+
+    def _write(self, request: bytes, cut: Cut) -> None:
+        data = encode_answer(request, cut)
+        replace_file(self._disk, self._broker.data_dir, CUT_FILE_NAME, data)
 
     def take(self) -> Cut:
         """Return the cut of this moment."""

@@ -29,7 +29,7 @@ KEPT_FILES: Final = (PRODUCER_IDS, "dynamic-configs", "client-quotas")
 _KNOWN: Final = {META, LEADER_EPOCH, CLEAN_SHUTDOWN, LAST_START_FILE_NAME, *KEPT_FILES}
 BACKUP_FILES: Final = (".backup", "backup-request", "backup-cut", ".restoring")
 """Left by a backup or a restore that was interrupted."""
-_OTHERS: Final = {".lock", "journal", "topics", *BACKUP_FILES}
+_OTHERS: Final = {".lock", "checkpoints", "journal", "topics", *BACKUP_FILES}
 _FORMAT: Final = 2
 
 

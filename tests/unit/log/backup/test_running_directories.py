@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from duolog.log import LogManager
-from duolog.log.backup import log_source
 from duolog.log.backup.cut import Cut, TopicCut
 from duolog.log.backup.log_source import (
     STAGING,
@@ -156,7 +155,7 @@ def test_segments_that_change_while_they_get_names_are_looked_at_again(
             running.log.advance_log_start(8)
         link(source, target)
 
-    monkeypatch.setattr(log_source.os, "link", deleting)
+    monkeypatch.setattr(os, "link", deleting)
 
     logs = running.stage()
 
@@ -206,7 +205,7 @@ def test_files_are_read_in_place_where_no_second_names_exist(
     def unsupported(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(log_source.os, "link", unsupported)
+    monkeypatch.setattr(os, "link", unsupported)
 
     assert end_of(running.back_up(running.stage())) == 10
 

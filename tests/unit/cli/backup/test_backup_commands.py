@@ -1,0 +1,143 @@
+"""`duolog backup` and `duolog restore`: options, refusals, and what the user reads."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from duolog.cli.backup import taking
+from duolog.cli.main import main
+from duolog.log import LogManager
+from duolog.log.backup.log_source import Moved
+from duolog.log.backup.manifest import write_manifest
+from duolog.log.backup.repository import create_repository
+from duolog.log.files.disk import RealDisk
+from duolog.testing import FakeClock
+from unit.cli.backup.test_checkpoints_in_backups import Checkpoint, manifest_of
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The data directory of a stopped broker, with one application."""
+    root = tmp_path / "data"
+    manager = LogManager(RealDisk(), str(root), FakeClock(), {})
+    manager.topics.create("orders", 2)
+    manager.close()
+    checkpoint = Checkpoint(root)
+    checkpoint.plan()
+    checkpoint.commit()
+    return root
+
+
+def test_everything_comes_back(data: Path, tmp_path: Path) -> None:
+    assert main(["backup", str(tmp_path / "backups"), "--data", str(data)]) == 0
+    assert main(["restore", str(tmp_path / "backups"), "--data", str(tmp_path / "new")]) == 0
+
+    before = {path.relative_to(data): path.read_bytes() for path in data.rglob("shop/**/*.*")}
+    restored = tmp_path / "new"
+    after = {
+        path.relative_to(restored): path.read_bytes() for path in restored.rglob("shop/**/*.*")
+    }
+    assert {path.name for path in before.keys() - after.keys()} == {"owner.json"}
+    assert after.items() <= before.items()
+
+
+def test_backups_are_listed(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["backup", str(tmp_path / "backups"), "--data", str(data)])
+    capsys.readouterr()
+
+    assert main(["restore", str(tmp_path / "backups"), "--list", "-o", "json"]) == 0
+
+    (row,) = json.loads(capsys.readouterr().out)
+    found = row["backup"], row["topics"], row["partitions"], row["applications"], row["problem"]
+    assert found == (1, 1, 0, 1, None)
+
+
+def test_a_damaged_backup_is_listed_with_its_problem(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backups = tmp_path / "backups"
+    main(["backup", str(backups), "--data", str(data)])
+    (backups / "backup-000001").write_bytes(b"?")
+    capsys.readouterr()
+
+    assert main(["backup", str(backups), "--list", "-o", "json"]) == 1
+    assert "is damaged" in json.loads(capsys.readouterr().out)[0]["problem"]
+    assert main(["backup", str(backups), "--verify"]) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["backup", "backups"],
+        ["restore", "backups"],
+        ["backup", "backups", "--list", "--data", "data"],
+        ["backup", "backups", "--verify", "--full"],
+        ["backup", "backups", "--data", "data", "--keep", "0"],
+    ],
+)
+def test_options_that_do_not_fit_are_usage_errors(words: list[str]) -> None:
+    assert main(words) == 2
+
+
+def test_a_directory_without_a_broker_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "data").mkdir()
+
+    assert main(["backup", str(tmp_path / "backups"), "--data", str(tmp_path / "data")]) == 1
+
+    assert "has no logs of a broker" in capsys.readouterr().err
+    assert not (tmp_path / "backups").exists()
+
+
+def test_a_checkpoint_ahead_of_its_topics_is_not_restored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backups, target = tmp_path / "backups", tmp_path / "new"
+    create_repository(RealDisk(), str(backups), "cluster")
+    manifest = manifest_of(backups, {"0": 101})
+    write_manifest(RealDisk(), str(backups), manifest)
+
+    assert main(["restore", str(backups), "--data", str(target)]) == 1
+
+    said = capsys.readouterr().err
+    assert 'application "shop" is at offset 101 of orders-0, which ends at 100' in said
+    assert not target.exists()
+    assert main(["backup", str(backups), "--verify"]) == 1
+    assert main(["restore", str(backups), "--data", str(target), "--no-applications"]) == 0
+    assert not (target / "checkpoints").exists()
+
+
+def test_a_moment_that_is_never_found_is_an_error(
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def always(*_: object) -> None:
+        raise Moved("checkpoints/shop/spark/offsets/7 has changed")
+
+    monkeypatch.setattr(taking, "stage_files", always)
+    monkeypatch.setattr(taking, "_ATTEMPT_S", 0.0)
+
+    assert main(["backup", str(tmp_path / "backups"), "--data", str(data)]) == 1
+
+    assert "offsets/7 has changed" in capsys.readouterr().err
+
+
+def test_a_moment_is_looked_for_again(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, calls = taking.stage_files, []
+
+    def at_last(root: Path, look: taking.Scan) -> object:
+        calls.append(look)
+        if len(calls) < 3:
+            raise Moved("something has changed")
+        return original(root, look)
+
+    monkeypatch.setattr(taking, "stage_files", at_last)
+
+    assert main(["backup", str(tmp_path / "backups"), "--data", str(data)]) == 0
+    assert len(calls) == 3
