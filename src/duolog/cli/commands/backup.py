@@ -181,8 +181,8 @@ def _back_up(directory: Path, data: Path, *, full: bool, keep: int | None) -> No
                 broker="" if broker == root else broker.name,
             )
             session.complete(manifest)
-            removed = [] if keep is None else session.keep(keep)
             _summarize(directory, manifest, session.written_bytes, writing.reused_bytes)
+            removed = [] if keep is None else session.keep(keep)
     for name in files.logs.gone:
         click.echo(f'note: topic "{name}" was deleted meanwhile and is not in it', err=True)
     if removed:
