@@ -18,7 +18,7 @@ from duolog.testing.disk import CrashDisk, PowerLost
 from unit.log.backup.backups import DIR, OUT, back_up, restored
 from unit.log.doctor.small_directory import SmallDirectory, small_directory
 
-_SEEDS = 3
+_SEEDS = 10
 
 
 @pytest.fixture(autouse=True)
