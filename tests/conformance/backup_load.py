@@ -151,6 +151,8 @@ def _reader(servers: str, group: str) -> Consumer:
             "bootstrap.servers": servers,
             "group.id": group,
             "enable.auto.commit": False,
+            # A member of the cut is still in the restored group until its session ends.
+            "session.timeout.ms": 6000,
             "auto.offset.reset": "error" if group != GROUP else "earliest",
             "isolation.level": "read_committed",
         }

@@ -221,7 +221,7 @@ def test_a_secured_cluster_is_backed_up_without_a_password(tmp_path: Path) -> No
         done = Duolog("").run("restore", str(tmp_path / "backups"), "--data", str(data))
         assert done.returncode == 0, done.stderr
 
-        broker.restart()
+        broker.start()
 
         reader = AdminClient(broker.librdkafka("reader", "s3cret-of-reader"))
         assert reader.list_topics(timeout=waiting.DEADLINE_S).cluster_id
