@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from duolog.cli.backup import taking
+from duolog.cli.backup.checkpoint_files import stage_files
+from duolog.cli.backup.checkpoint_scan import Scan
 from duolog.cli.main import main
 from duolog.log import LogManager
 from duolog.log.backup.log_source import Moved
@@ -129,13 +131,13 @@ def test_a_moment_that_is_never_found_is_an_error(
 def test_a_moment_is_looked_for_again(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original, calls = taking.stage_files, []
+    calls: list[Scan] = []
 
-    def at_last(root: Path, look: taking.Scan) -> object:
+    def at_last(root: Path, look: Scan) -> object:
         calls.append(look)
         if len(calls) < 3:
             raise Moved("something has changed")
-        return original(root, look)
+        return stage_files(root, look)
 
     monkeypatch.setattr(taking, "stage_files", at_last)
 
