@@ -344,7 +344,7 @@ def test_the_command_line_runs_without_spark_and_refuses_a_topology_before_it_st
     ("statement", "missing"),
     [
         ("from duolog.engine import Engine", "duckdb, py4j, pyspark"),
-        ("import duolog.runtime.sql.duck.tables", "duckdb"),
+        ("import duolog.runtime.sql.duck.sandbox", "duckdb"),
     ],
 )
 def test_what_needs_the_engine_reports_the_missing_packages(
