@@ -1,7 +1,9 @@
 """A SQL server that takes users, tokens and rights from a Duolog broker."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,6 +70,77 @@ def test_users_tokens_rights_and_sessions(broker: BrokerProcess, tmp_path: Path)
     assert "user=alice" in log
     assert ALICE not in log
     assert cookie["Cookie"].partition("=")[2] not in log
+
+
+def test_rights_decide_about_statements_and_rows(broker: BrokerProcess, tmp_path: Path) -> None:
+    admin = Administrator(broker.bootstrap_servers, properties_file(tmp_path))
+    add_server_user(admin)
+    for user in ("alice", "bob"):
+        admin("users", "add", user, "--password-file", "-", typed=ALICE)
+    for topic in ("orders", "vault"):
+        admin("topics", "create", topic)
+    alice = ("--allow", "User:alice")
+    admin("acls", "add", *alice, "--operation", "READ", "--source", "ORDERS", "--topic", "orders")
+    admin("acls", "add", *alice, "--operation", "CREATE", "--source-prefix", "MY_")
+    file = properties_file(tmp_path, "server", SERVER)
+    options = ("--client-properties", str(file), "--cluster-users")
+    with SqlServerProcess(broker.bootstrap_servers, tmp_path, *options) as server:
+
+        def post(path: str, user: str, **body: object) -> tuple[int, Any]:
+            password = "admins-secret" if user == "admin" else ALICE
+            text = json.dumps(body).encode()
+            found = ask(server, path, basic(user, password), method="POST", body=text)
+            return found[0], found[1]
+
+        def run(user: str, sql: str) -> tuple[int, Any]:
+            return post("/ksql", user, ksql=sql)
+
+        def names(user: str, kind: str, member: str) -> list[str]:
+            status, (entity,) = run(user, f"SHOW {kind};")
+            assert status == 200
+            return sorted(one["name"] for one in entity[member])
+
+        wait_until(lambda: run("bob", "SHOW STREAMS;")[0] == 200, "the users count")
+        for name in ("orders", "vault"):
+            declared = (
+                f"CREATE STREAM {name} (id INT) WITH (KAFKA_TOPIC='{name}', VALUE_FORMAT='JSON');"
+            )
+            assert run("admin", declared)[0] == 200
+        assert names("admin", "STREAMS", "streams") == ["ORDERS", "VAULT"]
+        assert names("alice", "STREAMS", "streams") == ["ORDERS"]
+        assert names("bob", "STREAMS", "streams") == []
+        assert names("alice", "TOPICS", "topics") == ["orders"]
+        assert {"orders", "vault"} <= set(names("admin", "TOPICS", "topics"))
+
+        refused = (403, "You are forbidden from using this cluster.")
+        for sql in (
+            "DESCRIBE VAULT;",
+            "DESCRIBE MISSING;",
+            "DROP STREAM ORDERS;",
+            "INSERT INTO ORDERS (id) VALUES (1);",
+            "CREATE STREAM MY_VAULT (id INT) WITH (KAFKA_TOPIC='vault', VALUE_FORMAT='JSON');",
+            "CREATE STREAM MY_VAULT AS SELECT * FROM VAULT;",
+            "CREATE FUNCTION f FROM 'os.getcwd';",
+            "TERMINATE ALL;",
+        ):
+            status, error = run("alice", sql)
+            assert (status, error["message"]) == refused, sql
+        for user, sql in (
+            ("alice", "SELECT * FROM VAULT EMIT CHANGES;"),
+            ("alice", "PRINT vault FROM BEGINNING;"),
+            ("bob", "SELECT * FROM ORDERS EMIT CHANGES;"),
+        ):
+            status, error = post("/query-stream", user, sql=sql, properties={})
+            assert (status, error["message"]) == refused, sql
+
+        assert run("alice", "RUN SCRIPT '/etc/passwd';")[0] == 400
+        assert run("admin", "RUN SCRIPT '/etc/passwd';")[0] == 400
+        assert run("admin", "INSERT INTO ORDERS (id) VALUES (7);")[0] == 200
+        status, rows = post("/query", "alice", ksql="SELECT * FROM ORDERS LIMIT 1;")
+        assert status == 200
+        assert '"columns":[7]' in json.dumps(rows, separators=(",", ":"))
+        mine = "CREATE STREAM MY_ORDERS (id INT) WITH (KAFKA_TOPIC='orders', VALUE_FORMAT='JSON');"
+        assert run("alice", mine)[0] == 200
 
 
 def test_rules_about_sources_are_kept_in_the_topic(broker: BrokerProcess, tmp_path: Path) -> None:

@@ -71,13 +71,10 @@ class GuardedSession:
 
     def __init__(self, inner: Session, service_id: str, checks: Checks) -> None:
         self._inner = inner
+        self.session = inner.session
+        """The settings and variables of the client."""
         self._service_id = service_id
         self._checks = checks
-
-    @property
-    def session(self) -> SqlSession:
-        """The settings and variables of the client."""
-        return self._inner.session
 
     def sandbox(self) -> SqlSession:
         """Return a copy with the current catalog, on which statements can be tried."""
