@@ -42,7 +42,8 @@ class Rides:
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self.servers = cluster.bootstrap_servers
         made = NewTopic("rides", _PARTITIONS)
-        AdminClient({"bootstrap.servers": self.servers}).create_topics([made])["rides"].result(60)
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        admin.create_topics([made])["rides"].result(60)
         self._session = SqlSession()
         for _ in self._session.run(_STREAM):
             pass

@@ -6,7 +6,8 @@
     POST /close-query     the id of a query              nothing
     POST /inserts-stream  a stream, then rows            an acknowledgement per row
 
-A reply of rows blocks while it waits for them: it is read by a thread that may wait.
+A reply of rows blocks while it waits for them: it is read by a thread that may wait. Most push
+queries are read by the event loop instead, see `LiveRows`.
 
 Source: ksqlDB's documentation of its HTTP API.
 """
@@ -35,6 +36,7 @@ from duolog.server.ksql.requests import (
 from duolog.server.ksql.selects import start_query
 from duolog.server.ksql.statements import Statements, StatementSession
 from duolog.server.queries import printed_lines
+from duolog.server.queries.live_rows import TOKENS_ENABLED, LiveRows
 from duolog.server.queries.row_forms import (
     OBJECTS,
     RowForm,
@@ -144,6 +146,7 @@ class Endpoints:
             lambda: self.running.remove(query),
             query_id=query.query_id,
             unbounded=query.rows.unbounded,
+            live=LiveRows.of(query, form, tokens=_wants_tokens(request)),
         )
 
     @staticmethod
@@ -155,6 +158,10 @@ class Endpoints:
             yield form.end(query.final_message)
         except DuologError as error:
             yield form.failed(failure_of(error))
+
+
+def _wants_tokens(request: StatementRequest) -> bool:
+    return request.properties.get(TOKENS_ENABLED, "").lower() == "true"
 
 
 def _either_request(body: bytes) -> StatementRequest:

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from duolog.server.queries.live_rows import LiveRows
+
 _BATCH_BYTES: Final = 64 * 1024
 
 
@@ -20,6 +22,7 @@ class Reply:
         status: the status of HTTP.
         content_type: of the body.
         query_id: the id of the query whose rows it has; else empty.
+        live: the body, if an event loop can wait for it without a thread.
     """
 
     def __init__(
@@ -31,7 +34,9 @@ class Reply:
         query_id: str = "",
         stop: Callable[[], None] | None = None,
         unbounded: bool = False,
+        live: LiveRows | None = None,
     ) -> None:
+        self.live = live
         self.status = status
         self.content_type = content_type
         self.query_id = query_id
@@ -106,6 +111,7 @@ def streamed_reply(
     *,
     query_id: str = "",
     unbounded: bool,
+    live: LiveRows | None = None,
 ) -> Reply:
     """Return a reply whose body is made while it is read.
 
@@ -115,5 +121,14 @@ def streamed_reply(
         stop: stops the source of the pieces. If that has no end, any thread may call it.
         query_id: the id of the query.
         unbounded: True if there may be no last piece.
+        live: the same body for an event loop, which reads one of the two.
     """
-    return Reply(200, content_type, pieces, query_id=query_id, stop=stop, unbounded=unbounded)
+    return Reply(
+        200,
+        content_type,
+        pieces,
+        query_id=query_id,
+        stop=stop,
+        unbounded=unbounded,
+        live=live,
+    )

@@ -1,13 +1,15 @@
 """ksqlDB's endpoints: statements, queries, and the status of commands.
 
 `server.ksql.endpoints` has what they do; here they run on threads, and their rows are sent while
-the query runs. A query that has no end keeps a thread of its own while it waits for rows.
+the query runs. A push query over one stream or table needs no thread while it waits for rows; any
+other query that has no end keeps one of its own.
 
 Source: the documentation of ksqlDB's REST API.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from typing import Final
 
 from duolog.core.units import MIB
@@ -154,6 +156,11 @@ async def _rows(context: ServerContext, run: Callable[[], Reply]) -> Response | 
 async def _sent(reply: Reply, context: ServerContext) -> AsyncIterator[bytes]:
     """Yield the pieces of a reply; end its query if the client leaves or the server stops."""
     try:
+        if reply.live is not None:
+            async with aclosing(reply.live.pieces()) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
         while not context.stopping.is_set():
             batch = await context.readers.run(reply.next_batch)
             if not batch:

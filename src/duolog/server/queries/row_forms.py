@@ -27,6 +27,7 @@ OBJECTS: Final = "application/vnd.ksql.v1+json"
 DELIMITED: Final = "application/vnd.ksqlapi.delimited.v1"
 ARRAY: Final = "application/json"
 PROTOBUF: Final = "application/vnd.ksql.v1+protobuf"
+_TOKEN: Final = "continuationToken"  # noqa: S105 - the name of a member
 
 
 class RowForm(Protocol):
@@ -42,6 +43,9 @@ class RowForm(Protocol):
 
     def end(self, message: str = "") -> bytes:
         """Return the end, after a final message if it is not empty."""
+
+    def token(self, token: str) -> bytes:
+        """Return a continuation token, with which a client continues after the rows so far."""
 
     def failed(self, failure: RequestRefused) -> bytes:
         """Return the end of a query that has failed after its header."""
@@ -66,6 +70,9 @@ class ObjectRows:
     def end(self, message: str = "") -> bytes:
         final = f',\n{{"finalMessage":{text_json(message)}}}' if message else ""
         return f"{final}]\n".encode()
+
+    def token(self, token: str) -> bytes:
+        return f',\n{{"continuationToken":{_json({_TOKEN: token})}}}'.encode()
 
     def failed(self, failure: RequestRefused) -> bytes:
         return f',\n{{"errorMessage":{_json(failure.body())}}}]\n'.encode()
@@ -109,6 +116,9 @@ class DelimitedRows:
     def end(self, message: str = "") -> bytes:
         return b""
 
+    def token(self, token: str) -> bytes:
+        return f"{_json({_TOKEN: token})}\n".encode()
+
     def failed(self, failure: RequestRefused) -> bytes:
         return f"{_json(failure.body())}\n".encode()
 
@@ -126,6 +136,9 @@ class ArrayRows(DelimitedRows):
 
     def end(self, message: str = "") -> bytes:
         return b"]\n"
+
+    def token(self, token: str) -> bytes:
+        return f",\n{_json({_TOKEN: token})}".encode()
 
     def failed(self, failure: RequestRefused) -> bytes:
         return f",\n{_json(failure.body())}]\n".encode()

@@ -2,12 +2,18 @@
 
 import asyncio
 import json
+import re
+import threading
 from collections.abc import Callable, Coroutine
 from functools import wraps
 
 import pytest
 
 from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.fanout.positions import Place
+from duolog.runtime.sql.fanout.row_buffer import BufferLimits, Emitted, RowBuffer
+from duolog.runtime.sql.fanout.shared_readers import SharedRows
+from duolog.runtime.sql.fanout.tokens import Tokens
 from duolog.runtime.sql.reply.row_source import PushedRows
 from unit.server.ksql.sessions import Catalog, OneRow, answer
 from unit.server.memory import MemoryServer, Reply, context
@@ -121,6 +127,91 @@ async def test_close_query_ends_the_response_of_another_connection() -> None:
 
     assert closed.status == 200
     assert await asyncio.to_thread(source.closed.wait, DEADLINE_S)
+
+
+class Shared:
+    """A push query whose rows another thread offers, as the reader of a topic does."""
+
+    def __init__(self) -> None:
+        self.buffer = RowBuffer(BufferLimits(rows_max=1_000), Place({0: 0}))
+        self.left = threading.Event()
+        self._next = 0
+        source = SharedRows(self.buffer, Tokens("test_", "q"), self.left.set)
+        self.rows = Rows(COLUMNS, PushedRows(source), unbounded=True, query_id="q")
+
+    async def offer(self, count: int) -> None:
+        await asyncio.to_thread(self._offer, count)
+
+    def _offer(self, count: int) -> None:
+        before, after = self._next, self._next + count
+        marks = [(0, offset) for offset in range(before, after)]
+        emitted = Emitted([("a", offset) for _, offset in marks], marks, count)
+        self.buffer.offer(emitted, Place({0: before}), Place({0: after}))
+        self._next = after
+
+
+def _push(**properties: object) -> bytes:
+    request = {"sql": "SELECT * FROM s EMIT CHANGES;", "properties": properties}
+    return _post("/query-stream", json.dumps(request).encode())
+
+
+@in_loop
+async def test_a_push_query_over_a_shared_reader_waits_without_a_thread() -> None:
+    catalog, shared = Catalog(), Shared()
+    served = server(catalog)
+    client = served.client()
+    await client.ask("POST", "/ksql", body(STREAM))
+    catalog.answers.append(shared.rows)
+    client.send(_push())
+    await shared.offer(1)
+    await client.until(lambda: b'["a",0]' in client.transport.written)
+    assert served.context.readers.calls == 0
+
+    await shared.offer(500)
+    await client.until(lambda: b'["a",500]' in client.transport.written)
+    client.transport.close()
+
+    assert await asyncio.to_thread(shared.left.wait, DEADLINE_S)
+    assert served.context.ksql is not None
+    assert served.context.ksql.running.ids() == []
+    assert client.transport.written.count(b'["a",') == 501
+    assert b"continuationToken" not in client.transport.written
+
+
+@in_loop
+async def test_a_client_that_asks_for_tokens_gets_one_with_rows_and_one_at_the_end() -> None:
+    catalog, shared = Catalog(), Shared()
+    client, other = (served := server(catalog)).client(), served.client()
+    await client.ask("POST", "/ksql", body(STREAM))
+    catalog.answers.append(shared.rows)
+    client.send(_push(**{"ksql.query.push.v2.continuation.tokens.enabled": True}))
+    await shared.offer(3)
+    await client.until(lambda: b"continuationToken" in client.transport.written)
+
+    await other.ask("POST", "/close-query", b'{"queryId": "q"}')
+    await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+
+    tokens = re.findall(rb'{"continuationToken":"([^"]+)"}', client.transport.written)
+    assert [Tokens("test_", "q").place(one.decode()) for one in tokens] == [Place({0: 3})] * 2
+    assert shared.left.is_set()
+
+
+@in_loop
+async def test_the_response_of_a_client_that_is_too_slow_ends_with_the_reason() -> None:
+    catalog, shared = Catalog(), Shared()
+    client = server(catalog).client()
+    await client.ask("POST", "/ksql", body(STREAM))
+    catalog.answers.append(shared.rows)
+    for _ in range(3):
+        await shared.offer(1_000)
+
+    client.send(_push(**{"ksql.query.push.v2.continuation.tokens.enabled": "true"}))
+    await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+
+    assert b"the client read too slowly: 1,000 rows waited" in client.transport.written
+    (token,) = re.findall(rb'{"continuationToken":"([^"]+)"}', client.transport.written)
+    assert Tokens("test_", "q").place(token.decode()) == Place({0: 0})
+    assert shared.left.is_set()
 
 
 @in_loop

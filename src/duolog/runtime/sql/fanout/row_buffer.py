@@ -117,9 +117,11 @@ class RowBuffer:
             self.closed = True
             self._clear()
             self._changed.notify_all()
+            ready = self._signal()
             room, self._on_room = self._on_room, None
-        if room is not None:
-            room()
+        for call in (ready, room):
+            if call is not None:
+                call()
 
     @property
     def ended(self) -> bool:
