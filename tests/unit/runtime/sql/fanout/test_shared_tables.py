@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from duolog.runtime.sql.answers import DeletedRow
 from duolog.runtime.sql.fanout import feed as feed_module
@@ -48,6 +48,20 @@ def test_latest_starts_with_the_current_rows(
     second = topic.subscribe(readers, _BIG)
     assert take(second, 1) == [("d", 10)]
     assert take(first, 1) == [("d", 10)]
+
+
+def test_the_current_rows_of_a_topic_that_ends_with_a_transaction(
+    cluster: EmbeddedCluster, readers: SharedReaders, service: str
+) -> None:
+    """The last offset is that of a marker, not of a record."""
+    topic = PushedTopic(cluster, service, table=True)
+    producer = Producer({"bootstrap.servers": topic.servers, "transactional.id": service})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(topic.name, key="a", value='{"v":6}', partition=0)
+    producer.commit_transaction(60)
+
+    assert take(topic.subscribe(readers, _BIG), 1) == [("a", 6)]
 
 
 def test_earliest_shows_the_history(
