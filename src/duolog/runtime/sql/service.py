@@ -13,7 +13,9 @@ Threads: any, except `close`, which comes last.
 """
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from duolog.engine.upgrades.upgrade_plan import UpgradePlan
     from duolog.runtime.sql.fanout.shared_readers import SharedReaders
     from duolog.runtime.sql.reply.inserts import InsertWriter
+    from duolog.runtime.sql.reply.lookup_shapes import LookupShapes
     from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
 
 logger: Final = logging.getLogger(__name__)
@@ -128,6 +131,8 @@ class SqlService:
         self._presenting = threading.Lock()
         self._readers: SharedReaders | None = None
         self._opening_readers = threading.Lock()
+        self._followed_at_s = -math.inf
+        self._lookups: LookupShapes | None = None
         self._queries = ServiceQueries(
             brokers,
             service_id,
@@ -183,6 +188,16 @@ class SqlService:
             return self._readers
 
     @property
+    def lookups(self) -> "LookupShapes":
+        """Known shapes of look-ups."""
+        with self._presenting:
+            if self._lookups is None:
+                from duolog.runtime.sql.reply.lookup_shapes import LookupShapes  # noqa: PLC0415 - as in `present`
+
+                self._lookups = LookupShapes()
+            return self._lookups
+
+    @property
     def spark(self) -> "Engine":
         """The Spark engine; its JVM starts when it is first used."""
         return self._spark.engine
@@ -234,7 +249,7 @@ class SqlService:
             BrokerUnavailable, CommandDamaged: as `follow`.
         """
         with self._lock:
-            news = self._replayed.follow()
+            news = self._follow_commands()
             if news or not self._knows_topics(node):
                 self._ask_for_topics()
             shared = self._replayed.state
@@ -248,6 +263,25 @@ class SqlService:
         if state.queries and _shows_states(node):
             state.queries = showing.with_states(state.queries, self.queries())
         return state
+
+    def recent_catalog(self, staleness_ms_max: int) -> Catalog:
+        """Return the catalog; statements of the last `staleness_ms_max` ms may be missing.
+
+        Raises:
+            BrokerUnavailable, CommandDamaged: as `follow`.
+        """
+        age_ms = (time.monotonic() - self._followed_at_s) * 1000
+        if not staleness_ms_max or age_ms > staleness_ms_max:
+            with self._lock:
+                if self._follow_commands():
+                    self._ask_for_topics()
+        return self.catalog
+
+    def _follow_commands(self) -> bool:
+        started_s = time.monotonic()
+        news = bool(self._replayed.follow())
+        self._followed_at_s = started_s
+        return news
 
     def change(self, node: exp.Expression, text: str, given: Settings) -> Done:
         """Run a statement that may change the catalog, with the settings of a session.

@@ -36,10 +36,20 @@ if TYPE_CHECKING:
     from duolog.engine import Engine
     from duolog.runtime.sql.command_log.topics import Topics
     from duolog.runtime.sql.fanout.shared_readers import SharedReaders
+    from duolog.runtime.sql.reply.lookup import Lookup
     from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
     from duolog.security.clients.brokers import Brokers
 
 _ASSERT_MS: Final = 1000
+_OF_LOOKUPS: Final = (
+    settings.COMPATIBILITY,
+    settings.TABLE_SCAN,
+    settings.RANGE_SCAN,
+    settings.LIMIT,
+    settings.SUBSTRING,
+    settings.CAST,
+)
+"""Settings on which the meaning of a look-up may depend."""
 OF_THE_SERVICE: Final = (
     nodes.CreateSource,
     nodes.CreateType,
@@ -96,6 +106,10 @@ class StatementRunner:
             SqlError: a statement cannot be parsed or executed. The statements before it have run.
             BrokerUnavailable, CommandDamaged: as `SqlService.follow`.
         """
+        repeated = self.look_up(text)
+        if repeated is not None:
+            yield repeated
+            return
         for node, written in self.session.read(text):
             try:
                 yield from self.run(node, written)
@@ -124,6 +138,41 @@ class StatementRunner:
                 yield from showing.upgrade(self.service.explain_upgrade(query))
             case _:
                 yield from showing.answers(self.perform(node, text))
+
+    def look_up(self, text: str) -> Rows | None:
+        """Answer a look-up by key whose shape is known, without parsing it; None for other texts.
+
+        Raises:
+            SqlError, BrokerUnavailable, CommandDamaged: as `select`.
+        """
+        from duolog.runtime.sql.reply import pull  # noqa: PLC0415 - as in `run`
+        from duolog.runtime.sql.reply.lookup_shapes import shape_of  # noqa: PLC0415
+
+        shaped = shape_of(text) if text.lstrip()[:6].upper() == "SELECT" else None
+        if shaped is None:
+            return None
+        given = self.session.state.settings
+        lookup = self.service.lookups.find(
+            shaped,
+            (given.are_new, given.refuses_early, *(given[name] for name in _OF_LOOKUPS)),
+            lambda: self.service.recent_catalog(given.number(settings.ANSWER_STALENESS)),
+            self._bound_lookup,
+        )
+        if lookup is None:
+            return None
+        answer = pull.looked_up(self, lookup)
+        return showing.with_reason(answer, [lookup.source], self.service.queries)
+
+    def _bound_lookup(self, text: str) -> "Lookup | None":
+        from duolog.runtime.sql.reply import pull  # noqa: PLC0415 - as in `run`
+
+        node, *more = (node for node, _ in self.session.read(text))
+        if more or not isinstance(node, exp.Query) or node.args.get("emit") is not None:
+            return None
+        asked = with_legacy_semantics(node, self.session.state.settings)
+        with_functions(asked, self.catalog.functions)
+        assert isinstance(asked, exp.Query), asked
+        return pull.bound_lookup(self, asked)
 
     def select(self, node: exp.Query, text: str) -> Rows:
         """Run a pull or push query.

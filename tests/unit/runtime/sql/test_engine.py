@@ -435,3 +435,27 @@ def test_queries_run_again_after_a_broker_outage_longer_than_a_session(
         )
         assert starter.forgotten == []
         assert ids(answers_of(engine, "SHOW QUERIES;")[0]) == ["CSAS_LATE_0", "CTAS_TOTALS_1"]
+
+
+def test_a_repeated_look_up_follows_the_catalog_and_the_table(opened: Opened, service: str) -> None:
+    create = (
+        f"CREATE TABLE t (k STRING PRIMARY KEY, {{}}) WITH (kafka_topic='{service}t', "
+        "partitions=2, value_format='json');"
+    )
+    with opened() as engine, opened("other") as other:
+        answers_of(engine, create.format("a BIGINT, b STRING"))
+        for number in range(6):
+            answers_of(engine, f"INSERT INTO t VALUES ('k{number}', {number}, 'b{number}');")
+            found = answers_of(engine, f"SELECT a FROM t WHERE k = 'k{number}';")
+            assert found == [[(number,)]]
+        assert engine.look_up("SELECT a FROM t WHERE k = 'k3';") is not None
+        assert engine.look_up("SELECT a FROM t WHERE k = 'k3' EMIT CHANGES LIMIT 1;") is None
+
+        answers_of(other, "DROP TABLE t;")
+        with pytest.raises(SqlError, match="T does not exist"):
+            answers_of(engine, "SELECT a FROM t WHERE k = 'k1';")
+        answers_of(other, create.format("b STRING, a BIGINT"))
+
+        for number in range(6):
+            found = answers_of(engine, f"SELECT a FROM t WHERE k = 'k{number}';")
+            assert found == [[(number,)]]

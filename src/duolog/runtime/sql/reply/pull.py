@@ -26,7 +26,7 @@ from duolog.runtime.sql.duck.clauses import ResultColumn
 from duolog.runtime.sql.duck.interrupting import AnswerLimits
 from duolog.runtime.sql.duck.queries import Translator
 from duolog.runtime.sql.needs import Answering, Planning
-from duolog.runtime.sql.reply.lookup import lookup_of
+from duolog.runtime.sql.reply.lookup import Lookup, lookup_of
 from duolog.runtime.sql.tables.freshness import wanted_of
 from duolog.runtime.sql.tables.materialized_tables import placeholder
 from duolog.serde.row import Row
@@ -47,19 +47,39 @@ def select(engine: Answering, statement: exp.Query, text: str) -> Rows:
 
 
 def _answer(engine: Answering, statement: exp.Query) -> Rows:
-    ensure_allowed(engine, statement)
-    limits, wanted = _limits(engine), wanted_of(engine.session.state.settings)
-    found = lookup_of(statement, engine.catalog)
+    found = bound_lookup(engine, statement)
     if found is not None:
-        looked_up = engine.present.read(found.source, found.rows, wanted)
-        rows = _limited(looked_up.value, limits)
-        return Rows(result_columns(found.columns), iter(rows), freshness=looked_up.freshness)
+        return looked_up(engine, found)
+    limits, wanted = _limits(engine), wanted_of(engine.session.state.settings)
     strict = engine.session.state.settings.strict
     translator = Translator(engine.catalog, _table_of, by_partition=strict)
     query = translator.query(statement)
     sources = {name: _with_topics(engine, one) for name, one in translator.sources.items()}
     answer = engine.present.rows(query, sources, limits, wanted)
     return Rows(result_columns(query.columns), answer.value, freshness=answer.freshness)
+
+
+def bound_lookup(engine: Answering, statement: exp.Query) -> Lookup | None:
+    """Return a query as a look-up; None if it needs DuckDB.
+
+    Raises:
+        SqlError: the query is invalid, or not allowed in strict mode.
+    """
+    ensure_allowed(engine, statement)
+    return lookup_of(statement, engine.catalog)
+
+
+def looked_up(engine: Answering, lookup: Lookup) -> Rows:
+    """Return the rows of a look-up.
+
+    Raises:
+        SqlError: there are more rows than the limit.
+        BrokerUnavailable, KafkaError: the topic cannot be read.
+    """
+    wanted = wanted_of(engine.session.state.settings)
+    answer = engine.present.read(lookup.source, lookup.rows, wanted)
+    rows = _limited(answer.value, _limits(engine))
+    return Rows(result_columns(lookup.columns), iter(rows), freshness=answer.freshness)
 
 
 def _limited(rows: list[Row], limits: AnswerLimits) -> list[Row]:

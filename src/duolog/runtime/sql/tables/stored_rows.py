@@ -126,6 +126,13 @@ class StoredRows:
             time_ms = of_row
         return stored, entry + self._rest(key, value, record), time_ms
 
+    def wanted_key(self, key: Row) -> bytes | None:
+        """Return the bytes of a key; None if a number in it is too large, and so in no key."""
+        try:
+            return self.key(key)
+        except (OverflowError, struct.error):
+            return None
+
     def key(self, key: Row) -> bytes:
         """Return the bytes of a key, or of the first columns of a key with several."""
         if self._plain is None:

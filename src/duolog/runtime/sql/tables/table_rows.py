@@ -96,10 +96,12 @@ class TableRows:
         Raises:
             Undecodable: a value cannot be decoded.
         """
-        wanted = [(self._codec.key(key), len(key)) for key in keys]
+        wanted = [(self._codec.wanted_key(key), len(key)) for key in keys]
         found: list[Stored] = []
         with self.lock:
             for stored, columns in wanted:
+                if stored is None:
+                    continue
                 if columns == self._key_columns:
                     entry = self._store.get(stored)
                     if entry is not None:

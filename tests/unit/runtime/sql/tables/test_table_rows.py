@@ -247,3 +247,11 @@ def test_the_changes_of_a_forgotten_copy_take_no_memory() -> None:
     changes = rows.changes()
     assert changes.whole
     assert len(list(changes.added)) == 50_001
+
+
+def test_a_number_that_is_too_large_for_the_key_is_not_found() -> None:
+    rows = rows_of("NUMBERS", [Record(struct.pack(">q", 1), value(1))])
+    places = rows_of("PLACES", [Record(b'{"AREA":"n","SPOT":1}', value(1))])
+
+    assert shown(rows.find([(2**63,), (1,), (-(2**70),)])) == [(1, 1)]
+    assert places.find([("n", 2**64)]) == []
