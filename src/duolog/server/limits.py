@@ -1,6 +1,6 @@
 """Limits of one server: sizes, times and numbers that a client must not exceed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from duolog.core.units import KIB, MIB
@@ -20,6 +20,7 @@ class Limits:
         idle_s: a connection without a request is closed.
         head_s: from the first byte of a request to the last byte of its headers.
         body_s: from the headers to the last byte of the body.
+        linger_s: a client that is refused while it sends has this time to read why.
         write_s: a client that accepts no byte of its response for so long is disconnected.
         handshake_s: TLS.
         grace_s: requests in progress may finish when the server stops.
@@ -37,6 +38,7 @@ class Limits:
     idle_s: float = 75.0
     head_s: float = 10.0
     body_s: float = 30.0
+    linger_s: float = 2.0
     write_s: float = 30.0
     handshake_s: float = 10.0
     grace_s: float = 5.0
@@ -46,3 +48,22 @@ class Limits:
 
 
 DEFAULT_LIMITS: Final = Limits()
+_CONNECTIONS_LEAST: Final = 16
+
+
+def within_descriptors(limits: Limits, descriptors: int | None) -> Limits:
+    """Return limits with at most half of the process's file descriptors for connections.
+
+    Kafka clients, checkpoints and the JVM need the others. A server without descriptors could not
+    accept connections, not even to refuse them.
+
+    Example:
+        >>> within_descriptors(Limits(), 1024).connections_max
+        512
+        >>> within_descriptors(Limits(), None).connections_max
+        2000
+    """
+    if descriptors is None:
+        return limits
+    most = max(descriptors // 2, _CONNECTIONS_LEAST)
+    return replace(limits, connections_max=min(limits.connections_max, most))

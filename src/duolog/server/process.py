@@ -12,13 +12,14 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from duolog.core.clock import SystemClock
 from duolog.core.errors import ConfigError
 from duolog.core.listening import Address, is_loopback, open_listener, parse_address
+from duolog.core.operating_system.limits import raise_descriptors_max
 from duolog.registry.http.hosts import AllowedHosts
 from duolog.runtime.sql.service import DEFAULT_SERVICE, SqlService
 from duolog.server.access.server_access import OpenAccess, ServerAccess, UserAccess
@@ -28,7 +29,7 @@ from duolog.server.http.connections import ALPN
 from duolog.server.http.gate import Gate
 from duolog.server.http.server import HttpServer
 from duolog.server.ksql.service_endpoints import endpoints_of
-from duolog.server.limits import DEFAULT_LIMITS, Limits
+from duolog.server.limits import DEFAULT_LIMITS, Limits, within_descriptors
 from duolog.server.operations.broker_health import BrokerHealth
 from duolog.server.operations.context import ServerContext
 from duolog.server.operations.workers import Workers
@@ -97,6 +98,8 @@ def run(options: ServerOptions, report: Callable[[str], None]) -> int:
         ConfigError: an option cannot be used, or the port is in use.
         KafkaError: no broker answers, or the users cannot be read.
     """
+    limits = within_descriptors(options.limits, raise_descriptors_max())
+    options = replace(options, limits=limits)
     base_path = checked_base_path(options.base_path)
     behind_proxies(None, options.proxies)
     tls = _tls(options)

@@ -64,6 +64,7 @@ class MemoryTransport(asyncio.Transport):
         self.written = b""
         self.changed = asyncio.Event()
         self.closed = False
+        self.ended = False
         self.aborted = False
         self.reading = True
 
@@ -74,6 +75,12 @@ class MemoryTransport(asyncio.Transport):
         if not self.closed:
             self.written += bytes(data)
             self.changed.set()
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.ended = True
 
     def close(self) -> None:
         if not self.closed:

@@ -49,12 +49,16 @@ class Http1(ZttpProtocol):
         self._write_timer = Timer(loop)
         self._head_bytes = 0
         self._pipelined_bytes = 0
+        self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
+        refused = self._refused
+        if refused:
+            return
         before = self.cycle
         answering = before is not None and not before.response_complete
         draining = before is not None and before.response_complete and before.more_body
@@ -73,6 +77,8 @@ class Http1(ZttpProtocol):
         except (UnicodeDecodeError, AssertionError):  # A target that is not ASCII.
             self.handle_remote_protocol_error()
         self._unset_keepalive_if_required()
+        if self._refused:
+            return
         if self.cycle is not before:
             self._answer()
         elif draining and not before.more_body:
@@ -110,9 +116,18 @@ class Http1(ZttpProtocol):
         self._refuse(_TOO_LARGE if large else _MALFORMED)
 
     def _refuse(self, refusal: bytes) -> None:
+        """Answer what is not a request, and close the connection.
+
+        Closing it while the client still sends would reset it, and the answer could be lost.
+        """
+        self._refused = True
         if self.cycle is None or self.cycle.response_complete:
             self.transport.write(refusal)
-        self.transport.close()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+            self._timer.set(self._door.limits.linger_s, self.transport.abort)
+        else:
+            self.transport.close()
 
     def _answer(self) -> None:
         self._timer.cancel()

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from duolog.registry.http.tls import RegistryTls
 
 BACKLOG: Final = 512
+"""Connections that the system keeps until they are accepted."""
+_ACCEPTED_LEAST: Final = 16
 _DATE_S: Final = 1.0
 
 
@@ -53,13 +55,17 @@ class HttpServer:
         """Accept connections from now on, of HTTPS if `tls` is given."""
         loop = asyncio.get_running_loop()
         self._date(loop)
+        # asyncio accepts as many connections at once, before it reports the first of them. They
+        # must not use up the descriptors that the limit of connections leaves.
+        at_once = min(max(self._limits.connections_max // 4, _ACCEPTED_LEAST), BACKLOG)
         self._server = await loop.create_server(
             lambda: FirstBytes(self._door, Http1, Http2),
             sock=listening,
-            backlog=BACKLOG,
+            backlog=at_once,
             ssl=None if tls is None else tls.context,
             ssl_handshake_timeout=None if tls is None else self._limits.handshake_s,
         )
+        listening.listen(BACKLOG)
         if tls is not None:
             tls.follow_files(loop)
 
