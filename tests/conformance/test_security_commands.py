@@ -199,6 +199,16 @@ def test_without_a_terminal_the_command_says_how_to_give_the_password(tmp_path: 
     assert "Warning" not in refused.stderr
 
 
+def test_a_broker_without_users_says_what_is_missing(broker: BrokerProcess, tmp_path: Path) -> None:
+    lonely = BrokerProcess(tmp_path / "lonely", "SASL_PLAINTEXT://127.0.0.1:0")
+    with lonely:
+        pass
+
+    assert "no user can log in" in lonely.log_path.read_text()
+    assert "duolog users bootstrap" in lonely.log_path.read_text()
+    assert "no user can log in" not in broker.log_path.read_text()
+
+
 def test_a_short_password_is_refused(tmp_path: Path) -> None:
     result = duolog(
         "users", "bootstrap", str(tmp_path / "d"), "--password-file", "-", typed="short"

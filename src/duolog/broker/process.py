@@ -29,7 +29,7 @@ from duolog.broker.broker import Broker
 from duolog.broker.companion import Beside, Companion, beside
 from duolog.broker.identity.bootstrap import Administrator, administrator_of
 from duolog.broker.log_format import log_to_stderr
-from duolog.broker.network.endpoints import OpenEndpoint, endpoints, open_endpoints
+from duolog.broker.network.endpoints import WITH_SASL, OpenEndpoint, endpoints, open_endpoints
 from duolog.broker.network.file_descriptors import open_files_max
 from duolog.broker.network.start_checks import ensure_rights_mean_users
 from duolog.broker.network.tls_listeners import TlsListeners
@@ -41,6 +41,7 @@ from duolog.core.listening import is_loopback
 from duolog.core.operating_system.support import ensure_broker_supported
 from duolog.log.files.disk import Disk, RealDisk
 from duolog.log.log_manager import LogManager
+from duolog.security.logins.inner import INNER_LISTENER
 
 if TYPE_CHECKING:
     from duolog.broker.metrics.http import MetricsEndpoint
@@ -187,6 +188,10 @@ def _open_metrics(settings: BrokerSettings, *, insecure: bool) -> "MetricsEndpoi
     return open_metrics(settings, insecure=insecure)
 
 
+def _asks_for_logins(endpoint: OpenEndpoint) -> bool:
+    return endpoint.protocol in WITH_SASL and endpoint.name != INNER_LISTENER
+
+
 def _run(
     broker: Broker,
     listeners: Sequence[OpenEndpoint],
@@ -205,6 +210,11 @@ def _run(
             logger.warning("durability=os: a power failure may lose acknowledged records")
         if not broker.schemas.available and any(one.config.schema_checks for one in broker.topics):
             logger.warning("topics check schema ids, but the broker has no schema registry")
+        if not broker.security.has_logins and any(map(_asks_for_logins, broker.endpoints)):
+            logger.warning(
+                "no user can log in: stop the broker, and create the first administrator with "
+                "`duolog users bootstrap`"
+            )
         gc.freeze()
         gc.set_threshold(_COLLECT_AFTER, _YOUNG_PER_MIDDLE, _MIDDLE_PER_OLD)
         if metrics is not None:

@@ -182,6 +182,6 @@ def one_of(*allowed: str) -> Check:
         items = value if isinstance(value, tuple) else (value,)
         if all(item in allowed for item in items):
             return None
-        return f"must be one of {', '.join(allowed)}"
+        return f"must be one of {', '.join(item or 'empty' for item in allowed)}"
 
     return check

@@ -15,6 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from duolog.core.errors import DuologError
+from duolog.runtime.certificate_probe import unverified_hint, why_unverified
 from duolog.runtime.errors import BrokerUnavailable, LoginRefused
 from duolog.security.clients.brokers import Brokers
 from duolog.security.clients.client_security import PLAINTEXT, TOKEN_FILE, ClientSecurity
@@ -64,7 +65,10 @@ def ensure_login(brokers: Brokers, within_s: float = WITHIN_S) -> None:
         if any(one.code() == _ALL_BROKERS_DOWN for one in failures):
             _await_reason(admin, failures)
         if (refusal := _refusal_among(failures)) is not None:
-            raise refused(security, brokers.servers, refusal)
+            raise (
+                _unverified(security, brokers.servers, refusal)
+                or refused(security, brokers.servers, refusal)
+            )
         if time.monotonic() >= deadline:
             raise _silent(security, brokers.servers, failures)
         ask_s = min(2 * ask_s, _ASK_S_MAX)
@@ -111,6 +115,24 @@ def refused(security: ClientSecurity, servers: str, error: KafkaError) -> Duolog
     return LoginRefused(message.format(f"the broker at {servers}"), detail=detail, hint=hint)
 
 
+def _unverified(security: ClientSecurity, servers: str, error: KafkaError) -> LoginRefused | None:
+    """Return the error about a certificate, with OpenSSL's reason; None if it is accepted.
+
+    librdkafka has no reason, or reports only that all brokers are down.
+    """
+    about_tls = error.code() == _ALL_BROKERS_DOWN or _NOT_VERIFIED in error.str()
+    if not (security.encrypts and about_tls):
+        return None
+    why = why_unverified(security, servers)
+    if not why:
+        return None
+    return LoginRefused(
+        f"the certificate of the broker at {servers} cannot be verified",
+        detail=f"{why}.",
+        hint=unverified_hint(security, why),
+    )
+
+
 def _about_login(security: ClientSecurity, text: str) -> tuple[str, str]:
     if "nsupported SASL mechanism" in text:
         return (
@@ -149,12 +171,7 @@ def _about_tls(security: ClientSecurity, text: str) -> tuple[str, str]:
             f"Set security.protocol{where} to that of its listener; it is {security.protocol}.",
         )
     if _NOT_VERIFIED in text:
-        hint = (
-            f"Check ssl.truststore.location (ssl.ca.location){where}: it must have the authority "
-            "that signed the certificate. The certificate must name the host in "
-            "bootstrap.servers."
-        )
-        return "the certificate of {} cannot be verified", hint
+        return "the certificate of {} cannot be verified", unverified_hint(security, text)
     hint = (
         f"Check ssl.keystore.location (ssl.certificate.location and ssl.key.location){where}: the "
         "broker may require a client certificate that it trusts."

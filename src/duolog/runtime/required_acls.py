@@ -13,7 +13,7 @@ Source: Kafka `docs/security.html`, "Operations and Resources on Protocols".
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from duolog.plan.nodes import Plan
@@ -23,6 +23,8 @@ GROUP: Final = "group"
 TRANSACTIONAL_ID: Final = "transactional-id"
 _GROUPS: Final = ("duolog-peek", "duolog-looks")
 _LITERAL: Final = re.compile(r"[A-Za-z0-9_-]*(?![?*{])")
+_WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Between the words of an operation: kafka-acls writes DescribeConfigs for DESCRIBE_CONFIGS."""
 _READ: Final = ("Read", "Describe", "DescribeConfigs")
 _WRITE: Final = ("Write", "Create", "Describe", "DescribeConfigs")
 _INTERNAL: Final = ("Read", *_WRITE, "Delete")
@@ -44,6 +46,19 @@ class Rule(NamedTuple):
             words += ["--operation", operation]
         words += [f"--{self.kind}", self.name]
         return words + (["--resource-pattern-type", "prefixed"] if self.prefixed else [])
+
+    def own_command(self, principal: str, options: Sequence[str]) -> list[str]:
+        """Return the words of the command of Duolog that allows it.
+
+        Args:
+            principal: the user, such as `User:totals`.
+            options: the options that name the cluster.
+        """
+        words = ["duolog", "acls", "add", "--allow", principal]
+        for operation in self.operations:
+            words += ["--operation", _WORD.sub("_", operation).lower()]
+        words += [f"--{self.kind}", self.name]
+        return [*words, *(["--prefix"] if self.prefixed else []), *options]
 
 
 def required_acls(

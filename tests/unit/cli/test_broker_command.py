@@ -8,6 +8,7 @@ from duolog.cli.commands.broker import broker
 from duolog.cli.commands.run import run
 from duolog.cli.commands.topics import topics
 from duolog.cli.demo.command import demo
+from duolog.cli.kafka.servers_of_broker import registry_of
 from duolog.cli.options import read_assignment
 from duolog.core.errors import ConfigError
 from duolog.runtime.broker_process import BrokerProcess
@@ -40,6 +41,31 @@ def test_a_secret_is_no_argument_of_the_broker(name: str, tmp_path: Path) -> Non
     with pytest.raises(ConfigError, match=name):
         process.prepare()
     assert not (tmp_path / "data").exists()
+
+
+def test_a_registry_beyond_loopback_stops_the_start_before_the_broker_serves(
+    tmp_path: Path,
+) -> None:
+    """The broker was ready, and stopped with a hint at options that it does not have."""
+    arguments = ["--data", str(tmp_path / "data"), "--registry", "192.0.2.7:8081"]
+
+    result = CliRunner().invoke(broker, arguments)
+
+    assert isinstance(result.exception, ConfigError)
+    assert '"192.0.2.7:8081"' in result.exception.message
+    assert "duolog registry --cluster-users --tls-cert" in result.exception.hint
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_registry_of_a_broker_takes_its_risk_from_the_broker() -> None:
+    settings = {"allow.insecure.listen": "true"}
+
+    registry = registry_of("192.0.2.7:8081", None, settings)
+
+    assert registry is not None
+    assert registry._arguments == ("--insecure",)  # noqa: SLF001
+    encrypted = ("--tls-cert", "server.pem")
+    assert registry_of("192.0.2.7:8081", None, {}, encrypted) is not None
 
 
 def test_a_missing_data_directory_is_a_usage_error() -> None:

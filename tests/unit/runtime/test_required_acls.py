@@ -3,6 +3,7 @@
 import pytest
 
 from duolog import Topology, count
+from duolog.cli.commands.acls import OPERATIONS, add
 from duolog.runtime.required_acls import GROUP, TOPIC, TRANSACTIONAL_ID, Rule, required_acls
 
 
@@ -70,3 +71,21 @@ def test_a_rule_is_a_command_of_kafka() -> None:
         "kafka-acls.sh --bootstrap-server h:1 --add --allow-principal User:x --operation Read "
         "--operation Write --topic a- --resource-pattern-type prefixed"
     )
+
+
+def test_a_rule_is_a_command_of_duolog_that_grants_the_same() -> None:
+    """Every rule of an application is one that `duolog acls add` accepts."""
+    options = ("-b", "h:1")
+    command = Rule(TOPIC, "a-", ("Read", "DescribeConfigs"), prefixed=True).own_command(
+        "User:x", options
+    )
+
+    assert " ".join(command) == (
+        "duolog acls add --allow User:x --operation read --operation describe_configs --topic a- "
+        "--prefix -b h:1"
+    )
+    found = rules_of(exactly_once=True, dead_letter_topic="dead", creates_sources=True)
+    for each in found:
+        context = add.make_context("add", each.own_command("User:x", options)[3:])
+        assert set(context.params["operations"]) <= set(OPERATIONS)
+        assert len(context.params["operations"]) == len(each.operations)

@@ -45,6 +45,11 @@ class ListenerIssuers:
             if own.values not in self._by_values:
                 self._by_values[own.values] = self._issuer(own)
 
+    @property
+    def has_any(self) -> bool:
+        """True if a listener has an issuer."""
+        return any(issuer is not None for issuer in self._by_values.values())
+
     def verify_at(self, listener: str) -> "Verify | None":
         """Return what verifies the tokens of a listener's issuer; None if it has no issuer.
 

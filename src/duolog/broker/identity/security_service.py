@@ -69,6 +69,11 @@ class SecurityService:
         )
         self._log = SecurityLog(broker, self.state, self.logins.revoke)
 
+    @property
+    def has_logins(self) -> bool:
+        """True if there is a user, a token, or an issuer of tokens, so that clients can log in."""
+        return bool(self.state.users or self.state.tokens or self._issuers.has_any)
+
     def load(self) -> None:
         """Replay the topic, before the broker listens.
 

@@ -13,6 +13,8 @@ from duolog.security.identity.principal import Principal
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
 
+KAFKA_ACLS: Final = "kafka-acls"
+DUOLOG: Final = "duolog"
 SERVERS: Final = "HOST:PORT"
 """Shown in place of the addresses if none are given."""
 
@@ -36,8 +38,17 @@ def print_acls(
     settings: Mapping[str, str],
     *,
     create_topics: bool,
+    tool: str,
 ) -> None:
-    """Print a command of Kafka for each resource; connects to nothing.
+    """Print a command for each resource; connects to nothing.
+
+    Args:
+        topology: the topology of the application.
+        principal: the user that gets the rights.
+        brokers: the cluster, if it is named.
+        settings: settings of the engine.
+        create_topics: whether missing source topics are created.
+        tool: the tool whose commands are printed, `KAFKA_ACLS` or `DUOLOG`.
 
     Raises:
         ConfigError: a setting is invalid.
@@ -56,4 +67,10 @@ def print_acls(
     )
     servers = SERVERS if brokers is None else brokers.servers
     for rule in rules:
-        click.echo(shlex.join(rule.command(principal, servers)))
+        click.echo(
+            shlex.join(
+                rule.own_command(principal, ("-b", servers))
+                if tool == DUOLOG
+                else rule.command(principal, servers)
+            )
+        )

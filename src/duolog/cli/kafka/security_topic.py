@@ -101,7 +101,8 @@ def no_answer() -> KafkaError:
         f'no answer about topic "{SECURITY_TOPIC}"',
         code=-185,
         retriable=True,
-        hint="Check that the user may administer the cluster, and read the broker's log.",
+        hint="Check that the user may administer the cluster, and that the broker has the setting "
+        "authorizer.class.name=acl: without it, a broker keeps no roles, tokens and rules.",
     )
 
 

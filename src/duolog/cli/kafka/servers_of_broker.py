@@ -26,14 +26,30 @@ def registry_of(
     `more` are further arguments of `duolog registry`.
 
     Raises:
-        ConfigError: the address cannot be used.
+        ConfigError: the address cannot be used, or is beyond loopback without TLS.
     """
     if listen is None:
         return None
-    from duolog.core.listening import parse_address  # noqa: PLC0415 - keeps `--help` fast
+    from duolog.core.errors import ConfigError  # noqa: PLC0415 - keeps `--help` fast
+    from duolog.core.listening import (  # noqa: PLC0415 - as above
+        is_address,
+        is_loopback,
+        parse_address,
+    )
     from duolog.runtime.registry_process import RegistryOfBroker  # noqa: PLC0415 - as above
 
-    parse_address(listen, option="registry")
+    host = parse_address(listen, option="registry").host
+    if settings.get("allow.insecure.listen", "").strip().lower() == "true":
+        more += ("--insecure",)
+    elif "--tls-cert" not in more and is_address(host) and not is_loopback(host):
+        raise ConfigError(
+            f'the registry of a broker cannot listen on "{listen}"',
+            name="registry",
+            value=listen,
+            detail="The address is beyond loopback, and this registry does not speak TLS.",
+            hint="Listen on 127.0.0.1, and run `duolog registry --cluster-users --tls-cert FILE` "
+            "for other machines; or accept the risk with --insecure.",
+        )
     arguments = (*(("--log-format", log_format) if log_format else ()), *more)
     return RegistryOfBroker(listen, arguments, _say, _of_users(settings))
 

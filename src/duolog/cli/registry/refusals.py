@@ -8,7 +8,8 @@ from duolog.registry.client.requests import Refused
 
 _ACCESS: Final = {
     401: "Name a user with --registry-user, and a file with the password with "
-    "--registry-password-file.",
+    "--registry-password-file; or a file with a token with --registry-token-file. If you have: the "
+    "name, the password or the token is wrong, or was removed.",
     403: "Use a user that has this right, or ask who runs the registry for it.",
 }
 _HINTS: Final = {

@@ -53,6 +53,8 @@ _USER_HINT: Final = (
     f"is in {TOKEN_VARIABLE}."
 )
 _UNVERIFIED: Final = "certificate verify failed"
+_NOT_TLS: Final = "WRONG_VERSION_NUMBER"
+_CLOSED: Final = "closed connection without response"
 _UNVERIFIED_HINT: Final = (
     "Give the authority that signed the registry's certificate as a PEM file: to commands as "
     f"--registry-ca-file, or to all in the environment variable {AUTHORITIES_VARIABLE}. The "
@@ -294,8 +296,20 @@ class Requests:
         raise Unanswered(
             "the schema registry does not answer",
             detail="; ".join(f"{address}: {why}" for address, why in failures.items()),
-            hint=_UNVERIFIED_HINT if _UNVERIFIED in str(failures) else self._hint,
+            hint=_hint_about(failures) or self._hint,
         )
+
+
+def _hint_about(failures: dict[str, str]) -> str:
+    """Return the hint for failures of TLS; empty if they are about something else."""
+    text = str(failures)
+    if _UNVERIFIED in text:
+        return _UNVERIFIED_HINT
+    if _NOT_TLS in text:
+        return "The registry does not speak TLS at this address: write http:// instead of https://."
+    if any(_CLOSED in why and address.startswith("http://") for address, why in failures.items()):
+        return "If the registry speaks TLS at this address, write https:// instead of http://."
+    return ""
 
 
 def _told(error: Exception) -> str:

@@ -81,8 +81,8 @@ def _load_key_pair(context: ssl.SSLContext, settings: TlsSettings, listener: str
         )
     if settings.keystore_location:
         where = f'file "{settings.keystore_location}"'
-        chain = _read(settings.keystore_location)
-        key = _read(settings.key_location) if settings.key_location else b""
+        chain = _read(settings.keystore_location, "the certificate")
+        key = _read(settings.key_location, "the private key") if settings.key_location else b""
     elif settings.certificate_chain and settings.key:
         where = "ssl.keystore.certificate.chain and ssl.keystore.key"
         chain, key = settings.certificate_chain.encode(), settings.key.encode()
@@ -113,7 +113,7 @@ def _load_key_pair(context: ssl.SSLContext, settings: TlsSettings, listener: str
 def _load_trusted(context: ssl.SSLContext, settings: TlsSettings, listener: str) -> None:
     if settings.truststore_location:
         where = f'file "{settings.truststore_location}"'
-        data = _read(settings.truststore_location)
+        data = _read(settings.truststore_location, "the trusted authorities")
     elif settings.trusted_certificates:
         where = "ssl.truststore.certificates"
         data = settings.trusted_certificates.encode()
@@ -129,8 +129,11 @@ def _load_trusted(context: ssl.SSLContext, settings: TlsSettings, listener: str)
         context.load_verify_locations(cadata=certificate.public_bytes(Encoding.DER))
 
 
-def _read(path: str) -> bytes:
-    """Read a file that a client may name at run time: a pipe or a device could block the broker."""
+def _read(path: str, use: str) -> bytes:
+    """Read a file that a client may name at run time: a pipe or a device could block the broker.
+
+    `use` says what it is for, for errors.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | CLOEXEC | NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
@@ -138,7 +141,7 @@ def _read(path: str) -> bytes:
             data = file.read(_FILE_BYTES_MAX + 1) if regular else b""
     except OSError as error:
         raise ConfigError(
-            f'cannot read file "{path}"', value=path, detail=error.strerror or str(error)
+            f'cannot read file "{path}" with {use}', value=path, detail=error.strerror or str(error)
         ) from error
     if not regular or len(data) > _FILE_BYTES_MAX:
         raise ConfigError(
