@@ -38,6 +38,8 @@ LOGINS = (
     Run("0081", "Acls"),
     Run("0081", "UserScramCredentials"),
     Run("0081", "authorized_ops"),
+    Run("0081", "DescribeTopics"),
+    Run("0081", "DescribeCluster"),
     Run("0135"),
     Run("0142"),
 )
