@@ -8,7 +8,7 @@ Source: the documentation of ksqlDB's REST API.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Final
 
@@ -150,10 +150,29 @@ async def _rows(context: ServerContext, run: Callable[[], Reply]) -> Response | 
     reply = await context.workers.run(run)
     if reply.is_whole:
         return Response(reply.body, reply.status, reply.content_type)
-    return Streamed(_sent(reply, context), reply.content_type, reply.status)
+    return Streamed(_Body(_sent(reply, context), reply), reply.content_type, reply.status)
 
 
-async def _sent(reply: Reply, context: ServerContext) -> AsyncIterator[bytes]:
+class _Body(AsyncIterator[bytes]):
+    """The pieces of a reply. Its query ends with them, also if none of them was asked for."""
+
+    def __init__(self, pieces: AsyncGenerator[bytes], reply: Reply) -> None:
+        self._pieces = pieces
+        self._reply = reply
+
+    async def __anext__(self) -> bytes:
+        return await self._pieces.__anext__()
+
+    async def aclose(self) -> None:
+        """End the query, and wait for its end."""
+        try:
+            await self._pieces.aclose()
+        finally:
+            # A generator that has not started does not run its own end.
+            self._reply.close()
+
+
+async def _sent(reply: Reply, context: ServerContext) -> AsyncGenerator[bytes]:
     """Yield the pieces of a reply; end its query if the client leaves or the server stops."""
     try:
         if reply.live is not None:

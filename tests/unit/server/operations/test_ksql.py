@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Coroutine
 from functools import wraps
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,9 @@ from duolog.runtime.sql.fanout.row_buffer import BufferLimits, Emitted, RowBuffe
 from duolog.runtime.sql.fanout.shared_readers import SharedRows
 from duolog.runtime.sql.fanout.tokens import Tokens
 from duolog.runtime.sql.reply.row_source import PushedRows
+from duolog.server.access.client import NOBODY
+from duolog.server.messages import Request, Streamed
+from duolog.server.operations import ksql as operations
 from unit.server.ksql.sessions import Catalog, OneRow, answer
 from unit.server.memory import MemoryServer, Reply, context
 from unit.server.users import BOB, Rules, access_with_users
@@ -108,6 +112,23 @@ async def test_a_push_query_sends_each_row_at_once_and_ends_with_its_client() ->
     assert source.closed.is_set()
     assert served.context.ksql is not None
     assert served.context.ksql.running.ids() == []
+
+
+@in_loop
+async def test_a_client_that_reads_nothing_leaves_no_query() -> None:
+    catalog, source = Catalog(), OneRow()
+    endpoints = catalog.endpoints()
+    endpoints.ksql(body(STREAM))
+    catalog.answers.append(Rows(COLUMNS, PushedRows(source), unbounded=True, query_id="q"))
+    request = Request(NOBODY, body=body("SELECT * FROM s EMIT CHANGES;"))
+
+    streamed = await operations.query(request, context(ksql=endpoints))
+    assert isinstance(streamed, Streamed)
+    pieces: Any = streamed.pieces
+    await pieces.aclose()
+
+    assert source.closed.is_set()
+    assert endpoints.running.ids() == []
 
 
 @in_loop

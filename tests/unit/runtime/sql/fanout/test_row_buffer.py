@@ -172,3 +172,14 @@ def test_the_end_by_an_error_lets_the_reader_go() -> None:
     buffer.fail(DuologError("gone"))
 
     assert calls == [1]
+
+
+def test_a_close_by_another_client_wakes_the_one_that_waits() -> None:
+    buffer = _buffer()
+    calls: list[int] = []
+    buffer.when_ready(lambda: calls.append(1))
+
+    buffer.close()
+
+    assert calls == [1]
+    assert list(buffer.take()) == []
