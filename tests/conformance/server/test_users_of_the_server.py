@@ -133,6 +133,11 @@ def test_rights_decide_about_statements_and_rows(broker: BrokerProcess, tmp_path
             status, error = post("/query-stream", user, sql=sql, properties={})
             assert (status, error["message"]) == refused, sql
 
+        elsewhere = {"ksql.schema.registry.url": "http://127.0.0.1:1"}
+        for path, body in (("/ksql", {"ksql": "SHOW STREAMS;"}), ("/query", {"ksql": "SELECT 1;"})):
+            status, error = post(path, "admin", streamsProperties=elsewhere, **body)
+            assert (status, "prohibited" in error["message"]) == (400, True)
+
         assert run("alice", "RUN SCRIPT '/etc/passwd';")[0] == 400
         assert run("admin", "RUN SCRIPT '/etc/passwd';")[0] == 400
         assert run("admin", "INSERT INTO ORDERS (id) VALUES (7);")[0] == 200

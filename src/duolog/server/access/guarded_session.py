@@ -19,6 +19,7 @@ from duolog.ksql.statements.state import SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
 from duolog.server.access.checks import Checks
+from duolog.server.access.client_properties import ClientProperties
 from duolog.server.access.statement_rights import Known, rights_after, rights_before
 from duolog.server.errors import BAD_REQUEST, RequestRefused
 
@@ -44,15 +45,19 @@ class Session(Protocol):
 class Trial(SqlSession):
     """Tries statements on a copy of the catalog, for a client with these rights."""
 
-    def __init__(self, state: SessionState, service_id: str, checks: Checks) -> None:
+    def __init__(
+        self, state: SessionState, service_id: str, checks: Checks, properties: ClientProperties
+    ) -> None:
         super().__init__(of_tests=False)
         self.state = state
+        self._properties = properties
         self._service_id = service_id
         self._checks = checks
 
     def execute(self, node: exp.Expression, text: str = "") -> Done:
         """Run a statement; raises RequestRefused if the client lacks a right."""
         ensure_remote(node)
+        self._properties.ensure_node(node)
         self._checks.ensure(rights_before(node, self._known()))
         done = super().execute(node, text)
         self._checks.ensure(rights_after(node, self._known()))
@@ -67,10 +72,18 @@ class GuardedSession:
 
     Args:
         inner: runs the statements; its service is the one that the client may see.
+        properties: the rules for SET.
     """
 
-    def __init__(self, inner: Session, service_id: str, checks: Checks) -> None:
+    def __init__(
+        self,
+        inner: Session,
+        service_id: str,
+        checks: Checks,
+        properties: ClientProperties | None = None,
+    ) -> None:
         self._inner = inner
+        self._properties = properties or ClientProperties(checks, {})
         self.session = inner.session
         """The settings and variables of the client."""
         self._service_id = service_id
@@ -78,7 +91,7 @@ class GuardedSession:
 
     def sandbox(self) -> SqlSession:
         """Return a copy with the current catalog, on which statements can be tried."""
-        return Trial(self._inner.sandbox().state, self._service_id, self._checks)
+        return Trial(self._inner.sandbox().state, self._service_id, self._checks, self._properties)
 
     def perform(self, node: exp.Expression, text: str) -> Done:
         """Run a statement other than a query.
@@ -105,6 +118,7 @@ class GuardedSession:
         self, node: exp.Expression, attempt: Callable[["SqlSession"], object] | None = None
     ) -> None:
         ensure_remote(node)
+        self._properties.ensure_node(node)
         if not self._checks.decide:
             return
         trial = self.sandbox()

@@ -120,6 +120,8 @@ class Endpoints:
     def _session(self, request: StatementRequest, checks: Checks) -> StatementSession:
         try:
             return self.sessions(request.properties, request.variables, checks)
+        except RequestRefused:
+            raise
         except DuologError as error:
             raise bad_request(message_of(error)) from error
 

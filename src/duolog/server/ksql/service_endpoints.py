@@ -7,6 +7,7 @@ from typing import Any, Final
 from duolog.runtime.sql.service import SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
 from duolog.server.access.checks import Checks
+from duolog.server.access.client_properties import ClientProperties, limits_of
 from duolog.server.access.guarded_session import GuardedSession
 from duolog.server.access.visible_service import VisibleService
 from duolog.server.ksql.endpoints import Endpoints
@@ -25,13 +26,16 @@ def endpoints_of(service: SqlService, address: str) -> Endpoints:
         service: the service; the caller closes it after the last request.
         address: the address of this server, as `host:port`.
     """
+    of_server = limits_of(service.session().state.settings)
 
     def opened(
         properties: Mapping[str, str], variables: Mapping[str, str], checks: Checks
     ) -> StatementSession:
+        rules = ClientProperties(checks, of_server)
+        rules.ensure(properties)
         visible: Any = VisibleService(service, checks)
         inner = StatementRunner(visible, service.session(properties, variables))
-        return GuardedSession(inner, service.service_id, checks)
+        return GuardedSession(inner, service.service_id, checks, rules)
 
     facts = ServerFacts(address, lambda: service.last_command, service.topics.replicas)
     return Endpoints.of(opened, facts, lambda number: _wait_for(service, number))

@@ -5,14 +5,9 @@ Source: the documentation of ksqlDB's REST API.
 
 import time
 
-from duolog.server.errors import BAD_REQUEST, RequestRefused
+from duolog.server.access.client_properties import OF_THE_SERVER, prohibited
 from duolog.server.messages import JSON, Request, Response, json_response
 from duolog.server.operations.context import ServerContext
-
-NOT_OVERRIDABLE = frozenset(
-    {"bootstrap.servers", "application.id", "ksql.service.id", "ksql.server.url"}
-)
-"""Properties of the server that no statement may change."""
 
 
 async def root(_request: Request, context: ServerContext) -> Response:
@@ -64,12 +59,8 @@ async def is_valid_property(request: Request, _context: ServerContext) -> Respon
         RequestRefused: they may not.
     """
     name = request.path["property"]
-    if name in NOT_OVERRIDABLE:
-        raise RequestRefused(
-            "One or more properties overrides set locally are prohibited by the KSQL server "
-            f"(use UNSET to reset their default value): [{name}]",
-            BAD_REQUEST,
-        )
+    if name in OF_THE_SERVER:
+        raise prohibited(name)
     return json_response(value=True)
 
 

@@ -13,8 +13,9 @@ from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
 from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.security.identity.principal import USER, Identity, Principal
-from duolog.server.access.checks import Checks
+from duolog.server.access.checks import EVERYTHING, Checks
 from duolog.server.access.client import Client
+from duolog.server.access.client_properties import ClientProperties
 from duolog.server.access.guarded_session import GuardedSession
 from duolog.server.access.statement_rights import Known, rights_before
 from duolog.server.access.visible_service import VisibleService
@@ -319,6 +320,51 @@ def test_without_rules_every_statement_runs_except_scripts() -> None:
         run(session, "RUN SCRIPT '/etc/passwd';")
     with pytest.raises(RequestRefused):
         session.sandbox().execute(nodes.RunScript(this=exp.Literal.string("/etc/passwd")))
+
+
+def test_a_client_does_not_set_the_address_and_the_password_of_the_registry() -> None:
+    session, inner = session_of(None)
+    for name in (
+        "ksql.schema.registry.url",
+        "ksql.schema.registry.basic.auth.user.info",
+        "ksql.schema.registry.basic.auth.credentials.source",
+        "ksql.service.id",
+    ):
+        text = f"SET '{name}' = 'http://evil.example';"
+        with pytest.raises(RequestRefused, match="prohibited"):
+            run(session, text)
+        with pytest.raises(RequestRefused, match="prohibited"):
+            session.sandbox().execute(next(session.session.read(text))[0], text)
+    assert inner.ran == []
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "allowed"),
+    [("1000", "1000", True), ("1000", "1001", False), ("1000", "0", False), ("1000", "-1", False),
+     ("1000", "x", False), ("0", "5000", True), (None, "5000", True)],
+)  # fmt: skip
+def test_a_client_may_lower_a_limit_and_not_raise_it(
+    server: str | None, client: str, *, allowed: bool
+) -> None:
+    name = "ksql.query.pull.memory.bytes.max"
+    rules = ClientProperties(EVERYTHING, {name: server})
+
+    if allowed:
+        rules.ensure({name: client})
+    else:
+        with pytest.raises(RequestRefused, match="at most 1000"):
+            rules.ensure({name: client})
+
+
+def test_dead_letters_go_to_a_topic_that_the_client_may_write() -> None:
+    name = "errors.dead.letter.queue.topic.name"
+    session, inner = session_of(Grants(("WRITE", "TOPIC:mine")))
+    with pytest.raises(RequestRefused):
+        run(session, f"SET '{name}' = 'vault';")
+
+    run(session, f"SET '{name}' = 'mine';")
+
+    assert len(inner.ran) == 1
 
 
 def test_rights_are_checked_on_the_loop_of_the_authorizer() -> None:
