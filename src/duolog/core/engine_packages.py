@@ -40,13 +40,19 @@ def engine_missing(error: BaseException) -> EngineMissing | None:
     if not isinstance(error, ModuleNotFoundError):
         return None
     name = (error.name or "").partition(".")[0]
-    return _missing(name) if name in {*ENGINE_PACKAGES, *SERVER_PACKAGES} else None
+    if name in SERVER_PACKAGES:
+        return _missing(name, "run the SQL server", ("duckdb", "pyspark", *SERVER_PACKAGES))
+    return _missing(name) if name in ENGINE_PACKAGES else None
 
 
-def _missing(names: str) -> EngineMissing:
+def _missing(
+    names: str,
+    purpose: str = "run topologies and SQL",
+    packages: tuple[str, ...] = ("duckdb", "pyspark"),
+) -> EngineMissing:
     return EngineMissing(
         f"the engine of Duolog is not installed (missing: {names})",
         detail="Of Duolog, only duolog-broker is installed: broker, command line and test driver.",
-        hint=f"To run topologies and SQL, run `{pip_install('duckdb', 'pyspark')}`, or install the "
-        "wheel duolog of the same version, which contains Spark's Kafka connector as well.",
+        hint=f"To {purpose}, run `{pip_install(*packages)}`, or install the wheel duolog of the "
+        "same version, which contains Spark's Kafka connector as well.",
     )

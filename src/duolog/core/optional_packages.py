@@ -18,6 +18,9 @@ REQUIREMENTS: Final = {
     "polars": "polars>=1.30,<3",
     "pyarrow": "pyarrow>=20,<27",
     "pyspark": "pyspark==4.3.0",
+    "starlette": "starlette>=1.10,<2",
+    "uvicorn": "uvicorn>=0.54,<0.55",
+    "zttp": "zttp==0.0.35",
 }
 """Requirement by name of the package."""
 

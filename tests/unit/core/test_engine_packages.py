@@ -1,6 +1,11 @@
 import pytest
 
-from duolog.core.engine_packages import ENGINE_PACKAGES, engine_missing, ensure_engine_installed
+from duolog.core.engine_packages import (
+    ENGINE_PACKAGES,
+    SERVER_PACKAGES,
+    engine_missing,
+    ensure_engine_installed,
+)
 from duolog.core.errors import EngineMissing
 
 
@@ -22,6 +27,16 @@ def test_a_failed_import_of_an_engine_package_is_an_operating_error(name: str) -
 
     assert isinstance(error, EngineMissing)
     assert name in error.message
+
+
+@pytest.mark.parametrize("name", SERVER_PACKAGES)
+def test_a_missing_package_of_the_server_is_named_with_all_that_it_needs(name: str) -> None:
+    error = engine_missing(ModuleNotFoundError(f"No module named {name!r}", name=f"{name}.config"))
+
+    assert isinstance(error, EngineMissing)
+    assert name in error.message
+    for needed in ("duckdb", "pyspark", *SERVER_PACKAGES):
+        assert needed in error.hint
 
 
 def test_other_failures_stay_as_they_are() -> None:
