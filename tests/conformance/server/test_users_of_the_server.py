@@ -112,6 +112,14 @@ def test_rights_decide_about_statements_and_rows(broker: BrokerProcess, tmp_path
         assert names("alice", "TOPICS", "topics") == ["orders"]
         assert {"orders", "vault"} <= set(names("admin", "TOPICS", "topics"))
 
+        created = {f"stream/`{name}`/create": "SUCCESS" for name in ("ORDERS", "VAULT")}
+        assert ask(server, "/status", ADMIN)[1] == {"commandStatuses": created}
+        seen = ask(server, "/status", basic("alice", ALICE))[1]
+        assert seen == {"commandStatuses": {"stream/`ORDERS`/create": "SUCCESS"}}
+        for name, status in (("ORDERS", 200), ("VAULT", 404), ("MISSING", 404)):
+            path = f"/status/stream/%60{name}%60/create"
+            assert ask(server, path, basic("alice", ALICE))[0] == status
+
         refused = (403, "You are forbidden from using this cluster.")
         for sql in (
             "DESCRIBE VAULT;",

@@ -13,7 +13,9 @@ from contextlib import aclosing
 from typing import Final
 
 from duolog.core.units import MIB
+from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
 from duolog.server.access.checks import Checks
+from duolog.server.access.statement_rights import source_name
 from duolog.server.errors import BODY_TOO_LARGE, NOT_FOUND, NOT_READY, RequestRefused
 from duolog.server.ksql.endpoints import Endpoints
 from duolog.server.ksql.inserts import RowInserts
@@ -22,6 +24,8 @@ from duolog.server.messages import Request, Response, Streamed, json_response
 from duolog.server.operations.context import ServerContext
 from duolog.server.queries.row_forms import ARRAY, DELIMITED, accepts_array
 
+_OF_SOURCES: Final = frozenset({"stream", "table"})
+"""Kinds of commands whose id has the name of a stream or table."""
 _LINE_MAX: Final = MIB
 
 
@@ -67,10 +71,11 @@ async def inserts_stream(request: Request, context: ServerContext) -> Streamed:
     return Streamed(_delimited(acks), DELIMITED)
 
 
-async def statuses(_request: Request, context: ServerContext) -> Response:
-    """Answer with the state of each command that this server has run."""
-    kept = _endpoints(context).statements.statuses
-    return json_response({"commandStatuses": kept.all()})
+async def statuses(request: Request, context: ServerContext) -> Response:
+    """Answer with the state of each command that this server has run, and the client may see."""
+    kept = _endpoints(context).statements.statuses.all()
+    seen = {name: state for name, state in kept.items() if _may_see(request, context, name)}
+    return json_response({"commandStatuses": seen})
 
 
 async def status(request: Request, context: ServerContext) -> Response:
@@ -79,11 +84,20 @@ async def status(request: Request, context: ServerContext) -> Response:
     Raises:
         RequestRefused: the command is unknown.
     """
-    parts = (request.path["type"], request.path["entity"], request.path["action"])
-    found = _endpoints(context).statements.statuses.of("/".join(parts))
-    if found is None:
+    name = "/".join((request.path["type"], request.path["entity"], request.path["action"]))
+    found = _endpoints(context).statements.statuses.of(name)
+    if found is None or not _may_see(request, context, name):
         raise RequestRefused("Command not found", NOT_FOUND)
     return json_response(found)
+
+
+def _may_see(request: Request, context: ServerContext, command_id: str) -> bool:
+    """Return whether the client may describe what a command is about."""
+    kind, _, rest = command_id.partition("/")
+    if kind not in _OF_SOURCES:
+        return request.client.may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+    source = source_name(context.service_id, rest.rpartition("/")[0].strip("`"))
+    return request.client.may(Operation.DESCRIBE, ResourceType.SOURCE, source)
 
 
 async def _acknowledged(
