@@ -86,7 +86,8 @@ def started(select: exp.Query, rows: Rows, sources: Mapping[str, SourceInfo]) ->
     pushes = rows.unbounded
     of_table = not pushes and bool(named) and all(one.is_table for one in named)
     limit = select.args.get("limit")
-    marks = _marks(named) if of_table else {}
+    starred = any(item.is_star for item in select.selects)
+    marks = _marks(named, starred=starred) if of_table else {}
     columns = tuple(Column(name, of, marks.get(name, "")) for name, of in rows.columns)
     return StartedQuery(
         rows.query_id or _pull_ids.next(),
@@ -97,14 +98,17 @@ def started(select: exp.Query, rows: Rows, sources: Mapping[str, SourceInfo]) ->
     )
 
 
-def _marks(sources: Iterable[SourceInfo]) -> dict[str, str]:
-    """Return the roles that a schema text shows, by the name of the column."""
+def _marks(sources: Iterable[SourceInfo], *, starred: bool) -> dict[str, str]:
+    """Return the roles that a schema text shows, by the name of the column.
+
+    Columns of headers are marked if a star selects them.
+    """
     found: dict[str, str] = {}
     for source in sources:
         found |= {one.name: " KEY" for one in source.key}
         if source.window is not None:
             found |= dict.fromkeys(_BOUNDS, " KEY")
-        for one in source.headers:
+        for one in source.headers if starred else ():
             found[one.name] = f" HEADER('{one.header}')" if one.header else " HEADERS"
     return found
 

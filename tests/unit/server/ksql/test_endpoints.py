@@ -65,6 +65,33 @@ def test_a_query_of_a_stream_reports_its_end(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sql", "columns", "schema"),
+    [
+        ("SELECT * FROM h;", "ID T N", "`ID` STRING KEY, `T` STRING HEADER('t'), `N` STRING"),
+        ("SELECT * FROM h;", "ID N T", "`ID` STRING KEY, `T` STRING HEADER('t'), `N` STRING"),
+        ("SELECT id, n, t FROM h;", "ID N T", "`ID` STRING KEY, `N` STRING, `T` STRING"),
+        ("SELECT id AS x, n FROM h;", "X N", "`X` STRING, `N` STRING"),
+        ("SELECT * FROM w;", "ID WINDOWSTART", "`ID` STRING KEY, `WINDOWSTART` STRING KEY"),
+    ],
+)
+def test_the_schema_of_a_table_marks_keys_and_headers(
+    catalog: Catalog, sql: str, columns: str, schema: str
+) -> None:
+    declared = (
+        "CREATE SOURCE TABLE h (id STRING PRIMARY KEY, n INT, t BYTES HEADER('t')) "
+        "WITH (KAFKA_TOPIC='h', VALUE_FORMAT='JSON');"
+        "CREATE TABLE w (id STRING PRIMARY KEY, n INT) WITH (KAFKA_TOPIC='w', "
+        "VALUE_FORMAT='JSON', WINDOW_TYPE='SESSION');"
+    )
+    assert catalog.endpoints().ksql(body(declared)).status == 200
+    catalog.answers.append(answer([(name, "STRING") for name in columns.split()], []))
+
+    (header,) = json.loads(catalog.endpoints().query(body(sql)).body)
+
+    assert header["header"]["schema"] == schema
+
+
+@pytest.mark.parametrize(
     ("sql", "rows", "message"),
     [
         ("SELECT * FROM s LIMIT 2;", TWO_ROWS, "Limit Reached"),
