@@ -1,0 +1,123 @@
+"""The writer of INSERT: one producer, replaced when it cannot go on."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError as ClientError
+
+from duolog.core.errors import KafkaError
+from duolog.runtime.sql.reply import inserts
+from duolog.runtime.sql.reply.inserts import Inserted, InsertWriter
+
+RECORDS = [("t", Inserted(b"k", b"1", None)), ("t", Inserted(b"k", b"2", 7))]
+
+
+class Producer:
+    """Delivers each record when it is polled, unless it is made to fail."""
+
+    made: list["Producer"] = []  # noqa: RUF012 - each test starts with a new list
+    fails_with: ClientError | None = None
+    answers = True
+
+    def __init__(self, _settings: object) -> None:
+        self.produced: list[tuple[object, ...]] = []
+        self.waiting: list[Callable[[ClientError | None, Any], None]] = []
+        self.purged = self.flushed = False
+        Producer.made.append(self)
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes,
+        key: bytes,
+        *,
+        on_delivery: Callable[[ClientError | None, Any], None],
+        timestamp: int,
+        headers: list[object],
+    ) -> None:
+        self.produced.append((topic, key, value, timestamp, headers))
+        self.waiting.append(on_delivery)
+
+    def poll(self, _timeout_s: float) -> None:
+        if Producer.answers:
+            for deliver in self.waiting:
+                deliver(Producer.fails_with, None)
+            self.waiting.clear()
+
+    def purge(self) -> None:
+        self.purged = True
+
+    def flush(self, _timeout_s: float) -> None:
+        self.flushed = True
+
+
+@pytest.fixture
+def writer(monkeypatch: pytest.MonkeyPatch) -> InsertWriter:
+    monkeypatch.setattr(inserts, "Producer", Producer)
+    monkeypatch.setattr(Producer, "made", [])
+    monkeypatch.setattr(Producer, "fails_with", None)
+    monkeypatch.setattr(Producer, "answers", True)
+    return InsertWriter("127.0.0.1:9092")
+
+
+def test_statements_share_one_producer(writer: InsertWriter) -> None:
+    writer.write(RECORDS)
+    writer.write(RECORDS[:1])
+
+    (producer,) = Producer.made
+    assert producer.produced[:2] == [("t", b"k", b"1", 0, []), ("t", b"k", b"2", 7, [])]
+    assert len(producer.produced) == 3
+
+
+def test_a_refused_record_leaves_the_producer(
+    writer: InsertWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = ClientError(ClientError.MSG_SIZE_TOO_LARGE)
+    monkeypatch.setattr(Producer, "fails_with", refused)
+
+    with pytest.raises(KafkaError, match='cannot write to topic "t"') as error:
+        writer.write(RECORDS)
+
+    assert error.value.code == ClientError.MSG_SIZE_TOO_LARGE
+    monkeypatch.setattr(Producer, "fails_with", None)
+    writer.write(RECORDS)
+    assert len(Producer.made) == 1
+    assert not Producer.made[0].purged
+
+
+def test_a_producer_that_has_failed_for_good_is_replaced(
+    writer: InsertWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fatal = ClientError(ClientError.OUT_OF_ORDER_SEQUENCE_NUMBER, "lost", True)  # noqa: FBT003
+    monkeypatch.setattr(Producer, "fails_with", fatal)
+    with pytest.raises(KafkaError):
+        writer.write(RECORDS)
+
+    monkeypatch.setattr(Producer, "fails_with", None)
+    writer.write(RECORDS)
+
+    assert len(Producer.made) == 2
+
+
+def test_records_of_a_statement_that_took_too_long_are_not_written_later(
+    writer: InsertWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inserts, "_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(Producer, "answers", False)
+
+    with pytest.raises(KafkaError) as error:
+        writer.write(RECORDS)
+
+    assert error.value.code == ClientError.REQUEST_TIMED_OUT
+    assert Producer.made[0].purged
+
+
+def test_a_closed_writer_connects_again(writer: InsertWriter) -> None:
+    writer.close()
+    writer.write(RECORDS)
+    writer.close()
+    writer.close()
+    writer.write(RECORDS)
+
+    assert [producer.flushed for producer in Producer.made] == [True, False]
