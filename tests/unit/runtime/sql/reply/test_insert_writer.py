@@ -1,4 +1,4 @@
-"""The writer of INSERT: one producer, replaced when it cannot go on."""
+"""The writer of INSERT: one producer, replaced after a failure."""
 
 from collections.abc import Callable
 from typing import Any
