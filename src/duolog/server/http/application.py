@@ -6,7 +6,8 @@ Thread: the event loop.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
 from urllib.parse import parse_qsl
 
 from starlette.routing import Route, Router
@@ -20,19 +21,33 @@ from duolog.server.limits import Limits
 from duolog.server.messages import Request, Response
 from duolog.server.operations.context import ServerContext
 
-PARAMETERS_MAX = 100
+PARAMETERS_MAX: Final = 100
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 def application(
     context: ServerContext, limits: Limits, endpoints: Sequence[Endpoint] = ENDPOINTS
-) -> Router:
+) -> Application:
     """Return the ASGI application of a table of routes, to be run within a `Gate`."""
     by_path: defaultdict[str, dict[str, Endpoint]] = defaultdict(dict)
     for endpoint in endpoints:
         by_path[endpoint.path][endpoint.method] = endpoint
     bodies = Bodies(limits)
-    routes = [Route(path, _AtPath(rows, context, bodies)) for path, rows in by_path.items()]
-    return Router(routes, redirect_slashes=False, default=_not_found)
+    found = {path: _AtPath(rows, context, bodies) for path, rows in by_path.items()}
+    patterns = [Route(path, endpoint) for path, endpoint in found.items() if "{" in path]
+    rest = Router(patterns, redirect_slashes=False, default=_not_found)
+
+    async def answer(scope: Message, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        endpoint = found.get(path.removeprefix(scope.get("root_path", "")))
+        # Starlette tries all routes in order: most requests need none of its patterns.
+        if endpoint is None or endpoint.is_pattern:
+            await rest(scope, receive, send)
+        else:
+            scope["path_params"] = {}
+            await endpoint(scope, receive, send)
+
+    return answer
 
 
 class _AtPath:
@@ -42,6 +57,7 @@ class _AtPath:
         self, rows: Mapping[str, Endpoint], context: ServerContext, bodies: Bodies
     ) -> None:
         self._rows = rows
+        self.is_pattern = any("{" in row.path for row in rows.values())
         self._context = context
         self._bodies = bodies
 
