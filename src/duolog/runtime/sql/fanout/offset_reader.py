@@ -1,7 +1,7 @@
 """Read one topic from given offsets, without skipping a record unnoticed."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
 from confluent_kafka import (
     Consumer,
@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from duolog.core.errors import KafkaError
 from duolog.runtime.sql.fanout.errors import RecordsDeleted
 from duolog.runtime.sql.fanout.positions import Positions
+from duolog.runtime.topics import admin_of
 from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
@@ -44,6 +45,17 @@ _PASSING: Final = frozenset(
     }
 )
 """Errors after which the client itself tries again."""
+_STALE: Final = frozenset(
+    {
+        ClientError.FENCED_LEADER_EPOCH,
+        ClientError.UNKNOWN_LEADER_EPOCH,
+        ClientError.LEADER_NOT_AVAILABLE,
+        ClientError.NOT_LEADER_FOR_PARTITION,
+    }
+)
+"""Errors of a client that has old metadata."""
+
+T = TypeVar("T")
 
 
 class OffsetReader:
@@ -111,10 +123,15 @@ class OffsetReader:
 
 
 class TopicOffsets:
-    """First and last offsets of topics; any thread may call it."""
+    """First and last offsets of topics; any thread may call it.
 
-    def __init__(self, admin: AdminClient) -> None:
-        self._admin = admin
+    Args:
+        brokers: the brokers of the cluster.
+    """
+
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
+        self._admin = admin_of(brokers)
 
     def partitions(self, topic: str) -> list[int]:
         """Return the numbers of a topic's partitions.
@@ -122,13 +139,14 @@ class TopicOffsets:
         Raises:
             KafkaError: there is no such topic, or no broker answers.
         """
-        # A request for metadata by the name alone would create the topic.
-        asked = TopicCollection([topic])
-        try:
-            answer = self._admin.describe_topics(asked, request_timeout=_TIMEOUT_S)[topic]
+
+        def described(admin: AdminClient) -> list[int]:
+            # A request for metadata by the name alone would create the topic.
+            asked = TopicCollection([topic])
+            answer = admin.describe_topics(asked, request_timeout=_TIMEOUT_S)[topic]
             return sorted(one.id for one in answer.result(_TIMEOUT_S).partitions)
-        except (KafkaException, TimeoutError) as error:
-            raise _failed(topic, error) from error
+
+        return self._answer(topic, described)
 
     def first(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
         """Return the offset of the first retained record of each partition. As `partitions`."""
@@ -140,8 +158,9 @@ class TopicOffsets:
 
     def _offsets(self, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> dict[int, int]:
         asked = {TopicPartition(topic, number): spec for number in partitions}
-        try:
-            answers = self._admin.list_offsets(
+
+        def listed(admin: AdminClient) -> dict[int, int]:
+            answers = admin.list_offsets(
                 asked,
                 isolation_level=IsolationLevel.READ_COMMITTED,
                 request_timeout=_TIMEOUT_S,
@@ -149,6 +168,20 @@ class TopicOffsets:
             return {
                 at.partition: answer.result(_TIMEOUT_S).offset for at, answer in answers.items()
             }
+
+        return self._answer(topic, listed)
+
+    def _answer(self, topic: str, ask: Callable[[AdminClient], T]) -> T:
+        admin = self._admin
+        try:
+            return ask(admin)
+        except (KafkaException, TimeoutError) as error:
+            if not (isinstance(error, KafkaException) and error.args[0].code() in _STALE):
+                raise _failed(topic, error) from error
+        # The client keeps the leader epochs of before a restart of the broker.
+        self._admin = admin = admin_of(self._brokers)
+        try:
+            return ask(admin)
         except (KafkaException, TimeoutError) as error:
             raise _failed(topic, error) from error
 

@@ -25,7 +25,6 @@ from duolog.runtime.sql.fanout.offset_reader import TopicOffsets
 from duolog.runtime.sql.fanout.positions import Place, Positions
 from duolog.runtime.sql.fanout.row_buffer import BufferLimits, ResultRow, RowBuffer
 from duolog.runtime.sql.fanout.tokens import Tokens, same_rows
-from duolog.runtime.topics import admin_of
 from duolog.security.clients.brokers import Brokers
 
 Start = Literal["earliest", "latest", "again"] | Place
@@ -99,7 +98,7 @@ class SharedReaders:
         # Rows that are dropped leave in any thread, also in one that has the lock.
         self._lock = threading.RLock()
         self._entries: dict[SourceInfo, _Entry] = {}
-        self._offsets = TopicOffsets(admin_of(brokers))
+        self._offsets = TopicOffsets(brokers)
         self._database = BatchDatabase()
         self._catch_ups = CatchUps(brokers, self._database)
         self._stopped: list[Feed] = []
