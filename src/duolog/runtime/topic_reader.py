@@ -17,11 +17,11 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.broker_probe import ensure_reachable
-from duolog.runtime.topics import admin_of
+from duolog.runtime.renewed_admin import RenewedAdmin
 from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
@@ -61,7 +61,7 @@ class TopicReader:
         self.topic = topic
         self._consumer = Consumer(brokers.client({**_OPTIONS, **self.options}))
         self._brokers = brokers
-        self._admin = admin_of(brokers)
+        self._admin = RenewedAdmin(brokers)
         self._reached: dict[int, int] = {}
         self.was_recreated = False
         """True if the topic ends before the position of the reader: it was recreated."""
@@ -153,10 +153,14 @@ class TopicReader:
     def _end_offsets(self, numbers: Iterable[int]) -> dict[int, int]:
         asked = {TopicPartition(self.topic, n): OffsetSpec.latest() for n in numbers}  # type: ignore[no-untyped-call]
         committed = IsolationLevel.READ_COMMITTED
-        answers = self._admin.list_offsets(
-            asked, isolation_level=committed, request_timeout=_TIMEOUT_S
-        )
-        return {at.partition: answer.result(_TIMEOUT_S).offset for at, answer in answers.items()}
+
+        def listed(admin: AdminClient) -> dict[int, int]:
+            answers = admin.list_offsets(
+                asked, isolation_level=committed, request_timeout=_TIMEOUT_S
+            )
+            return {at.partition: one.result(_TIMEOUT_S).offset for at, one in answers.items()}
+
+        return self._admin.ask(listed)
 
     def _reach(self, message: Message) -> None:
         number, error = message.partition() or 0, message.error()

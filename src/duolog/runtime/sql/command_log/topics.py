@@ -8,7 +8,8 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.broker_probe import ensure_reachable
-from duolog.runtime.topics import admin_of, client_error, create, partition_counts
+from duolog.runtime.renewed_admin import RenewedAdmin
+from duolog.runtime.topics import client_error, create, partition_counts
 from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
@@ -19,7 +20,7 @@ class Topics:
 
     def __init__(self, bootstrap: Brokers | str) -> None:
         self._bootstrap = bootstrap
-        self._opened: AdminClient | None = None
+        self._opened: RenewedAdmin | None = None
 
     def partitions(self) -> dict[str, int]:
         """Return all topics with their numbers of partitions.
@@ -78,23 +79,31 @@ class Topics:
             for topic in topics
             for number in range(counts.get(topic, 0))
         }
-        found: dict[str, dict[int, int]] = {}
         if not asked:
-            return found
-        try:
-            for at, answer in self._admin.list_offsets(asked, request_timeout=_TIMEOUT_S).items():
+            return {}
+
+        def listed(admin: AdminClient) -> dict[str, dict[int, int]]:
+            found: dict[str, dict[int, int]] = {}
+            for at, answer in admin.list_offsets(asked, request_timeout=_TIMEOUT_S).items():
                 found.setdefault(at.topic, {})[at.partition] = answer.result(_TIMEOUT_S).offset
+            return found
+
+        try:
+            return self._renewed.ask(listed)
         except (KafkaException, TimeoutError) as error:
             refusal = client_error(error)
             raise KafkaError(
                 "cannot read the end offsets of topics", code=refusal.code(), detail=refusal.str()
             ) from error
-        return found
 
     @property
     def _admin(self) -> AdminClient:
+        return self._renewed.client
+
+    @property
+    def _renewed(self) -> RenewedAdmin:
         if self._opened is None:
             # The client itself would retry for as long as a request may take.
             ensure_reachable(self._bootstrap)
-            self._opened = admin_of(self._bootstrap)
+            self._opened = RenewedAdmin(Brokers.of(self._bootstrap))
         return self._opened

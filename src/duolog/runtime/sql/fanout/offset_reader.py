@@ -15,9 +15,9 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from duolog.core.errors import KafkaError
+from duolog.runtime.renewed_admin import RenewedAdmin
 from duolog.runtime.sql.fanout.errors import RecordsDeleted
 from duolog.runtime.sql.fanout.positions import Positions
-from duolog.runtime.topics import admin_of
 from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
@@ -45,16 +45,6 @@ _PASSING: Final = frozenset(
     }
 )
 """Errors after which the client itself tries again."""
-_STALE: Final = frozenset(
-    {
-        ClientError.FENCED_LEADER_EPOCH,
-        ClientError.UNKNOWN_LEADER_EPOCH,
-        ClientError.LEADER_NOT_AVAILABLE,
-        ClientError.NOT_LEADER_FOR_PARTITION,
-    }
-)
-"""Errors of a client that has old metadata."""
-
 T = TypeVar("T")
 
 
@@ -130,8 +120,7 @@ class TopicOffsets:
     """
 
     def __init__(self, brokers: Brokers) -> None:
-        self._brokers = brokers
-        self._admin = admin_of(brokers)
+        self._admin = RenewedAdmin(brokers)
 
     def partitions(self, topic: str) -> list[int]:
         """Return the numbers of a topic's partitions.
@@ -172,16 +161,8 @@ class TopicOffsets:
         return self._answer(topic, listed)
 
     def _answer(self, topic: str, ask: Callable[[AdminClient], T]) -> T:
-        admin = self._admin
         try:
-            return ask(admin)
-        except (KafkaException, TimeoutError) as error:
-            if not (isinstance(error, KafkaException) and error.args[0].code() in _STALE):
-                raise _failed(topic, error) from error
-        # The client keeps the leader epochs of before a restart of the broker.
-        self._admin = admin = admin_of(self._brokers)
-        try:
-            return ask(admin)
+            return self._admin.ask(ask)
         except (KafkaException, TimeoutError) as error:
             raise _failed(topic, error) from error
 

@@ -27,7 +27,6 @@ from duolog.runtime.sql.answers import Offsets, offsets_text
 from duolog.runtime.sql.tables.end_offsets import EndOffsets, Ends, Place, requester
 from duolog.runtime.sql.tables.freshness import Wanted
 from duolog.runtime.sql.tables.materialized_table import MaterializedTable
-from duolog.runtime.topics import admin_of
 from duolog.security.clients.brokers import Brokers
 
 _RETRY_S: Final = 0.005
@@ -46,11 +45,11 @@ class Currency:
 
     @cached_property
     def _committed(self) -> EndOffsets:
-        return EndOffsets(requester(admin_of(self._brokers), committed=True))
+        return EndOffsets(requester(self._brokers, committed=True))
 
     @cached_property
     def _written(self) -> EndOffsets:
-        return EndOffsets(requester(admin_of(self._brokers), committed=False))
+        return EndOffsets(requester(self._brokers, committed=False))
 
     @contextmanager
     def current(

@@ -14,9 +14,11 @@ from typing import Final
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import OffsetSpec
 
 from duolog.core.errors import KafkaError
+from duolog.runtime.renewed_admin import STALE, RenewedAdmin
+from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
 
@@ -124,21 +126,32 @@ def _interrupted() -> KafkaError:
     )
 
 
-def requester(admin: AdminClient, *, committed: bool) -> Request:
+def requester(brokers: Brokers, *, committed: bool) -> Request:
     """Return a function that asks for end offsets of committed records, or of all records."""
     isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
 
-    def request(places: Iterable[Place]) -> dict[Place, int | KafkaError]:
-        asked = {TopicPartition(*place): OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
-        if not asked:
-            return {}
+    renewed = RenewedAdmin(brokers)
+
+    def listed(asked: dict[TopicPartition, OffsetSpec]) -> dict[Place, int | KafkaError]:
         found: dict[Place, int | KafkaError] = {}
-        answers = admin.list_offsets(asked, isolation_level=isolation, request_timeout=_TIMEOUT_S)
+        answers = renewed.client.list_offsets(
+            asked, isolation_level=isolation, request_timeout=_TIMEOUT_S
+        )
         for at, answer in answers.items():
             try:
                 found[at.topic, at.partition] = answer.result(_TIMEOUT_S).offset
             except (KafkaException, TimeoutError) as error:
                 found[at.topic, at.partition] = _refusal(at.topic, error)
+        return found
+
+    def request(places: Iterable[Place]) -> dict[Place, int | KafkaError]:
+        asked = {TopicPartition(*place): OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
+        if not asked:
+            return {}
+        found = listed(asked)
+        if any(isinstance(one, KafkaError) and one.code in STALE for one in found.values()):
+            renewed.renew()
+            found = listed(asked)
         return found
 
     return request
