@@ -26,6 +26,8 @@ _BATCHES_MAX: Final = 50
 """Half of what Spark keeps: after that many, the state of the look is still whole."""
 _VERSION: Final = re.compile(r"\.?(\d+)(?:[._].*)?")
 _PREPARED: Final = re.compile(r"prepared\.(\d+)")
+_START_FILES: Final = ("admin.password", "certificates/*")
+"""Made by `duolog start --profile team`. A start writes `admin.properties`, which has paths, again."""
 _UNSUPPORTED: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.EXDEV, errno.EMLINK, errno.ENOSYS}
 
 
@@ -51,6 +53,20 @@ def stage_files(root: Path, look: Scan) -> dict[str, FileSource]:
         if _last_committed(root, stores) > last + _BATCHES_MAX:
             raise Moved(f"{stores} is too far on")
     return files
+
+
+def read_start_files(root: Path) -> dict[str, FileSource]:
+    """Return the password and the certificates that `duolog start` has made, by path from `root`.
+
+    Raises:
+        OSError: the file system refused.
+    """
+    found = [path for pattern in _START_FILES for path in sorted(root.glob(pattern))]
+    return {
+        str(path.relative_to(root)): FileSource("", None, path.read_bytes())
+        for path in found
+        if path.is_file()
+    }
 
 
 def _last_planned(look: Scan, stores: str) -> int:

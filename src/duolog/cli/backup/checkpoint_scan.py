@@ -45,9 +45,12 @@ class Scan:
 def find_applications(root: Path) -> list[str]:
     """Return the checkpoints below a data directory, by their paths from there.
 
-    They are in `checkpoints/NAME`, and in `SERVICE/checkpoints/NAME` if SQL services run here.
+    They are in `checkpoints/NAME`; in `SERVICE/checkpoints/NAME` if SQL services run here; and in
+    `server/SERVICE/checkpoints/NAME` if `duolog start` does.
     """
-    homes = [root / CHECKPOINTS, *sorted(root.glob(f"*/{CHECKPOINTS}"))]
+    homes = [root / CHECKPOINTS]
+    for below in ("*", "*/*"):
+        homes += sorted(root.glob(f"{below}/{CHECKPOINTS}"))
     return [
         str(path.relative_to(root))
         for home in homes

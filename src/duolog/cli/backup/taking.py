@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from duolog.cli.backup.checkpoint_files import stage_files
+from duolog.cli.backup.checkpoint_files import read_start_files, stage_files
 from duolog.cli.backup.checkpoint_scan import Scan, scan
 from duolog.log.backup.cut import Cut
 from duolog.log.backup.live_broker import ask_for_cut
@@ -97,12 +97,14 @@ def _live(disk: Disk, root: Path, broker: Path) -> Taken:
     look()
     ensure_served(cut)
     before = fitting_look(looks, cut)
-    return Taken(staged(disk, str(broker), cut), stage_files(root, before), created_ms, online=True)
+    files = stage_files(root, before) | read_start_files(root)
+    return Taken(staged(disk, str(broker), cut), files, created_ms, online=True)
 
 
 def _settled(root: Path, logs: LogSource) -> Taken:
     created_ms = time.time_ns() // 1_000_000
-    return Taken(logs, stage_files(root, scan(root)), created_ms, online=False)
+    files = stage_files(root, scan(root)) | read_start_files(root)
+    return Taken(logs, files, created_ms, online=False)
 
 
 def fitting_look(looks: Sequence[Scan], cut: Cut) -> Scan:

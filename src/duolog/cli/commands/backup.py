@@ -45,7 +45,7 @@ _REPORT_S: Final = 5.0
     "--data",
     metavar="DATA",
     type=click.Path(path_type=Path),
-    help="Data directory of `duolog broker` or `duolog run` to back up.",
+    help="Data directory of `duolog broker`, `run` or `start` to back up.",
 )
 @click.option("--full", is_flag=True, help="Copy everything, also what an earlier backup has.")
 @click.option(
@@ -137,7 +137,7 @@ def _row(manifest: Manifest) -> dict[str, object]:
 def applications_of(manifest: Manifest) -> set[str]:
     """Return the paths of the checkpoints in a backup, from its data directory."""
     found = (path.partition("checkpoints/") for path in manifest.files)
-    return {f"{home}checkpoints/{rest.partition('/')[0]}" for home, _, rest in found}
+    return {f"{home}checkpoints/{rest.partition('/')[0]}" for home, _, rest in found if rest}
 
 
 def _verify(directory: Path, form: str) -> int:
@@ -204,7 +204,7 @@ def broker_in(root: Path) -> Path:
     raise DataDirRefused(
         f'directory "{root}" has no logs of a broker',
         detail="Neither it nor its directory broker has a file meta.properties.",
-        hint="Name the directory that `duolog broker --data` or `duolog run --data` uses.",
+        hint="Name the directory that `duolog broker`, `run` or `start` uses with --data.",
     )
 
 

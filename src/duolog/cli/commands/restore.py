@@ -71,7 +71,8 @@ def restore(
     repository = Repository(disk, str(directory))
     manifest = repository.read(number)
     if no_applications:
-        manifest = replace(manifest, files={})
+        kept = {path: copy for path, copy in manifest.files.items() if "checkpoints/" not in path}
+        manifest = replace(manifest, files=kept)
     _ensure_not_ahead(manifest, repository)
     restore_to(repository, manifest, disk, str(data.absolute()), new_cluster=new_cluster_id)
     click.echo(

@@ -8,9 +8,10 @@ from uuid import UUID, uuid4
 import pytest
 
 from duolog.cli.backup.ahead import Ahead, applications_ahead
-from duolog.cli.backup.checkpoint_files import stage_files
+from duolog.cli.backup.checkpoint_files import read_start_files, stage_files
 from duolog.cli.backup.checkpoint_scan import find_applications, scan
 from duolog.cli.backup.taking import fitting_look
+from duolog.cli.start.layout import Layout
 from duolog.core.ids import TopicId
 from duolog.log.backup.copies import Copy, Piece
 from duolog.log.backup.cut import Cut, TopicCut
@@ -176,12 +177,30 @@ def test_a_prepared_epoch_keeps_its_state(checkpoint: Checkpoint) -> None:
 
 def test_applications_and_queries_of_services_are_found(checkpoint: Checkpoint) -> None:
     (checkpoint.root / "service/checkpoints/CSAS_LATE_0").mkdir(parents=True)
+    (checkpoint.root / "server/default_/checkpoints/CTAS_TOTALS_0").mkdir(parents=True)
     (checkpoint.root / "checkpoints/notes.txt").touch()
 
     assert find_applications(checkpoint.root) == [
         APPLICATION,
         "service/checkpoints/CSAS_LATE_0",
+        "server/default_/checkpoints/CTAS_TOTALS_0",
     ]
+
+
+def test_what_a_start_for_a_team_needs_is_kept(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    layout.create()
+    layout.certificates.mkdir()
+    for path in (layout.password, layout.login, layout.certificates / "server.pem"):
+        path.write_text(path.name)
+
+    files = read_start_files(tmp_path)
+
+    found = {path: source.content for path, source in files.items()}
+    assert found == {
+        "admin.password": b"admin.password",
+        "certificates/server.pem": b"server.pem",
+    }
 
 
 def test_an_application_called_state_is_not_taken_for_a_store(tmp_path: Path) -> None:
