@@ -27,7 +27,7 @@ _BATCHES_MAX: Final = 50
 _VERSION: Final = re.compile(r"\.?(\d+)(?:[._].*)?")
 _PREPARED: Final = re.compile(r"prepared\.(\d+)")
 _START_FILES: Final = ("admin.password", "certificates/*")
-"""Made by `duolog start --profile team`. A start writes `admin.properties`, which has paths, again."""
+"""Made by `duolog start --profile team`, which writes `admin.properties` again: it has paths."""
 _UNSUPPORTED: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.EXDEV, errno.EMLINK, errno.ENOSYS}
 
 
