@@ -12,6 +12,7 @@ Source: RFC 9112.
 """
 
 import asyncio
+import sys
 from typing import Final
 
 from uvicorn.protocols.http.zttp_impl import ZttpProtocol
@@ -21,8 +22,8 @@ from duolog.server.http.connections import Door, Timer
 
 PIPELINED_BYTES_MAX: Final = 64 * KIB
 """A client may send so much before the response to its last request."""
-_PARSER_BYTES_MAX: Final = 16 * KIB
-"""zttp refuses a header that is larger."""
+_SIZE_LIMIT: Final = "size limit"
+"""In the text of zttp's error for a header of 16 KiB, or for more than 100 headers."""
 
 
 def _refusal(status: str, code: int, text: str) -> bytes:
@@ -112,7 +113,8 @@ class Http1(ZttpProtocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, in the form of all errors; zttp limits headers, too."""
         del msg
-        large = self._head_bytes > min(self._door.limits.head_bytes_max, _PARSER_BYTES_MAX)
+        # uvicorn calls this while it handles the error of zttp.
+        large = _SIZE_LIMIT in str(sys.exception())
         self._refuse(_TOO_LARGE if large else _MALFORMED)
 
     def _refuse(self, refusal: bytes) -> None:

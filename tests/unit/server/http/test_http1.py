@@ -250,8 +250,9 @@ def test_a_body_in_pieces_may_be_larger_than_any_limit() -> None:
     [
         b"X-A: " + b"a" * 17_000 + b"\r\n",
         b"".join(b"X-%d: %b\r\n" % (i, b"a" * 2000) for i in range(20)),
+        b"X: a\r\n" * 200,
     ],
-    ids=["one header", "many headers"],
+    ids=["one header", "many headers", "many small headers"],
 )
 def test_headers_that_are_too_large_are_refused(head: bytes) -> None:
     async def test() -> None:
