@@ -58,6 +58,8 @@ def test_quotas_are_set_listed_and_removed(broker: BrokerProcess) -> None:
     ran("quotas", "remove", "producer_byte_rate", "--user", "a", *at)
     ran("quotas", "remove", "consumer_byte_rate", "--user-defaults", "--client", "c", *at)
     ran("quotas", "remove", "connection_creation_rate", "--ip-defaults", *at)
+    again = duolog("quotas", "remove", "producer_byte_rate", "--user", "a", *at)
+    assert (again.returncode, "user a has no quota producer_byte_rate" in again.stderr) == (3, True)
 
     found = {(r["user"], r["client_id"], r["ip"], r["quota"]): r["value"] for r in all_rows}
     assert found == {

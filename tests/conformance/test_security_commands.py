@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,10 @@ def test_rules_roles_and_tokens_give_rights_and_take_them(broker: BrokerProcess)
 
     [token] = listed(broker, "tokens", "list")
     assert token["principal"] == "User:alice"
+    created, expires = (
+        datetime.fromisoformat(token[f"{each}_at"]) for each in ("created", "expires")
+    )
+    assert expires - created == timedelta(days=1)
     assert text not in json.dumps(token)
     as_admin(broker, "tokens", "revoke", token["id"])
     assert listed(broker, "tokens", "list") == []
@@ -180,6 +185,21 @@ def test_recovery_makes_no_data_directory(tmp_path: Path) -> None:
     assert refused.returncode == 2, refused
     assert "is not the data directory of a broker" in refused.stderr
     assert not missing.exists()
+
+
+def test_a_password_that_others_can_read_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text(SECRET)
+    words = ("users", "bootstrap", "--password-file", str(path))
+
+    path.chmod(0o644)
+    exposed = duolog(*words, str(tmp_path / "a"))
+    path.chmod(0o600)
+    private = duolog(*words, str(tmp_path / "b"))
+
+    assert (exposed.returncode, private.returncode) == (0, 0), (exposed, private)
+    assert f"other users can use the password in {path}; run chmod 600 on it" in exposed.stderr
+    assert "chmod" not in private.stderr
 
 
 def test_without_a_terminal_the_command_says_how_to_give_the_password(tmp_path: Path) -> None:

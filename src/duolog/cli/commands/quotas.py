@@ -11,6 +11,7 @@ from duolog.cli.kafka.rights import ensure_answered
 from duolog.cli.kafka.wire import Wire
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
+from duolog.core.errors import KafkaError
 
 DEFAULT: Final = "<default>"
 COLUMNS: Final = (
@@ -21,6 +22,8 @@ COLUMNS: Final = (
     Column("value", "double", "limit, per second; of request_percentage in percent"),
 )
 _DESCRIBE, _ALTER = (48, 1), (49, 1)
+_EXACT, _DEFAULT = 0, 1
+_NOT_FOUND: Final = 91
 _KINDS: Final = ("user", "client-id", "ip")
 
 Entity = Mapping[str, str | None]
@@ -134,7 +137,11 @@ def set_quotas(*, values: Mapping[str, float], entity: Entity, cluster: Cluster)
 @entity_options
 @cluster_options
 def remove(*, names: tuple[str, ...], entity: Entity, cluster: Cluster) -> None:
-    """Remove quotas of an entity."""
+    """Remove quotas of an entity.
+
+    If it has none of them, nothing is removed, and the exit status is 3.
+    """
+    _ensure_any(cluster, entity, names)
     _alter(
         cluster,
         entity,
@@ -155,6 +162,28 @@ def _alter(
     for entry in answer.entries:
         ensure_answered(entry, doing)
     click.echo(f"{done} quotas of {_text(entity)}", err=True)
+
+
+def _ensure_any(cluster: Cluster, entity: Entity, names: tuple[str, ...]) -> None:
+    """Return if an entity has at least one of some quotas.
+
+    Raises:
+        KafkaError: it has not: a mistyped name would look like success.
+    """
+    parts = [
+        {"entity_type": kind, "match_type": _DEFAULT if name is None else _EXACT, "match": name}
+        for kind, name in entity.items()
+    ]
+    with Wire(cluster) as wire:
+        answer = wire.ask(*_DESCRIBE, components=parts, strict=True)
+    ensure_answered(answer, f"read the quotas of {_text(entity)}")
+    found = {value.key for entry in answer.entries or () for value in entry.values}
+    if found.isdisjoint(names):
+        raise KafkaError(
+            f"{_text(entity)} has no quota {' or '.join(names)}",
+            code=_NOT_FOUND,
+            hint="List the quotas with `duolog quotas list`.",
+        )
 
 
 def _shown(parts: Iterable[Any], kind: str) -> str | None:

@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from datetime import UTC, datetime
 from typing import Final
 
 import click
@@ -12,6 +13,7 @@ from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
 from duolog.cli.text.times import read_duration
 from duolog.core.errors import KafkaError
+from duolog.core.units import SECOND_MS
 from duolog.security.credentials.tokens import SECRET_BYTES, Token, digest_of, new_token
 from duolog.security.identity.principal import USER, Principal
 from duolog.security.records.records import TokenChange
@@ -19,8 +21,8 @@ from duolog.security.records.records import TokenChange
 LIST_COLUMNS: Final = (
     Column("id", "string", "id of the token, which is not secret"),
     Column("principal", "string", "principal that the token logs in"),
-    Column("created_at_ms", "bigint", "time of creation, in milliseconds since 1970"),
-    Column("expires_at_ms", "bigint | null", "time of expiry; null: does not expire"),
+    Column("created_at", "string", "time of creation, in UTC"),
+    Column("expires_at", "string | null", "time of expiry, in UTC; null: does not expire"),
     Column("description", "string", "text given at its creation"),
 )
 _NOT_FOUND: Final = 91
@@ -57,6 +59,11 @@ def create(*, user: str, expires: str | None, description: str, cluster: Cluster
     click.echo(text)
 
 
+def _utc(time_ms: int) -> str:
+    at = datetime.fromtimestamp(time_ms // SECOND_MS, UTC)
+    return at.isoformat().replace("+00:00", "Z")
+
+
 def _lifetime_ms(expires: str) -> int:
     try:
         lifetime_ms = read_duration(expires)
@@ -78,8 +85,8 @@ def list_tokens(*, form: str, cluster: Cluster) -> None:
         {
             "id": token_id,
             "principal": str(token.principal),
-            "created_at_ms": token.created_at_ms,
-            "expires_at_ms": token.expires_at_ms,
+            "created_at": _utc(token.created_at_ms),
+            "expires_at": None if token.expires_at_ms is None else _utc(token.expires_at_ms),
             "description": token.description,
         }
         for token_id, token in sorted(read_state(cluster).tokens.items())

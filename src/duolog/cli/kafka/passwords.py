@@ -4,6 +4,8 @@ The arguments of a program are visible to all users of the machine.
 """
 
 import getpass
+import os
+import stat
 import sys
 import warnings
 from collections.abc import Callable
@@ -46,6 +48,11 @@ def _asked() -> str:
     return asked
 
 
+def _warn_if_exposed(path: Path) -> None:
+    if os.name == "posix" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        click.echo(f"other users can use the password in {path}; run chmod 600 on it", err=True)
+
+
 def new_password(password_file: str | None) -> str:
     """Return the password in a file, or ask twice for one.
 
@@ -60,6 +67,7 @@ def new_password(password_file: str | None) -> str:
     else:
         try:
             text = Path(password_file).read_text("utf-8").removesuffix("\n").removesuffix("\r")
+            _warn_if_exposed(Path(password_file))
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(
                 f'file "{password_file}" with the password cannot be read',
