@@ -41,7 +41,7 @@ class AsyncRows(AsyncIterator[PushedBatch]):
     Args:
         rows: the rows of the query.
         tokens: whether batches have continuation tokens: at most one each second, and one at the
-            end, in a batch without rows.
+            end. A batch without rows has the token of earlier rows.
         executor: threads to wait in, if rows do not wake the event loop; default: the loop's.
     """
 
@@ -54,6 +54,7 @@ class AsyncRows(AsyncIterator[PushedBatch]):
         self._arrived = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._token_at = self._loop.time() - TOKEN_S
+        self._owes_token = False
         self._ended = False
         if rows.waits_without_thread:
             rows.when_ready(self._wake)
@@ -78,14 +79,16 @@ class AsyncRows(AsyncIterator[PushedBatch]):
         """
         while not self._ended:
             self._arrived.clear()
-            if rows := await self._next_rows():
-                return PushedBatch(rows, self._due_token())
-            if self._rows.ended:
+            rows = await self._next_rows()
+            self._owes_token |= self._tokens and bool(rows)
+            if self._rows.ended and not rows:
                 self._ended = True
                 if self._tokens:
                     return PushedBatch((), self.token)
+            elif (token := self._due_token()) is not None or rows:
+                return PushedBatch(rows, token)
             elif self._rows.waits_without_thread:
-                await self._arrived.wait()
+                await self._wait()
         raise StopAsyncIteration
 
     @property
@@ -110,11 +113,20 @@ class AsyncRows(AsyncIterator[PushedBatch]):
     def _in_thread(self, call: Callable[[], T]) -> asyncio.Future[T]:
         return self._loop.run_in_executor(self._executor, call)
 
+    async def _wait(self) -> None:
+        """Wait for rows, or for the time of a token."""
+        until = self._token_at + TOKEN_S if self._owes_token else None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at(until):
+                await self._arrived.wait()
+
     def _due_token(self) -> str | None:
+        """Return the token of rows that have none yet, if the last one is old enough."""
         now = self._loop.time()
-        if not self._tokens or now - self._token_at < TOKEN_S:
+        if not self._owes_token or now - self._token_at < TOKEN_S:
             return None
         self._token_at = now
+        self._owes_token = False
         return self.token
 
     def _wake(self) -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from duolog.core.errors import DuologError
 from duolog.runtime.sql.fanout.errors import ClientTooSlow
-from duolog.runtime.sql.fanout.row_buffer import BufferLimits
-from duolog.runtime.sql.fanout.shared_readers import SharedReaders
+from duolog.runtime.sql.fanout.positions import Place
+from duolog.runtime.sql.fanout.row_buffer import BufferLimits, Emitted, RowBuffer
+from duolog.runtime.sql.fanout.shared_readers import SharedReaders, SharedRows
+from duolog.runtime.sql.fanout.tokens import Tokens
 from duolog.runtime.sql.reply import async_rows
 from duolog.runtime.sql.reply.async_rows import AsyncRows
 from duolog.runtime.sql.reply.row_source import PushedRows
@@ -147,6 +149,33 @@ def test_tokens_come_at_most_each_second(monkeypatch: pytest.MonkeyPatch) -> Non
         return [batch.token async for batch in batches]
 
     assert asyncio.run(read()) == ["token 0", None, None, None, "token 0"]
+
+
+def test_rows_that_came_soon_after_a_token_get_one_without_further_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(async_rows, "TOKEN_S", 0.2)
+    buffer, tokens = RowBuffer(BufferLimits(), Place({0: 0})), Tokens("test_", "q")
+
+    def offer(offset: int) -> None:
+        emitted = Emitted([(offset,)], [(0, offset)], 1)
+        buffer.offer(emitted, Place({0: offset}), Place({0: offset + 1}))
+
+    async def read() -> tuple[Rows, Place | None]:
+        rows, last = list[tuple[object, ...]](), None
+        source = SharedRows(buffer, tokens, lambda: None)
+        async with AsyncRows(PushedRows(source), tokens=True) as batches:
+            async with asyncio.timeout(DEADLINE_S):
+                offer(0)
+                while last != Place({0: 3}):
+                    batch = await anext(batches)
+                    rows += batch.rows
+                    last = tokens.place(batch.token) if batch.token else last
+                    if batch.rows and len(rows) < 3:
+                        offer(len(rows))
+        return rows, last
+
+    assert asyncio.run(read()) == ([(0,), (1,), (2,)], Place({0: 3}))
 
 
 def test_a_slow_client_gets_the_reason_and_a_token(
