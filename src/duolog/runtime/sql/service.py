@@ -281,7 +281,14 @@ class SqlService:
         started_s = time.monotonic()
         news = bool(self._replayed.follow())
         self._followed_at_s = started_s
+        if news:
+            self._forget_dropped()
         return news
+
+    def _forget_dropped(self) -> None:
+        """Stop following the topics of dropped tables."""
+        if self._present is not None:
+            self._present.retain(self.catalog.sources)
 
     def change(self, node: exp.Expression, text: str, given: Settings) -> Done:
         """Run a statement that may change the catalog, with the settings of a session.
@@ -297,6 +304,7 @@ class SqlService:
                 dropped = self.catalog.sources.get(node.this.name)
             done = self._replayed.run(node, text, given, self._prepare)
             self._queries.apply(has_new_query=done.query is not None)
+            self._forget_dropped()
         if done.ended:
             self._queries.wait_stopped(done.ended)
         if dropped is not None:

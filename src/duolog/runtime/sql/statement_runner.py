@@ -161,6 +161,8 @@ class StatementRunner:
         if lookup is None:
             return None
         answer = pull.looked_up(self, lookup)
+        if answer is None:
+            return None
         return showing.with_reason(answer, [lookup.source], self.service.queries)
 
     def _bound_lookup(self, text: str) -> "Lookup | None":

@@ -1,8 +1,10 @@
-"""Answer lookups by key without a database: columns of one table, `WHERE key = … AND …`.
+"""Answer lookups without a database: columns of one table, by key or by a range of keys.
 
 SELECT id, count FROM totals WHERE id = 'a'                        the row of a key
 SELECT * FROM totals WHERE id IN ('a', 'b') AND count > 3          rows of keys, filtered
 SELECT * FROM hourly WHERE id = 'a' AND WINDOWSTART >= '2026-01'   matching windows of a key
+SELECT * FROM totals WHERE id >= 'a' AND id < 'b'                  rows of a range of keys
+SELECT * FROM places WHERE area = 'n'                              rows of the first key columns
 """
 
 import operator
@@ -49,6 +51,7 @@ _TURNED: Final = {
 }
 _SIMPLE: Final = {INT, BIGINT, DOUBLE, STRING, BOOLEAN}
 _KEYS_MAX: Final = 10_000
+_RANGE_MAX: Final = 10_000
 
 Test = tuple[int, Compare, object]
 """Position in a row, comparison, and the value to compare with."""
@@ -64,17 +67,34 @@ class Lookup:
     keys: tuple[Row, ...]
     tests: tuple[Test, ...]
     limit: int | None
+    by_range: bool = False
+    """True if the tests of the first key column, instead of keys, select the rows."""
 
-    def rows(self, table: TableRows) -> list[Row]:
-        """Return the current rows.
+    def rows(self, table: TableRows) -> list[Row] | None:
+        """Return the current rows; None if there are so many that DuckDB is faster.
 
         Raises:
             Undecodable: a value cannot be decoded.
         """
-        found = [
-            tuple(row[at] for at in self.places) for row in table.find(self.keys) if self._fits(row)
-        ]
+        if self.by_range:
+            selected = table.between(*self._bounds(), _RANGE_MAX)
+        else:
+            selected = table.find(self.keys, _KEYS_MAX)
+        if selected is None:
+            return None
+        found = [tuple(row[at] for at in self.places) for row in selected if self._fits(row)]
         return found[: self.limit]
+
+    def _bounds(self) -> tuple[Row | None, Row | None]:
+        """Return the inclusive bounds of the first key column; the tests exclude more."""
+        low: Any = None
+        high: Any = None
+        for at, compare, value in self.tests:
+            if at == 0 and compare in {operator.gt, operator.ge}:
+                low = value if low is None else max(low, value)
+            elif at == 0 and compare in {operator.lt, operator.le}:
+                high = value if high is None else min(high, value)
+        return None if low is None else (low,), None if high is None else (high,)
 
     def _fits(self, row: Row) -> bool:
         return all(
@@ -118,9 +138,15 @@ def lookup_of(query: exp.Query, catalog: Catalog) -> Lookup | None:
     if found is None:
         return None
     values, tests = found
-    if any(at not in values for at in range(plain)):
-        return None
-    keys = tuple(dict.fromkeys(product(*(values[at] for at in range(plain)))))
+    given = next((at for at in range(plain) if at not in values), plain)
+    limit = query.args.get("limit")
+    if given < plain:
+        further = _as_tests({at: some for at, some in values.items() if at > given})
+        # LIMIT returns the first rows in an order that DuckDB is asked for.
+        if limit is not None or further is None or not (given or _is_ranged(tests)):
+            return None
+        tests += further
+    keys = tuple(dict.fromkeys(product(*(values[at] for at in range(given))))) if given else ()
     if len(keys) > _KEYS_MAX:
         return None
     results = tuple(
@@ -128,9 +154,19 @@ def lookup_of(query: exp.Query, catalog: Catalog) -> Lookup | None:
     )
     ensure_distinct(results)
     places = tuple(_place(one.expression) for one in chosen if one)
-    limit = query.args.get("limit")
     most = None if limit is None else int(limit.expression.name)
-    return Lookup(source, results, places, keys, tuple(tests), most)
+    return Lookup(source, results, places, keys, tuple(tests), most, not given)
+
+
+def _as_tests(values: Mapping[int, list[object]]) -> list[Test] | None:
+    """Return key values as tests; None if a column has several."""
+    if any(len(some) != 1 for some in values.values()):
+        return None
+    return [(at, operator.eq, some[0]) for at, some in values.items()]
+
+
+def _is_ranged(tests: list[Test]) -> bool:
+    return any(at == 0 and compare is not operator.eq for at, compare, _ in tests)
 
 
 def _only_table(query: exp.Query, catalog: Catalog) -> SourceInfo | None:

@@ -48,8 +48,8 @@ def select(engine: Answering, statement: exp.Query, text: str) -> Rows:
 
 def _answer(engine: Answering, statement: exp.Query) -> Rows:
     found = bound_lookup(engine, statement)
-    if found is not None:
-        return looked_up(engine, found)
+    if found is not None and (rows := looked_up(engine, found)) is not None:
+        return rows
     limits, wanted = _limits(engine), wanted_of(engine.session.state.settings)
     strict = engine.session.state.settings.strict
     translator = Translator(engine.catalog, _table_of, by_partition=strict)
@@ -69,8 +69,8 @@ def bound_lookup(engine: Answering, statement: exp.Query) -> Lookup | None:
     return lookup_of(statement, engine.catalog)
 
 
-def looked_up(engine: Answering, lookup: Lookup) -> Rows:
-    """Return the rows of a look-up.
+def looked_up(engine: Answering, lookup: Lookup) -> Rows | None:
+    """Return the rows of a look-up; None if there are so many that DuckDB is faster.
 
     Raises:
         SqlError: there are more rows than the limit.
@@ -78,6 +78,8 @@ def looked_up(engine: Answering, lookup: Lookup) -> Rows:
     """
     wanted = wanted_of(engine.session.state.settings)
     answer = engine.present.read(lookup.source, lookup.rows, wanted)
+    if answer.value is None:
+        return None
     rows = _limited(answer.value, _limits(engine))
     return Rows(result_columns(lookup.columns), iter(rows), freshness=answer.freshness)
 

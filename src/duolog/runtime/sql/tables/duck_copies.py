@@ -10,6 +10,7 @@ Threads: any; one at a time copies.
 """
 
 import threading
+from collections import deque
 from itertools import count, islice
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +36,7 @@ class DuckCopies:
         self._writer: DuckDBPyConnection | None = None
         self._numbers = count()
         self._copies: dict[TableRows, DuckTable] = {}
+        self._forgotten: deque[TableRows] = deque()
 
     @property
     def database(self) -> "DuckDBPyConnection":
@@ -51,6 +53,7 @@ class DuckCopies:
         """
         writer = self._opened()
         with self._lock:
+            self._drop_forgotten()
             duck = self._copies.get(rows)
             if duck is None:
                 duck = self._created(writer, source, "t")
@@ -82,11 +85,14 @@ class DuckCopies:
                 duck.drop()
 
     def forget(self, rows: TableRows) -> None:
-        """Drop the copy of a table. Does nothing if there is none."""
-        with self._lock:
-            duck = self._copies.pop(rows, None)
-            if duck is not None and self._database is not None:
-                duck.drop()
+        """Drop the copy of a table, now or before the next copy. Does nothing if there is none."""
+        self._forgotten.append(rows)
+        # The caller does not wait for a copy that is being made.
+        if self._lock.acquire(blocking=False):
+            try:
+                self._drop_forgotten()
+            finally:
+                self._lock.release()
 
     def close(self) -> None:
         """Close the database. Does nothing if closed."""
@@ -98,6 +104,12 @@ class DuckCopies:
                 self._writer = None
             if database is not None:
                 database.close()
+
+    def _drop_forgotten(self) -> None:
+        while self._forgotten:
+            duck = self._copies.pop(self._forgotten.popleft(), None)
+            if duck is not None and self._database is not None:
+                duck.drop()
 
     def _opened(self) -> "DuckDBPyConnection":
         """Return the connection that writes, apart from those of answers."""

@@ -150,6 +150,19 @@ class MaterializedTables:
         if table is not None:
             self._forget(table)
 
+    def retain(self, sources: Mapping[str, SourceInfo]) -> None:
+        """Stop following tables that are not among these, and drop their rows, without waiting."""
+        with self._lock:
+            dropped = [
+                table for name, table in self._tables.items() if sources.get(name) != table.source
+            ]
+            for table in dropped:
+                del self._tables[table.source.name]
+            self._checked.intersection_update(sources.values())
+        for table in dropped:
+            table.end()
+            self._duck.forget(table.rows)
+
     def close(self) -> None:
         """Drop all rows. Does nothing if closed."""
         with self._lock:

@@ -3,8 +3,10 @@
 Threads: the one that writes calls `take` and `expire` while it holds `lock`; any thread may read.
 """
 
+import sys
 import threading
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from duolog.core.errors import SerdeError
@@ -18,6 +20,7 @@ from duolog.runtime.sql.tables.stored_rows import StoredRows, Undecodable, numbe
 from duolog.serde.row import Row
 
 _CHANGES_MAX: Final = 10_000
+_ALL: Final = sys.maxsize - 1
 
 
 class Changes(NamedTuple):
@@ -88,14 +91,16 @@ class TableRows:
             for key in self._expiring.gone():
                 self._keep(key, None)
 
-    def find(self, keys: Iterable[Row]) -> list[Row]:
+    def find(self, keys: Iterable[Row], rows_max: int | None = None) -> list[Row] | None:
         """Return the rows of keys, of one moment: for each at most one, or one per window.
 
-        A key has all columns, or the first of them: then the rows are sorted by the others.
+        A key has all columns, or the first of them: then the rows are sorted by the others. The
+        result is None if there are more than `rows_max`.
 
         Raises:
             Undecodable: a value cannot be decoded.
         """
+        most = _ALL if rows_max is None else rows_max
         wanted = [(self._codec.wanted_key(key), len(key)) for key in keys]
         found: list[Stored] = []
         with self.lock:
@@ -107,27 +112,36 @@ class TableRows:
                     if entry is not None:
                         found.append((stored, entry))
                 else:
-                    found += self._entries(self._sorted().with_prefix(stored))
+                    more = self._entries(self._sorted().with_prefix(stored))
+                    found += islice(more, most + 1 - len(found))
+                if len(found) > most:
+                    return None
         return list(self.decoded(found))
 
-    def between(self, low: Row | None, high: Row | None) -> Iterator[Row]:
-        """Yield the rows from one key to another, both inclusive, in order; None means no bound.
+    def between(
+        self, low: Row | None, high: Row | None, rows_max: int | None = None
+    ) -> list[Row] | None:
+        """Return the rows from one key to another, both inclusive, in order; None means no bound.
 
         A bound may have only the first columns of a key. The order is that of the values if the
-        columns have types of `sortable_keys.SORTED`.
+        columns have types of `sortable_keys.SORTED`. The result is None if there are more than
+        `rows_max`, or if a number in a bound is too large for its column.
 
         Raises:
             Undecodable: as `find`.
         """
-        first = None if low is None else self._codec.key(low)
-        last = None if high is None else self._codec.key(high)
+        most = _ALL if rows_max is None else rows_max
+        first = None if low is None else self._codec.wanted_key(low)
+        last = None if high is None else self._codec.wanted_key(high)
+        if (first is None) != (low is None) or (last is None) != (high is None):
+            return None
         with self.lock:
             index = self._sorted()
             if last is not None and high is not None and len(high) < self._key_columns:
                 # Sorts after all keys with this prefix: no encoding of a column starts with ff.
                 last += b"\xff"
-            found = list(self._entries(index.between(first, last)))
-        return self.decoded(found)
+            found = list(islice(self._entries(index.between(first, last)), most + 1))
+        return None if len(found) > most else list(self.decoded(found))
 
     def everything(self) -> Iterator[Row]:
         """Yield all rows of one moment, in no particular order.

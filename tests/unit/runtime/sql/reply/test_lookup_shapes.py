@@ -30,6 +30,9 @@ _STATEMENTS = (
     "select N from NUMBERS where ID in ({i}, {l}, -{i})",
     "SELECT n FROM places WHERE spot IN ({i}, {i}) AND area IN ({s}, {s});",
     "SELECT n, WINDOWSTART FROM hourly WHERE id = {s} AND WINDOWSTART >= {l} AND WINDOWEND < {l};",
+    "SELECT n FROM texts WHERE id >= {s} AND id < {s} AND n > {i};",
+    "SELECT n FROM places WHERE area IN ({s}, {s}) AND n = {i};",
+    "SELECT n FROM places WHERE area > {s} AND spot = {i};",
     "SELECT n FROM texts t WHERE t.id = {s} AND ROWTIME > {i};",
 )
 

@@ -130,11 +130,56 @@ def test_a_lookup_returns_the_rows_of_the_database(
     assert [name for (name,) in broker.ask(more)] == sorted(names)
 
 
-def test_a_lookup_needs_all_columns_of_a_key(broker: Broker) -> None:
+def test_a_lookup_uses_the_first_columns_of_a_key(broker: Broker) -> None:
     assert broker.is_lookup("SELECT * FROM places WHERE spot = 2 AND area = 'n';")
     assert broker.ask("SELECT * FROM places WHERE spot = 2 AND area = 'n';") == [("n", 2, 7)]
-    assert not broker.is_lookup("SELECT rides FROM places WHERE area = 'n';")
-    assert broker.ask("SELECT rides FROM places WHERE area = 'n' ORDER BY rides;") == [(5,), (7,)]
+    assert broker.is_lookup("SELECT rides FROM places WHERE area = 'n';")
+    assert broker.ask("SELECT rides FROM places WHERE area = 'n';") == [(5,), (7,)]
+    assert not broker.is_lookup("SELECT rides FROM places WHERE area = 'n' LIMIT 1;")
+    assert not broker.is_lookup("SELECT rides FROM places WHERE spot = 1;")
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "id > 1",
+        "id >= 2 AND id < 3",
+        "3 >= id AND id > 0 AND name <> 'x'",
+        "id > -5 AND name = 'Bob'",
+        "id > 2 AND id < 2",
+        "id < 9 AND id <= 2 AND ROWTIME > 1000",
+    ],
+)
+def test_a_range_of_keys_returns_the_rows_of_the_database(broker: Broker, where: str) -> None:
+    asked = f"SELECT id, name FROM riders WHERE {where};"
+    more = f"SELECT id, name FROM riders WHERE ({where}) OR false ORDER BY id;"
+
+    assert broker.is_lookup(asked) == ("<>" not in where)
+    assert sorted(broker.ask(asked), key=str) == broker.ask(more)
+
+
+def test_ranges_of_several_columns_return_the_rows_of_the_database(broker: Broker) -> None:
+    for where in ("area > 'm'", "area >= 'n' AND area < 's' AND spot = 2", "area <= 'n'"):
+        asked = f"SELECT * FROM places WHERE {where};"
+        more = f"SELECT * FROM places WHERE ({where}) OR false ORDER BY area, spot;"
+        assert broker.is_lookup(asked)
+        assert broker.ask(asked) == broker.ask(more)
+    windows = "SELECT * FROM hourly WHERE id >= 'a' AND WINDOWSTART < 2000;"
+    assert broker.is_lookup(windows)
+    assert broker.ask(windows) == [("a", 1000, 2000, 5), ("b", 1000, 2000, 1)]
+
+
+def test_a_wide_range_is_left_to_the_database(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duolog.runtime.sql.reply.lookup._RANGE_MAX", 1)
+
+    assert sorted(broker.ask("SELECT id FROM riders WHERE id > 0 AND id < 4;")) == [
+        (1,),
+        (2,),
+        (3,),
+    ]
+    assert broker.ask("SELECT id FROM riders WHERE id > 9223372036854775806;") == []
 
 
 def test_windows_of_a_key_are_returned_with_their_bounds(broker: Broker) -> None:

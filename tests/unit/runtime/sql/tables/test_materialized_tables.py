@@ -22,7 +22,7 @@ from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
 from duolog.runtime.sql.tables.topic_follower import THREAD
 from duolog.security.clients.brokers import Brokers
 from duolog.testing.cluster import EmbeddedCluster
-from waiting import DEADLINE_S
+from waiting import DEADLINE_S, wait_for_equal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -346,6 +346,25 @@ def test_limits_of_rows_stop_an_answer(cluster: Cluster) -> None:
     keys = ", ".join(f"'k{at}'" for at in range(5))
     with pytest.raises(SqlError, match="after 3 rows"):
         one.ask(f"SELECT * FROM {name} WHERE id IN ({keys});")
+
+
+def test_only_retained_tables_are_followed(cluster: Cluster) -> None:
+    (a, b), present, statements = cluster.tables("A", "B")
+    one = asker(present, statements)
+    for name in (a, b):
+        cluster.write(name, "k", 1)
+    cluster.flush()
+    text = f"SELECT x.v, y.v FROM {a} x JOIN {b} y ON x.id = y.id;"
+    assert one.ask(text) == [(1, 1)]
+    followed = sum(thread.name == THREAD for thread in threading.enumerate())
+
+    present.retain({b: one.catalog.sources[b]})
+
+    def left() -> int:
+        return sum(thread.name == THREAD for thread in threading.enumerate())
+
+    wait_for_equal(left, followed - 1)
+    assert one.ask(text) == [(1, 1)]
 
 
 def test_closed_tables_refuse_questions(cluster: Cluster) -> None:

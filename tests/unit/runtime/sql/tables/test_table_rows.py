@@ -4,6 +4,7 @@ import json
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -79,8 +80,9 @@ def value(v: object) -> bytes:
     return json.dumps({"V": v}).encode()
 
 
-def shown(rows: Iterable[Row]) -> list[object]:
-    """Return the columns without metadata, those of one column alone."""
+def shown(rows: Iterable[Row] | None) -> list[Any]:
+    """Return the columns without metadata."""
+    assert rows is not None
     return [row[:-4] for row in rows]
 
 
@@ -110,10 +112,10 @@ def test_a_range_is_sorted_by_value() -> None:
     numbers = [5, -3, 0, 7, -(2**40), 2**40]
     rows = rows_of("NUMBERS", [Record(struct.pack(">q", n), value(n % 9)) for n in numbers])
 
-    assert [row[0] for row in rows.between((-3,), (7,))] == [-3, 0, 5, 7]
-    assert [row[0] for row in rows.between(None, None)] == sorted(numbers)
+    assert [key for key, _ in shown(rows.between((-3,), (7,)))] == [-3, 0, 5, 7]
+    assert [key for key, _ in shown(rows.between(None, None))] == sorted(numbers)
     take_all(rows, [Record(struct.pack(">q", 6), value(6)), Record(struct.pack(">q", 0), None)])
-    assert [row[0] for row in rows.between((-3,), (7,))] == [-3, 5, 6, 7]
+    assert [key for key, _ in shown(rows.between((-3,), (7,)))] == [-3, 5, 6, 7]
 
 
 def test_rows_of_the_first_columns_of_a_key_are_sorted_by_the_others() -> None:
@@ -150,7 +152,7 @@ def test_windows_of_a_key_are_sorted_by_their_start() -> None:
         ("a", start, start + 1000, start) for start in (1000, 2000, 3000)
     ]
     take_all(rows, [Record(b"a" + struct.pack(">q", 2000), None)])
-    assert [row[1] for row in rows.find([("a",)])] == [1000, 3000]
+    assert shown(rows.find([("a",)])) == [("a", 1000, 2000, 1000), ("a", 3000, 4000, 3000)]
 
 
 def test_an_undecodable_value_is_found_by_its_reader_and_skipped_if_checked() -> None:
@@ -255,3 +257,16 @@ def test_a_number_that_is_too_large_for_the_key_is_not_found() -> None:
 
     assert shown(rows.find([(2**63,), (1,), (-(2**70),)])) == [(1, 1)]
     assert places.find([("n", 2**64)]) == []
+
+
+def test_too_many_rows_are_none_at_all() -> None:
+    rows = rows_of("NUMBERS", [Record(struct.pack(">q", n), value(n)) for n in range(10)])
+    places = rows_of("PLACES", [Record(b'{"AREA":"n","SPOT":%d}' % n, value(n)) for n in range(10)])
+
+    assert rows.between((2,), (5,), 3) is None
+    assert len(shown(rows.between((2,), (5,), 4))) == 4
+    assert rows.find([(1,), (2,), (3,)], 2) is None
+    assert len(shown(rows.find([(1,), (2,), (99,)], 2))) == 2
+    assert places.find([("n",)], 9) is None
+    assert len(shown(places.find([("n",)], 10))) == 10
+    assert rows.between((2**63,), None) is None
