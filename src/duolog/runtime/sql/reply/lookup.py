@@ -71,7 +71,7 @@ class Lookup:
     """True if the tests of the first key column, instead of keys, select the rows."""
 
     def rows(self, table: TableRows) -> list[Row] | None:
-        """Return the current rows; None if there are so many that DuckDB is faster.
+        """Return the current rows; None if DuckDB is faster, for many rows.
 
         Raises:
             Undecodable: a value cannot be decoded.

@@ -70,7 +70,7 @@ def bound_lookup(engine: Answering, statement: exp.Query) -> Lookup | None:
 
 
 def looked_up(engine: Answering, lookup: Lookup) -> Rows | None:
-    """Return the rows of a look-up; None if there are so many that DuckDB is faster.
+    """Return the rows of a look-up; None if DuckDB is faster, for many rows.
 
     Raises:
         SqlError: there are more rows than the limit.

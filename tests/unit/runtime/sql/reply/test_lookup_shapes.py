@@ -1,6 +1,7 @@
 """A look-up of a known shape is what binding the statement returns."""
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -153,6 +154,20 @@ def test_a_shape_is_learned_again_when_its_table_has_changed() -> None:
     assert found[-1] == binding.bind(text)
     assert found[-1] is not None
     assert found[-1].places == (2,)
+
+
+def test_a_shape_whose_meaning_depends_on_a_literal_is_not_used() -> None:
+    binding = Binding()
+    shaped = shape_of("SELECT n FROM texts WHERE id = 'special';")
+    assert shaped is not None
+
+    def bind(text: str) -> Lookup | None:
+        found = binding.bind(text)
+        assert found is not None
+        return replace(found, limit=1) if "special" in text else found
+
+    for _ in range(4):
+        assert binding.shapes.find(shaped, (), lambda: binding.session.catalog, bind) is None
 
 
 def test_few_shapes_are_kept() -> None:

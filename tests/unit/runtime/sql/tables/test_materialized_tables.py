@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,14 @@ from duolog.ksql.session import SqlSession, parse
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.reply import pull
+from duolog.runtime.sql.tables.currency import Currency
+from duolog.runtime.sql.tables.end_offsets import Ends
+from duolog.runtime.sql.tables.materialized_table import MaterializedTable
 from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
 from duolog.runtime.sql.tables.topic_follower import THREAD
 from duolog.security.clients.brokers import Brokers
 from duolog.testing.cluster import EmbeddedCluster
-from waiting import DEADLINE_S, wait_for_equal
+from waiting import DEADLINE_S, wait_for_equal, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -274,6 +277,40 @@ def test_a_snapshot_waits_while_a_transaction_is_open(cluster: Cluster) -> None:
 
         assert answer.result(DEADLINE_S) in ([(0, 0)], [(1, 1)])
     assert snapshot.ask(text) == [(1, 1)]
+
+
+def test_a_snapshot_excludes_what_is_written_after_its_moment(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (a, b), present, statements = cluster.tables("A", "B")
+    for name in (a, b):
+        cluster.write(name, "k", 0, partition=0)
+    cluster.flush()
+    text = f"SELECT x.v, y.v FROM {a} x JOIN {b} y ON x.id = y.id;"
+    snapshot = asker(present, statements).set(consistency="snapshot", timeout_ms=_WAIT_MS)
+    assert snapshot.ask(text) == [(0, 0)]
+    one_moment = Currency._one_moment  # noqa: SLF001
+
+    def then_write(self: Currency, tables: Sequence[MaterializedTable]) -> Ends | None:
+        ends = one_moment(self, tables)
+        cluster.write(a, "k", 1, partition=0)
+        cluster.flush()
+        follower = tables[0].follower
+        wait_until(
+            lambda: follower._received or follower.reached()[0] > 1,  # noqa: SLF001
+            "the record arrives",
+        )
+        return ends
+
+    monkeypatch.setattr(Currency, "_one_moment", then_write)
+
+    rows = snapshot.answer(text)
+
+    assert list(rows) == [(0, 0)]
+    assert rows.freshness is not None
+    assert rows.freshness.offsets == {a: {0: 1, 1: 0}, b: {0: 1, 1: 0}}
+    monkeypatch.undo()
+    assert snapshot.ask(text) == [(1, 0)]
 
 
 def test_a_snapshot_of_a_stream_or_with_stale_rows_is_refused(cluster: Cluster) -> None:
