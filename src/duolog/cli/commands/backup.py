@@ -15,6 +15,7 @@ from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
 from duolog.core.counts import counted
 from duolog.core.errors import DuologError
+from duolog.core.operating_system.processes import is_own
 from duolog.log.backup.manifest import Manifest
 from duolog.log.backup.packs import PackReader
 from duolog.log.backup.repository import Repository, Session, create_repository
@@ -168,6 +169,7 @@ def _back_up(directory: Path, data: Path, *, full: bool, keep: int | None) -> No
     root = data.resolve()
     broker = broker_in(root)
     _ensure_outside(directory, root)
+    _ensure_own(broker)
     disk = RealDisk()
     with taken(root, broker) as files:
         repository = create_repository(disk, str(directory), files.logs.cut.cluster_id)
@@ -215,6 +217,20 @@ def _ensure_outside(directory: Path, root: Path) -> None:
             f'directory "{directory}" is not outside of the data directory',
             detail=f"The data directory is {root}.",
             hint="Name a directory on another disk.",
+        )
+
+
+def _ensure_own(broker: Path) -> None:
+    """Refuse the files of another user: root could leave files that the broker cannot open.
+
+    Raises:
+        BackupRefused: another user owns the data directory.
+    """
+    if not is_own((broker / "meta.properties").stat()):
+        raise BackupRefused(
+            f'data directory "{broker}" belongs to another user',
+            detail=f"Its owner has the number {broker.stat().st_uid}.",
+            hint="Run the command as the user of the broker, for example with sudo -u.",
         )
 
 

@@ -1,6 +1,7 @@
 """`duolog backup` and `duolog restore`: options, refusals, and what the user reads."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,20 @@ def test_a_directory_without_a_broker_is_refused(
 
     assert "has no logs of a broker" in capsys.readouterr().err
     assert not (tmp_path / "backups").exists()
+
+
+def test_the_files_of_another_user_are_refused(
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: data.stat().st_uid + 1)
+
+    assert main(["backup", str(tmp_path / "backups"), "--data", str(data)]) == 1
+
+    assert "belongs to another user" in capsys.readouterr().err
+    assert not (data / ".backup").exists()
 
 
 def test_a_checkpoint_ahead_of_its_topics_is_not_restored(
