@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from duolog.client.asynchronous import connect_async
+    from duolog.client.connection import connect
     from duolog.core.errors import DuologError
     from duolog.dsl.expressions.aggregates import (
         approx_count_distinct,
@@ -95,6 +97,8 @@ __all__ = [
     "collect_map",
     "collect_set",
     "concat",
+    "connect",
+    "connect_async",
     "corr",
     "count",
     "count_distinct",
@@ -162,6 +166,8 @@ _HOME = {
     **dict.fromkeys(("avg", "count", "max_", "min_", "sum_"), "duolog.dsl.expressions.sums"),
     "Application": "duolog.runtime.application",
     "applications": "duolog.runtime.listing",
+    "connect": "duolog.client.connection",
+    "connect_async": "duolog.client.asynchronous",
     "DuologError": "duolog.core.errors",
     "Meta": "duolog.schemas.classes.meta",
     "schema_of": "duolog.schemas.classes.schema_of",

@@ -14,6 +14,8 @@ from duolog.core.optional_packages import pip_install
 SPARK_PACKAGES: Final = ("py4j", "pyspark")
 SERVER_PACKAGES: Final = ("starlette", "uvicorn", "zttp")
 """For `duolog server`."""
+CLIENT_PACKAGES: Final = ("httpx2",)
+"""For `duolog.connect`."""
 ENGINE_PACKAGES: Final = ("duckdb", *SPARK_PACKAGES)
 
 
@@ -42,6 +44,8 @@ def engine_missing(error: BaseException) -> EngineMissing | None:
     name = (error.name or "").partition(".")[0]
     if name in SERVER_PACKAGES:
         return _missing(name, "run the SQL server", ("duckdb", "pyspark", *SERVER_PACKAGES))
+    if name in CLIENT_PACKAGES:
+        return _missing(name, "use the SQL server's client", CLIENT_PACKAGES)
     return _missing(name) if name in ENGINE_PACKAGES else None
 
 

