@@ -165,7 +165,6 @@ def run(
         if not explain_only:
             _ensure_engine_can_start()
         if brokers is None and not explain_only:
-            _ensure_broker_has_a_disk(directory)
             create_topics = True
             brokers = Brokers.of(_broker(running, directory, listen))
         brokers = brokers or Brokers.of(listen)
@@ -248,6 +247,7 @@ def _broker(running: ExitStack, directory: Path, listen: str) -> str:
     """Start a broker that stops with the command; return its address."""
     from duolog.runtime.broker_process import BrokerProcess  # noqa: PLC0415
 
+    _ensure_broker_has_a_disk(directory)
     try:
         broker = running.enter_context(BrokerProcess(directory / "broker", listen))
     except BrokerUnavailable as error:
