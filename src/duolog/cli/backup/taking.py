@@ -31,6 +31,7 @@ from duolog.log.files.disk import Disk, RealDisk
 
 _ATTEMPT_S: Final = 120.0
 _LOOKS_KEPT: Final = 1000
+_CHECK_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +59,7 @@ def taken(root: Path, broker: Path) -> Iterator[Taken]:
             stack.callback(lock_staging(RealDisk(), str(directory)).release)
             unstage(str(directory))
             stack.callback(unstage, str(directory))
-        try:
-            stack.enter_context(exclusive(str(broker), read_only=True))
-        except DataDirInUse:
-            yield _attempts(lambda disk: _live(disk, root, broker))
-            return
-        # The lock keeps a broker from starting until everything is copied.
-        logs = rehearsed(RealDisk(), str(broker))
-        ensure_served(logs.cut)
-        yield _attempts(lambda _: _settled(root, logs))
+        yield _attempts(lambda disk: _attempt(stack, disk, root, broker))
 
 
 def _attempts(attempt: Callable[[Disk], Taken]) -> Taken:
@@ -85,12 +78,47 @@ def _attempts(attempt: Callable[[Disk], Taken]) -> Taken:
                 ) from reason
 
 
+def _attempt(stack: ExitStack, disk: Disk, root: Path, broker: Path) -> Taken:
+    """Take the files of a running broker or of a stopped one, which may be another than before."""
+    with ExitStack() as lock:
+        try:
+            lock.enter_context(exclusive(str(broker), read_only=True))
+        except DataDirInUse:
+            return _live(disk, root, broker)
+        logs = rehearsed(disk, str(broker))
+        ensure_served(logs.cut)
+        found = _settled(root, logs)
+        # It keeps a broker from starting until everything is copied.
+        stack.push(lock.pop_all())
+        return found
+
+
+def _ensure_runs(broker: Path) -> None:
+    """Notice that the broker has stopped and will not answer.
+
+    Raises:
+        Moved: it has.
+    """
+    try:
+        with exclusive(str(broker), read_only=True):
+            pass
+    except DataDirInUse:
+        return
+    raise Moved("the broker has stopped")
+
+
 def _live(disk: Disk, root: Path, broker: Path) -> Taken:
     looks: list[Scan] = []
 
+    checked = time.monotonic()
+
     def look() -> None:
+        nonlocal checked
         looks.append(scan(root))
         del looks[:-_LOOKS_KEPT]
+        if time.monotonic() > checked + _CHECK_S:
+            checked = time.monotonic()
+            _ensure_runs(broker)
 
     created_ms = time.time_ns() // 1_000_000
     cut = ask_for_cut(disk, str(broker), look)

@@ -8,7 +8,7 @@ import pytest
 
 from duolog.cli.backup import taking
 from duolog.cli.backup.checkpoint_files import stage_files
-from duolog.cli.backup.checkpoint_scan import Scan
+from duolog.cli.backup.checkpoint_scan import Scan, scan
 from duolog.cli.main import main
 from duolog.log import LogManager
 from duolog.log.backup.log_source import Moved
@@ -141,6 +141,26 @@ def test_a_moment_that_is_never_found_is_an_error(
     assert main(["backup", str(tmp_path / "backups"), "--data", str(data)]) == 1
 
     assert "offsets/7 has changed" in capsys.readouterr().err
+
+
+def test_a_broker_that_stops_before_it_answers_is_backed_up_as_stopped(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = RealDisk().lock(f"{data}/.lock")  # As if a broker were running.
+    monkeypatch.setattr(taking, "_CHECK_S", 0.0)
+    asked: list[float] = []
+
+    def look(root: Path) -> Scan:
+        asked.append(1)
+        if len(asked) == 5:
+            lock.release()
+        return scan(root)
+
+    monkeypatch.setattr(taking, "scan", look)
+
+    assert main(["backup", str(tmp_path / "backups"), "--data", str(data)]) == 0
+    assert len(asked) > 5
+    assert not (data / "backup-request").exists()
 
 
 def test_a_moment_is_looked_for_again(
