@@ -50,8 +50,10 @@ class TopicFollower(TopicReader):
 
     # Many topics may be followed: the default would buffer up to 64 MB of each.
     options: ClassVar[Mapping[str, str | int | bool]] = {
-        "queued.max.messages.kbytes": 4096,
-        "queued.min.messages": 20_000,
+        "queued.max.messages.kbytes": 8192,
+        "queued.min.messages": 50_000,
+        # By default, a client whose buffer was full fetches nothing for a second.
+        "fetch.queue.backoff.ms": 20,
         "fetch.wait.max.ms": 100,
     }
 
