@@ -32,11 +32,11 @@ def words_of(argument: str) -> list[str]:
     return [str(word) for word in words]
 
 
-def unit() -> dict[str, list[tuple[str, str]]]:
-    """Return the sections of the systemd unit; a name can occur several times."""
+def unit(name: str = "duolog-broker.service") -> dict[str, list[tuple[str, str]]]:
+    """Return the sections of a systemd unit; a name can occur several times."""
     sections: dict[str, list[tuple[str, str]]] = {}
     section = ""
-    for line in (DEPLOY / "duolog-broker.service").read_text().splitlines():
+    for line in (DEPLOY / name).read_text().splitlines():
         if line.startswith("["):
             section = line.strip("[]")
             sections[section] = []
@@ -47,8 +47,8 @@ def unit() -> dict[str, list[tuple[str, str]]]:
     return sections
 
 
-def unit_command() -> list[str]:
-    (command,) = [value for name, value in unit()["Service"] if name == "ExecStart"]
+def unit_command(name: str = "duolog-broker.service") -> list[str]:
+    (command,) = [value for setting, value in unit(name)["Service"] if setting == "ExecStart"]
     return shlex.split(command)
 
 

@@ -73,6 +73,21 @@ def test_the_command_and_its_options_exist(name: str) -> None:
     assert settings.settings["metrics.listen"] == "127.0.0.1:9404"
 
 
+def test_the_unit_of_all_servers_requires_logins_and_keeps_its_data_together() -> None:
+    words = unit_command("duolog.service")[1:]
+    with click.Context(cli) as context:
+        command = cli.get_command(context, words[0])
+    assert command is not None
+
+    parsed = command.make_context(words[0], words[1:])
+
+    assert parsed.args == []
+    assert parsed.params["data_dir"] == Path(DATA)
+    assert parsed.params["profile"] == "team"
+    for option in ("listen", "broker_listen", "registry_listen"):
+        assert parsed.params[option].startswith("127.0.0.1:")
+
+
 def test_the_image_is_slim_and_runs_without_privileges() -> None:
     *_, stage = dockerfile()
     given = [name for name, _ in stage]
@@ -124,12 +139,13 @@ def test_compose_publishes_the_port_of_a_listener_on_loopback_only() -> None:
     assert compose()["volumes"] == {"broker-data": ""}
 
 
-def test_the_unit_is_whole_and_restarts_only_after_failures() -> None:
-    sections = unit()
+@pytest.mark.parametrize("name", ["duolog-broker.service", "duolog.service"])
+def test_the_unit_is_whole_and_restarts_only_after_failures(name: str) -> None:
+    sections = unit(name)
     service = dict(sections["Service"])
 
     assert set(sections) == {"Unit", "Service", "Install"}
-    assert unit_command()[0] == "/opt/duolog/bin/duolog"
+    assert unit_command(name)[0] == "/opt/duolog/bin/duolog"
     assert service["DynamicUser"] == "yes"
     assert f"/var/lib/{service['StateDirectory']}" == DATA
     assert service["Restart"] == "on-failure"
