@@ -52,30 +52,41 @@ class RowForm(Protocol):
 
 
 class ObjectRows:
-    """A JSON array of objects, one per line: the form of /query."""
+    """A JSON array of objects, one per line: the form of /query.
+
+    Each line of a query that ends with a message is complete as soon as it is sent, for clients
+    that read line by line; the rows of other queries are sent together.
+    """
 
     content_type = OBJECTS
 
     def __init__(self, query: StartedQuery) -> None:
         self._query = query
         self._writers = writers_of(query.types)
+        self._before, self._after = ("", ",\n") if query.reports_end else (",\n", "")
 
     def begin(self) -> bytes:
-        return f'[{{"header":{_json(self._header())}}}'.encode()
+        return f'[{{"header":{_json(self._header())}}}{self._after}'.encode()
 
     def row(self, row: Sequence[object]) -> bytes:
         mark = ',"tombstone":true' if isinstance(row, DeletedRow) else ""
-        return f',\n{{"row":{{"columns":{row_json(row, self._writers)}{mark}}}}}'.encode()
-
-    def end(self, message: str = "") -> bytes:
-        final = f',\n{{"finalMessage":{text_json(message)}}}' if message else ""
-        return f"{final}]\n".encode()
+        return self._line(f'{{"row":{{{self._written(row)}{mark}}}}}')
 
     def token(self, token: str) -> bytes:
-        return f',\n{{"continuationToken":{_json({_TOKEN: token})}}}'.encode()
+        return self._line(f'{{"continuationToken":{_json({_TOKEN: token})}}}')
+
+    def end(self, message: str = "") -> bytes:
+        final = f'{self._before}{{"finalMessage":{text_json(message)}}}' if message else ""
+        return f"{final}]\n".encode()
 
     def failed(self, failure: RequestRefused) -> bytes:
-        return f',\n{{"errorMessage":{_json(failure.body())}}}]\n'.encode()
+        return f'{self._before}{{"errorMessage":{_json(failure.body())}}}]\n'.encode()
+
+    def _line(self, value: str) -> bytes:
+        return f"{self._before}{value}{self._after}".encode()
+
+    def _written(self, row: Sequence[object]) -> str:
+        return f'"columns":{row_json(row, self._writers)}'
 
     def _header(self) -> dict[str, str]:
         return {"queryId": self._query.query_id, "schema": self._query.schema}
@@ -90,9 +101,8 @@ class ProtobufObjects(ObjectRows):
         super().__init__(query)
         self._rows = ProtobufRows([(one.name, one.type) for one in query.columns])
 
-    def row(self, row: Sequence[object]) -> bytes:
-        mark = ',"tombstone":true' if isinstance(row, DeletedRow) else ""
-        return f',\n{{"row":{{"protobufBytes":"{self._rows.encoded(row)}"{mark}}}}}'.encode()
+    def _written(self, row: Sequence[object]) -> str:
+        return f'"protobufBytes":"{self._rows.encoded(row)}"'
 
     def _header(self) -> dict[str, str]:
         return super()._header() | {"protoSchema": self._rows.schema}

@@ -124,6 +124,20 @@ def test_push_queries_have_no_keys_in_their_schema_and_report_deletions(catalog:
     ]
 
 
+def test_each_line_of_a_push_query_is_complete_when_it_is_sent(catalog: Catalog) -> None:
+    source = OneRow()
+    catalog.answers.append(Rows(COLUMNS, PushedRows(source), unbounded=True, query_id="q"))
+    reply = catalog.endpoints().query(body("SELECT * FROM s EMIT CHANGES;"))
+
+    lines = [reply.next_batch(), reply.next_batch()]
+    reply.close()
+
+    assert lines == [
+        b'[{"header":{"queryId":"q","schema":"`ID` STRING, `N` INTEGER"}},\n',
+        b'{"row":{"columns":["a",1]}},\n',
+    ]
+
+
 def test_pull_queries_get_ids_that_are_never_equal(catalog: Catalog) -> None:
     endpoints = catalog.endpoints()
     found = set()
