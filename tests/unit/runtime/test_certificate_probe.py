@@ -8,10 +8,12 @@ from pathlib import Path
 from socket import create_server
 
 import pytest
+from confluent_kafka import KafkaError
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 import certificates
+from duolog.runtime import broker_login
 from duolog.runtime.broker_login import ensure_login
 from duolog.runtime.certificate_probe import why_unverified
 from duolog.runtime.errors import LoginRefused
@@ -99,3 +101,20 @@ def test_an_unknown_authority_is_looked_for_in_the_trust_store(
 
     assert "unable to get local issuer certificate" in error.value.detail
     assert "ssl.truststore.location (ssl.ca.location) in client.properties" in error.value.hint
+
+
+def test_the_reason_is_found_if_librdkafka_reports_only_that_all_brokers_are_down(
+    made: certificates.Certificates,
+) -> None:
+    """The error named security.protocol, which was right."""
+    wrong = certificates.sign(made, "wrong", NAME, host="elsewhere.example")
+    down = KafkaError(KafkaError._ALL_BROKERS_DOWN)  # noqa: SLF001
+
+    with serving(wrong) as port:
+        found = broker_login._unverified(client(made.ca), f"localhost:{port}", down)  # noqa: SLF001
+    with serving(made.server) as port:
+        accepted = broker_login._unverified(client(made.ca), f"localhost:{port}", down)  # noqa: SLF001
+
+    assert found is not None
+    assert "mismatch" in found.detail
+    assert accepted is None

@@ -13,8 +13,8 @@ from duolog.core.errors import KafkaError
 from duolog.protocol.error_codes import ErrorCode
 
 _NAMED: Final = re.compile(
-    # librdkafka puts its own words and a colon before the message.
-    r"(?:^|.*: )(?P<principal>\w+:\S.*?) has no right to (?P<operation>\w+) on "
+    # librdkafka puts words of its own, a colon and a space before the message.
+    r"(?P<principal>\w+:\S.*?) has no right to (?P<operation>\w+) on "
     r'(?:(?P<cluster>cluster)|(?P<kind>topic|group|transactional id) "(?P<name>[^"]+)")'
 )
 _PLAIN: Final = re.compile(r"[\w.:/-]+", re.ASCII)

@@ -149,6 +149,19 @@ def test_removing_a_user_ends_the_sessions_of_its_tokens(gated: Any) -> None:
     assert closes(gated, client)
 
 
+def test_a_session_by_a_token_does_not_depend_on_a_password(gated: Any) -> None:
+    """An issuer of tokens names users whom the broker has never had, or has removed."""
+    text = new_token(bytes(32))
+    token = Token(digest_of(text), ALICE, 0, None)
+    change_token(gated, token.token_id, token)
+    client, other = bearer(gated, text), gated.client()
+    plain(other)
+    logins = gated.broker.security.logins
+
+    assert not logins.of(client.connection).is_of_user("alice")
+    assert logins.of(other.connection).is_of_user("alice")
+
+
 def test_a_password_that_is_being_checked_when_its_user_is_removed_opens_no_session(
     gated: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
