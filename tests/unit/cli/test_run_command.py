@@ -180,3 +180,22 @@ def test_explain_upgrade_describes_each_store_and_changes_nothing(
     assert "keep      is refused: it cannot keep" in changed.output
     assert (pin / "application.json").read_bytes() == pinned
     assert [path.name for path in pin.iterdir()] == ["application.json"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "kafka-acls.sh --bootstrap-server HOST:PORT --add --allow-principal User:x"),
+        (("--acl-tool", "duolog"), "duolog acls add --allow User:x"),
+    ],
+)
+def test_rights_are_printed_as_commands_of_the_chosen_tool(
+    tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    path = written(tmp_path, f"{BODY}\ntopology = make()\n")
+
+    printed = CliRunner().invoke(run, [str(path), "--print-acls", "User:x", *options])
+
+    assert printed.exit_code == 0, printed.output
+    assert all(line.startswith(words) for line in printed.output.splitlines())
+    assert "--topic sales" in printed.output

@@ -1,9 +1,9 @@
 """Print the commands that give an application the rights it needs."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
@@ -13,10 +13,30 @@ from duolog.security.identity.principal import Principal
 if TYPE_CHECKING:
     from duolog.dsl.topology import Topology
 
+Command = TypeVar("Command", bound=Callable[..., object])
+
 KAFKA_ACLS: Final = "kafka-acls"
 DUOLOG: Final = "duolog"
+_CHOSEN: Final = "duolog.acl_tool"
 SERVERS: Final = "HOST:PORT"
 """Shown in place of the addresses if none are given."""
+
+
+def acl_tool_option(command: Command) -> Command:
+    """Add `--acl-tool`, which `print_acls` reads from the context of the command."""
+
+    def choose(context: click.Context, _parameter: click.Parameter, given: str) -> None:
+        context.meta[_CHOSEN] = given
+
+    return click.option(
+        "--acl-tool",
+        type=click.Choice([KAFKA_ACLS, DUOLOG]),
+        default=KAFKA_ACLS,
+        show_default=True,
+        expose_value=False,
+        callback=choose,
+        help="The tool whose commands --print-acls prints.",
+    )(command)
 
 
 def read_principal(
@@ -38,9 +58,8 @@ def print_acls(
     settings: Mapping[str, str],
     *,
     create_topics: bool,
-    tool: str,
 ) -> None:
-    """Print a command for each resource; connects to nothing.
+    """Print a command of the chosen tool for each resource; connects to nothing.
 
     Args:
         topology: the topology of the application.
@@ -48,7 +67,6 @@ def print_acls(
         brokers: the cluster, if it is named.
         settings: settings of the engine.
         create_topics: whether missing source topics are created.
-        tool: the tool whose commands are printed, `KAFKA_ACLS` or `DUOLOG`.
 
     Raises:
         ConfigError: a setting is invalid.
@@ -65,6 +83,7 @@ def print_acls(
         dead_letter_topic=config.errors.dead_letter_topic,
         creates_sources=create_topics,
     )
+    tool = click.get_current_context().meta.get(_CHOSEN, KAFKA_ACLS)
     servers = SERVERS if brokers is None else brokers.servers
     for rule in rules:
         click.echo(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from duolog.cli.applications.acls import DUOLOG, KAFKA_ACLS, print_acls, read_principal
+from duolog.cli.applications.acls import acl_tool_option, print_acls, read_principal
 from duolog.cli.applications.following import FileRunner, StartOptions, follow, load_until_valid
 from duolog.cli.applications.topology_file import TopologyFile
 from duolog.cli.errors import CONFLICT
@@ -55,13 +55,7 @@ if TYPE_CHECKING:
     help="Print the commands that give a user of the cluster, such as User:totals, the rights that "
     "the topology needs; run nothing.",
 )
-@click.option(
-    "--acl-tool",
-    type=click.Choice([KAFKA_ACLS, DUOLOG]),
-    default=KAFKA_ACLS,
-    show_default=True,
-    help="The tool whose commands --print-acls prints.",
-)
+@acl_tool_option
 @click.option(
     "--upgrade",
     type=click.Choice(["keep", "rebuild", "from-now"]),
@@ -116,7 +110,6 @@ def run(
     explain: bool,
     explain_upgrade: bool,
     principal: str | None,
-    acl_tool: str,
     upgrade: str | None,
     mode: str,
     brokers: Brokers | None,
@@ -156,9 +149,7 @@ def run(
     topology = load_until_valid(file) if watch else file.load()
     settings = engine_settings() | read_assignments(assignments)
     if principal is not None:
-        return print_acls(
-            topology, principal, brokers, settings, create_topics=create_topics, tool=acl_tool
-        )
+        return print_acls(topology, principal, brokers, settings, create_topics=create_topics)
     _admit(topology, settings, mode, upgrade, watch=watch)
     directory = data_dir or default_data_dir(topology.name)
     with ExitStack() as running:
