@@ -17,11 +17,13 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession, parse
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.duck.tables import DuckTable
 from duolog.runtime.sql.reply import pull
 from duolog.runtime.sql.tables.currency import Currency
 from duolog.runtime.sql.tables.end_offsets import Ends
 from duolog.runtime.sql.tables.materialized_table import MaterializedTable
 from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
+from duolog.runtime.sql.tables.table_rows import TableRows
 from duolog.runtime.sql.tables.topic_follower import THREAD
 from duolog.security.clients.brokers import Brokers
 from duolog.testing.cluster import EmbeddedCluster
@@ -157,6 +159,45 @@ def test_answers_state_the_offsets_that_they_include(cluster: Cluster) -> None:
         assert str(rows.freshness) == f"{name}-0=3,{name}-1=1"
         assert rows.freshness.age_ms is not None
         assert rows.freshness.age_ms >= 0
+
+
+def test_an_answer_states_no_offsets_that_it_may_lack(cluster: Cluster) -> None:
+    (name,), present, statements = cluster.tables("T")
+    source = asker(present, statements).catalog.sources[name]
+    cluster.write(name, "a", 1, partition=0)
+    cluster.flush()
+
+    def read(rows: TableRows) -> int:
+        found = len(rows)
+        cluster.write(name, "b", 2, partition=0)
+        cluster.flush()
+        wait_until(lambda: len(rows) > found, "the next record is applied")
+        return found
+
+    answer = present.read(source, read)
+
+    assert answer.value == 1
+    assert answer.freshness.offsets[name][0] == 1
+
+
+def test_a_failed_copy_is_made_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    (name,), present, statements = cluster.tables("T")
+    one, text = asker(present, statements), f"SELECT SUM(v) FROM {name};"
+    cluster.write(name, "a", 1)
+    cluster.flush()
+    assert one.ask(text) == [(1,)]
+    cluster.write(name, "a", 5)
+    cluster.flush()
+
+    def fail(*_args: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(DuckTable, "add", fail)
+    with pytest.raises(MemoryError):
+        one.ask(text)
+    monkeypatch.undo()
+
+    assert one.ask(text) == [(5,)]
 
 
 def test_a_stale_answer_asks_no_broker_until_it_is_too_old(
