@@ -6,8 +6,12 @@ Threads: any.
 """
 
 import threading
+from typing import Final
 
 from duolog.server.queries.started import StartedQuery
+
+_RESPONSE_S: Final = 0.05
+"""Time in which the response to a request to close a query is sent."""
 
 
 class RunningQueries:
@@ -31,15 +35,17 @@ class RunningQueries:
     def close(self, query_id: str, client: str = "") -> bool:
         """End a query; its reader gets no more rows. Return false if the client has no such query.
 
-        It ends in the background: a client reads the response to its request first, and may
-        disconnect when the rows end.
+        It ends a moment later: a client reads the response to its request first, and may disconnect
+        when the rows end.
         """
         with self._lock:
             query, owner = self._by_id.get(query_id, (None, ""))
             if query is None or owner != client:
                 return False
             del self._by_id[query_id]
-        threading.Thread(target=query.rows.close, name="close-query", daemon=True).start()
+        timer = threading.Timer(_RESPONSE_S, query.rows.close)
+        timer.daemon = True
+        timer.start()
         return True
 
     def close_all(self) -> None:
