@@ -19,6 +19,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -336,6 +337,10 @@ class SqlService:
 
     def warm_up(self) -> None:
         """Start the JVM in the background, so that the first query does not wait for it."""
+        # The thread imports the engine while statements import the planner. CPython 3.11 fails if
+        # two threads import modules of one package at the same moment ("KeyError: 'duolog.plan'"):
+        # the package is missing from sys.modules for an instant. So what both need comes first.
+        import_module("duolog.ksql.planning.planner")
         threading.Thread(target=self._warm_up, name="duolog-sql-jvm", daemon=True).start()
 
     def start_jvm(self) -> None:
