@@ -22,7 +22,7 @@ from duolog.runtime.broker_process import BrokerProcess
 
 TOPIC: Final = "compacted"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
-WAIT_S: Final = 60.0
+WAIT_S: Final = 600.0
 FILLER: Final = bytes(10_000)
 CONFIG: Final = {
     "cleanup.policy": "compact",
