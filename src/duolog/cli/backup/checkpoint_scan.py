@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from duolog.log.backup.copies import Identity
+from duolog.log.backup.log_source import STAGING
 
 CHECKPOINTS: Final = "checkpoints"
 _STORES: Final = "state"
@@ -51,10 +52,11 @@ def find_applications(root: Path) -> list[str]:
     homes = [root / CHECKPOINTS]
     for below in ("*", "*/*"):
         homes += sorted(root.glob(f"{below}/{CHECKPOINTS}"))
+    staging = root / STAGING  # Second names that an earlier attempt has made.
     return [
         str(path.relative_to(root))
         for home in homes
-        if home.is_dir()
+        if home.is_dir() and staging not in home.parents
         for path in sorted(home.iterdir())
         if path.is_dir() and not path.is_symlink()
     ]

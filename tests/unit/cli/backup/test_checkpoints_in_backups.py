@@ -187,6 +187,14 @@ def test_applications_and_queries_of_services_are_found(checkpoint: Checkpoint) 
     ]
 
 
+def test_second_names_of_an_earlier_attempt_are_not_taken_for_applications(
+    checkpoint: Checkpoint,
+) -> None:
+    stage_files(checkpoint.root, scan(checkpoint.root))
+
+    assert find_applications(checkpoint.root) == [APPLICATION]
+
+
 def test_what_a_start_for_a_team_needs_is_kept(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     layout.create()
