@@ -44,6 +44,11 @@ class Identity(NamedTuple):
             return None
         return cls(found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
 
+    def is_at(self, path: str) -> bool:
+        """Return whether this file is at `path`, perhaps in another state."""
+        found = Identity.of(path)
+        return found is not None and found[:2] == self[:2]
+
     def has_grown_to(self, later: "Identity") -> bool:
         """Return whether `later` is the same file with more bytes."""
         return (

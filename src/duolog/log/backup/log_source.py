@@ -26,7 +26,7 @@ from duolog.log.backup.copies import Identity
 from duolog.log.backup.cut import Cut, TopicCut
 from duolog.log.checkpoints.cleaner_checkpoint import read_checkpoint
 from duolog.log.checkpoints.log_start import read_log_start
-from duolog.log.data_directory.topics import TOPICS_DIRECTORY
+from duolog.log.data_directory.topics import TOPIC_FILE_NAME, TOPICS_DIRECTORY
 from duolog.log.errors import BackupRefused
 from duolog.log.files.disk import DirLock, Disk, DiskFile
 from duolog.log.segments.segment import LOG_SUFFIX, segment_name
@@ -44,11 +44,18 @@ class Moved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SegmentSource:
-    """A segment file; `identity` is None if its bytes are not those of the file on disk."""
+    """A segment file.
+
+    Attributes:
+        identity: None if the bytes are not those of the file on disk.
+        replaceable: True if the broker may replace or delete the file at `path`: it has no second
+            name, because the file system has no hard links.
+    """
 
     base_offset: int
     path: str
     identity: Identity | None
+    replaceable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +88,18 @@ class LogSource:
         """Open a segment for reading.
 
         Raises:
+            BackupRefused: it was replaced or deleted, on a file system without second names.
             OSError: the disk refused.
         """
-        return self.disk.open(segment.path)
+        try:
+            file = self.disk.open(segment.path)
+        except FileNotFoundError:
+            raise _replaced(segment.path) from None
+        identity = segment.identity
+        if segment.replaceable and (identity is None or not identity.is_at(segment.path)):
+            file.close()
+            raise _replaced(segment.path)
+        return file
 
 
 def staged(disk: Disk, data_dir: str, cut: Cut) -> LogSource:
@@ -97,13 +113,14 @@ def staged(disk: Disk, data_dir: str, cut: Cut) -> LogSource:
     partitions: list[PartitionSource] = []
     gone: list[str] = []
     for topic in cut.topics:
-        directory = f"{data_dir}/{TOPICS_DIRECTORY}/{topic.entry.id}"
-        if not disk.exists(f"{directory}/topic"):
-            gone.append(topic.entry.name)
-            continue
-        partitions += (
+        found = [
             _staged_partition(disk, data_dir, topic, partition) for partition in sorted(topic.ends)
-        )
+        ]
+        # Looked for last: a deletion renames the directory, so all the names were made before it.
+        if disk.exists(f"{data_dir}/{TOPICS_DIRECTORY}/{topic.entry.id}/{TOPIC_FILE_NAME}"):
+            partitions += found
+        else:
+            gone.append(topic.entry.name)
     return LogSource(disk, cut, partitions, gone)
 
 
@@ -124,7 +141,8 @@ def _staged_partition(
             break
     else:
         raise Moved(f"segments of {topic.entry.name}-{partition} keep changing")
-    if progress.clean_offset > end:
+    # A run that has not ended may have replaced segments, and has not yet moved its clean offset.
+    if progress.holes_below > end:
         raise Moved(f"{topic.entry.name}-{partition} was compacted beyond the cut")
     return PartitionSource(
         topic.entry.name,
@@ -158,8 +176,9 @@ def _linked(base_offsets: Sequence[int], directory: str, target: str) -> Iterato
         except OSError as error:
             if error.errno not in _UNSUPPORTED:
                 raise
-            path = f"{directory}/{name}"  # The broker may delete it meanwhile: that is an error.
-        yield SegmentSource(base_offset, path, Identity.of(path))
+            path = f"{directory}/{name}"
+        replaceable = not path.startswith(target)
+        yield SegmentSource(base_offset, path, Identity.of(path), replaceable)
 
 
 def _needed(segments: Sequence[SegmentSource], log_start: int, end: int) -> list[SegmentSource]:
@@ -168,6 +187,15 @@ def _needed(segments: Sequence[SegmentSource], log_start: int, end: int) -> list
     while len(found) > 1 and found[1].base_offset <= log_start:
         found.pop(0)
     return found
+
+
+def _replaced(path: str) -> BackupRefused:
+    return BackupRefused(
+        f'file "{path}" was replaced or deleted meanwhile',
+        detail="Its file system has no hard links, which would have kept its content.",
+        hint="Run the command again: it uses what was copied. If it fails again, stop the broker "
+        "for the time of the backup.",
+    )
 
 
 def unstage(data_dir: str) -> None:

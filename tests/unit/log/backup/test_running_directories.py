@@ -129,10 +129,32 @@ def test_a_topic_that_is_deleted_before_the_names_is_left_out(running: Running) 
     assert running.back_up(logs).cut.topics == ()
 
 
-def test_a_compaction_beyond_the_cut_needs_another_cut(running: Running) -> None:
+def test_a_topic_that_is_deleted_while_it_gets_names_is_left_out(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link, calls = os.link, []
+
+    def deleting(source: str, target: str) -> None:
+        calls.append(source)
+        if len(calls) == 2:
+            running.manager.topics.delete(TOPIC)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", deleting)
+
+    logs = running.stage()
+
+    assert (logs.gone, list(logs.partitions)) == ([TOPIC], [])
+
+
+@pytest.mark.parametrize("clean_offset", [0, 11])
+def test_a_compaction_beyond_the_cut_needs_another_cut(
+    running: Running, clean_offset: int
+) -> None:
+    """A run replaces segments before it notes how far it has come: `clean_offset` is then 0."""
     cut = running.cut()
     running.write(10)
-    write_checkpoint(running.disk, str(running.directory), CleanerCheckpoint(11, 11))
+    write_checkpoint(running.disk, str(running.directory), CleanerCheckpoint(clean_offset, 11))
 
     with pytest.raises(Moved, match="compacted beyond"):
         running.stage(cut)
@@ -208,6 +230,29 @@ def test_files_are_read_in_place_where_no_second_names_exist(
     monkeypatch.setattr(os, "link", unsupported)
 
     assert end_of(running.back_up(running.stage())) == 10
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_segment_that_is_replaced_where_no_second_names_exist_is_not_copied(
+    running: Running, monkeypatch: pytest.MonkeyPatch, *, gone: bool
+) -> None:
+    """It may have been compacted with records after the cut in mind."""
+
+    def unsupported(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", unsupported)
+    logs = running.stage()
+    segment = running.directory / f"{4:020d}.log"
+    if gone:
+        segment.unlink()
+    else:
+        cleaned = segment.with_suffix(".log.cleaned")
+        cleaned.write_bytes(segment.read_bytes())
+        cleaned.rename(segment)
+
+    with pytest.raises(BackupRefused, match="was replaced or deleted meanwhile"):
+        running.back_up(logs)
 
 
 def test_two_backups_of_one_directory_do_not_run_at_once(running: Running) -> None:
