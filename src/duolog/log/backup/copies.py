@@ -6,7 +6,8 @@
 A later backup uses the pieces of an earlier one again if their file is still the same:
 
     same identity (device, inode, time of change, size)    all that was copied
-    a log segment with the same inode that has grown        what was copied: logs are appended to
+    a log segment with the same inode that has grown        what was copied: logs are appended to,
+                                                            if the last piece is still in the file
 
 Compaction writes a new file. Segments below the offset `holes_below` of their log may have been
 compacted, so growth proves nothing there.

@@ -6,6 +6,7 @@ Nothing counts until the manifest is written.
 Thread: one.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -19,7 +20,7 @@ from duolog.log.backup.repository import Session
 from duolog.log.backup.stopped_broker import ensure_served
 from duolog.log.errors import BackupRefused
 from duolog.log.files.checked_file import read_checked
-from duolog.log.files.disk import Disk
+from duolog.log.files.disk import Disk, DiskFile
 
 SETTINGS_FILES: Final = ("dynamic-configs", "client-quotas")
 _READ_BYTES: Final = MIB
@@ -99,13 +100,13 @@ class Writing:
 
     def _segment(self, logs: LogSource, source: PartitionSource, segment: SegmentSource) -> Copy:
         key = segment_key(source.path, segment.base_offset)
-        before = self._usable(key, source, segment)
         position, next_offset = 0, segment.base_offset
-        if before is not None:
-            position, next_offset = before.size_bytes, before.next_offset
-            self.reused_bytes += before.size_bytes
         file = logs.open(segment)
         try:
+            before = self._usable(key, source, segment, file)
+            if before is not None:
+                position, next_offset = before.size_bytes, before.next_offset
+                self.reused_bytes += before.size_bytes
             batches = BatchesBelow(
                 file,
                 f"{source.path}/{segment.base_offset}",
@@ -122,14 +123,16 @@ class Writing:
         self._session.note(key, copy)
         return copy
 
-    def _usable(self, key: str, source: PartitionSource, segment: SegmentSource) -> Copy | None:
+    def _usable(
+        self, key: str, source: PartitionSource, segment: SegmentSource, file: DiskFile
+    ) -> Copy | None:
         known = self._session.known.get(key)
         if known is None or known.next_offset > source.end:
             return None
         if known.still_is(segment.identity):
             return known
         grown = known.begins(segment.identity) and segment.base_offset >= source.holes_below
-        return known if grown else None
+        return known if grown and _has_the_end_of(known, file) else None
 
     def _file(self, key: str, source: FileSource) -> Copy:
         known = self._session.known.get(key)
@@ -144,6 +147,24 @@ class Writing:
         copy = Copy(sum(piece.size_bytes for piece in pieces), pieces, source.identity)
         self._session.note(key, copy)
         return copy
+
+
+def _has_the_end_of(copy: Copy, file: DiskFile) -> bool:
+    """Return whether a segment still has the bytes of the last piece of its copy.
+
+    A log that lost its end and grew again has other record batches there. Its file can have the
+    inode and more bytes all the same: after a power failure, if acknowledged records are not
+    synced; after a snapshot of the file system was rolled back; and after a restore, which creates
+    its files in the same order as they were created before.
+    """
+    if not copy.pieces:
+        return True
+    digest = hashlib.sha256()
+    position, end = copy.size_bytes - copy.pieces[-1].size_bytes, copy.size_bytes
+    while position < end and (chunk := file.pread(position, min(_READ_BYTES, end - position))):
+        digest.update(chunk)
+        position += len(chunk)
+    return digest.hexdigest() == copy.pieces[-1].sha256
 
 
 def read_settings(disk: Disk, data_dir: str) -> dict[str, bytes]:

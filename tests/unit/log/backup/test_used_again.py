@@ -1,5 +1,6 @@
 """A later backup uses copies of files that have not changed, and of nothing else."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from duolog.log.backup.writing import FileSource, Writing
 from duolog.log.checkpoints.cleaner_checkpoint import CleanerCheckpoint, write_checkpoint
 from duolog.log.files.disk import RealDisk
 from duolog.record import Record, encode_batch
+from duolog.record.batch import patch_batch
 from duolog.testing import FakeClock
 
 TOPIC = "orders"
@@ -92,6 +94,22 @@ def test_the_beginning_of_a_grown_segment_is_used(place: Place) -> None:
     place.back_up()
 
     assert (place.written_bytes, place.reused_bytes) == (len(place.log) - before, before)
+
+
+def test_a_segment_that_was_rolled_back_and_has_grown_is_copied_again(place: Place) -> None:
+    """As after a restore of an older backup whose files got the inodes of the lost ones."""
+    place.back_up()
+    (segment,) = place.data.rglob("*.log")
+    last = bytearray(encode_batch([Record(0, 1000, b"k", b"x" * 1000)]))
+    patch_batch(last, 9, 0)
+    with segment.open("r+b") as file:
+        file.seek(-len(last), os.SEEK_END)
+        file.write(last)
+    place.write(1)
+
+    place.back_up()
+
+    assert (place.written_bytes, place.reused_bytes) == (len(place.log), 0)
 
 
 def test_a_file_with_another_inode_is_copied_again(place: Place) -> None:
