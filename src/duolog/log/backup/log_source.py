@@ -94,11 +94,11 @@ class LogSource:
         try:
             file = self.disk.open(segment.path)
         except FileNotFoundError:
-            raise _replaced(segment.path) from None
+            raise replaced_meanwhile(segment.path) from None
         identity = segment.identity
         if segment.replaceable and (identity is None or not identity.is_at(segment.path)):
             file.close()
-            raise _replaced(segment.path)
+            raise replaced_meanwhile(segment.path)
         return file
 
 
@@ -189,7 +189,8 @@ def _needed(segments: Sequence[SegmentSource], log_start: int, end: int) -> list
     return found
 
 
-def _replaced(path: str) -> BackupRefused:
+def replaced_meanwhile(path: str) -> BackupRefused:
+    """Return the error for a file without a second name that is not the staged one any more."""
     return BackupRefused(
         f'file "{path}" was replaced or deleted meanwhile',
         detail="Its file system has no hard links, which would have kept its content.",

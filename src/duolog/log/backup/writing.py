@@ -14,7 +14,12 @@ from typing import Final
 from duolog.core.units import MIB
 from duolog.log.backup.batches_below import BatchesBelow
 from duolog.log.backup.copies import Copy, Identity
-from duolog.log.backup.log_source import LogSource, PartitionSource, SegmentSource
+from duolog.log.backup.log_source import (
+    LogSource,
+    PartitionSource,
+    SegmentSource,
+    replaced_meanwhile,
+)
 from duolog.log.backup.manifest import Manifest, PartitionCopy, segment_key
 from duolog.log.backup.repository import Session
 from duolog.log.backup.stopped_broker import ensure_served
@@ -142,7 +147,7 @@ class Writing:
         if source.content is not None:
             chunks: Iterator[bytes] = iter([source.content] if source.content else [])
         else:
-            chunks = _chunks_of(source.path)
+            chunks = _chunks_of(source)
         pieces = self._session.write(chunks)
         copy = Copy(sum(piece.size_bytes for piece in pieces), pieces, source.identity)
         self._session.note(key, copy)
@@ -177,10 +182,15 @@ def read_settings(disk: Disk, data_dir: str) -> dict[str, bytes]:
     return {name: data for name, data in found.items() if data is not None}
 
 
-def _chunks_of(path: str) -> Iterator[bytes]:
-    with open(path, "rb") as file:  # noqa: PTH123 - paths are texts here
-        while chunk := file.read(_READ_BYTES):
-            yield chunk
+def _chunks_of(source: FileSource) -> Iterator[bytes]:
+    try:
+        with open(source.path, "rb") as file:  # noqa: PTH123 - paths are texts here
+            if source.identity is not None and not source.identity.is_at(source.path):
+                raise replaced_meanwhile(source.path)
+            while chunk := file.read(_READ_BYTES):
+                yield chunk
+    except FileNotFoundError:
+        raise replaced_meanwhile(source.path) from None
 
 
 def _lost(source: PartitionSource, first: int, following: int) -> BackupRefused:

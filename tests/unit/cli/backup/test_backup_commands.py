@@ -163,6 +163,35 @@ def test_a_broker_that_stops_before_it_answers_is_backed_up_as_stopped(
     assert not (data / "backup-request").exists()
 
 
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_checkpoint_file_that_is_replaced_where_no_second_names_exist_is_not_copied(
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    gone: bool,
+) -> None:
+    def unsupported(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    def replacing(root: Path, look: Scan) -> object:
+        files = stage_files(root, look)
+        path = root / "checkpoints/shop/application.json"
+        if gone:
+            path.unlink()
+        else:
+            path.with_name("new").write_text(path.read_text())
+            path.with_name("new").rename(path)
+        return files
+
+    monkeypatch.setattr(os, "link", unsupported)
+    monkeypatch.setattr(taking, "stage_files", replacing)
+
+    assert main(["backup", str(tmp_path / "backups"), "--data", str(data)]) == 1
+    assert "was replaced or deleted meanwhile" in capsys.readouterr().err
+
+
 def test_a_moment_is_looked_for_again(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
