@@ -21,6 +21,7 @@ from duolog.log.backup.packs import PackReader
 from duolog.log.backup.repository import Repository, Session, create_repository
 from duolog.log.backup.restoring import verify
 from duolog.log.backup.writing import Writing, read_settings
+from duolog.log.doctor.overlay import ReadOnlyDisk
 from duolog.log.errors import BackupRefused, DataDirRefused
 from duolog.log.files.disk import RealDisk
 
@@ -108,7 +109,7 @@ def backup(
 
 def list_backups(directory: Path, form: str) -> int:
     """Write a row for each complete backup; return the exit status."""
-    repository = Repository(RealDisk(), str(directory))
+    repository = Repository(ReadOnlyDisk(), str(directory))
     rows: list[dict[str, object]] = []
     for number in repository.numbers():
         try:
@@ -142,7 +143,7 @@ def applications_of(manifest: Manifest) -> set[str]:
 
 
 def _verify(directory: Path, form: str) -> int:
-    repository = Repository(RealDisk(), str(directory))
+    repository = Repository(ReadOnlyDisk(), str(directory))
     numbers = repository.numbers()
     if not numbers:
         repository.read()  # It has none: the error says so.

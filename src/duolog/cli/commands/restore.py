@@ -16,6 +16,7 @@ from duolog.log.backup.manifest import Manifest
 from duolog.log.backup.packs import PackReader
 from duolog.log.backup.repository import Repository
 from duolog.log.backup.restoring import restore as restore_to
+from duolog.log.doctor.overlay import ReadOnlyDisk
 from duolog.log.errors import BackupRefused
 from duolog.log.files.disk import RealDisk
 
@@ -67,14 +68,13 @@ def restore(
         return list_backups(directory, form)
     if data is None:
         raise click.UsageError("name the new data directory: --data DATA")
-    disk = RealDisk()
-    repository = Repository(disk, str(directory))
+    repository = Repository(ReadOnlyDisk(), str(directory))
     manifest = repository.read(number)
     if no_applications:
         kept = {path: copy for path, copy in manifest.files.items() if "checkpoints/" not in path}
         manifest = replace(manifest, files=kept)
     _ensure_not_ahead(manifest, repository)
-    restore_to(repository, manifest, disk, str(data.absolute()), new_cluster=new_cluster_id)
+    restore_to(repository, manifest, RealDisk(), str(data.absolute()), new_cluster=new_cluster_id)
     click.echo(
         f"{data}: restored backup {manifest.number}: "
         f"{counted(len(manifest.cut.topics), 'topic')}, "

@@ -1,5 +1,6 @@
 """`duolog backup` and `duolog restore`: options, refusals, and what the user reads."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -67,6 +68,24 @@ def test_a_damaged_backup_is_listed_with_its_problem(
     assert main(["backup", str(backups), "--list", "-o", "json"]) == 1
     assert "is damaged" in json.loads(capsys.readouterr().out)[0]["problem"]
     assert main(["backup", str(backups), "--verify"]) == 1
+
+
+def test_backups_on_a_read_only_file_system_are_listed_verified_and_restored(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backups, opened = tmp_path / "backups", os.open
+    main(["backup", str(backups), "--data", str(data)])
+
+    def read_only(path: str, flags: int, *more: int) -> int:
+        if str(path).startswith(str(backups)) and flags & (os.O_RDWR | os.O_WRONLY | os.O_CREAT):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        return opened(path, flags, *more)
+
+    monkeypatch.setattr(os, "open", read_only)
+
+    assert main(["backup", str(backups), "--list"]) == 0
+    assert main(["backup", str(backups), "--verify"]) == 0
+    assert main(["restore", str(backups), "--data", str(tmp_path / "new")]) == 0
 
 
 @pytest.mark.parametrize(
