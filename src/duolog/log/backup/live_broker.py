@@ -6,6 +6,7 @@ Thread: one.
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from duolog.log.backup.cut import CUT_FILE_NAME, REQUEST_FILE_NAME, Cut, read_answer
@@ -45,5 +46,5 @@ def ask_for_cut(
             time.sleep(_POLL_S)
     finally:
         for name in (REQUEST_FILE_NAME, CUT_FILE_NAME):
-            if disk.exists(f"{data_dir}/{name}"):
+            with suppress(FileNotFoundError):  # The broker may take the request just now.
                 disk.remove(f"{data_dir}/{name}")
