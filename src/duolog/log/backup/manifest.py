@@ -6,6 +6,7 @@ Thread: any.
 """
 
 import base64
+import errno
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -167,6 +168,12 @@ def read_manifest(disk: Disk, directory: str, number: int) -> Manifest:
     except (DamagedFile, ValueError, KeyError, TypeError, AttributeError) as error:
         detail = error.detail if isinstance(error, DamagedFile) else f"It says: {error}."
         raise BackupDamaged(f'file "{path}" is damaged', detail=detail, hint=hint) from error
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        raise BackupDamaged(
+            f'file "{path}" is damaged', detail="It cannot be read.", hint=hint
+        ) from error
 
 
 def write_manifest(disk: Disk, directory: str, manifest: Manifest) -> None:

@@ -6,6 +6,7 @@ A pack is only appended to, by one backup; a later backup begins another. So tho
 logs cost a few files and syncs. Manifests say where each piece is, and its hash.
 """
 
+import errno
 import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -128,7 +129,12 @@ class PackReader:
         digest = hashlib.sha256()
         position, end = piece.position, piece.position + piece.size_bytes
         while position < end:
-            chunk = file.pread(position, min(_READ_BYTES, end - position))
+            try:
+                chunk = file.pread(position, min(_READ_BYTES, end - position))
+            except OSError as error:
+                if error.errno != errno.EIO:
+                    raise
+                raise self._damaged(piece, f"It cannot be read at position {position}") from error
             if not chunk:
                 raise self._damaged(piece, f"It ends at position {position}")
             digest.update(chunk)

@@ -1,5 +1,6 @@
 """Each flipped bit of a backup is found, before anything usable is restored."""
 
+import errno
 from random import Random
 
 import pytest
@@ -8,7 +9,7 @@ from duolog.log.backup.packs import pack_path
 from duolog.log.backup.repository import Repository
 from duolog.log.backup.restoring import verify
 from duolog.log.errors import BackupDamaged, BackupRefused
-from duolog.log.files.disk import Disk, read_file
+from duolog.log.files.disk import Disk, DiskFile, read_file
 from duolog.testing.disk import CrashDisk
 from unit.log.backup.backups import DIR, OUT, back_up, restored
 from unit.log.doctor.small_directory import files_of, small_directory
@@ -63,6 +64,34 @@ def test_a_missing_pack_is_found() -> None:
     assert "missing" in problems[0].problem
     with pytest.raises(BackupDamaged, match="missing"):
         restored(backups, CrashDisk())
+
+
+@pytest.mark.parametrize("name", ["packs/000001.pack", "backup-000001"])
+def test_a_file_that_the_disk_cannot_read_is_found(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backups = CrashDisk()
+    back_up(small_directory(), backups)
+    opened = backups.open
+
+    def unreadable(path: str, *, create: bool = False) -> DiskFile:
+        file = opened(path, create=create)
+        if path == f"{DIR}/{name}":
+            monkeypatch.setattr(file, "pread", _broken)
+        return file
+
+    monkeypatch.setattr(backups, "open", unreadable)
+
+    problems = list(verify(Repository(backups, DIR)))
+
+    assert {problem.backups for problem in problems} == {(1,)}
+    assert "cannot be read" in problems[0].problem
+    with pytest.raises(BackupDamaged, match="cannot be read"):
+        restored(backups, CrashDisk())
+
+
+def _broken(*_: object) -> bytes:
+    raise OSError(errno.EIO, "Input/output error")
 
 
 def test_a_pack_that_was_cut_is_found() -> None:
