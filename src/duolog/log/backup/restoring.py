@@ -38,6 +38,8 @@ from duolog.log.segments.segment import LOG_SUFFIX, segment_name
 EPOCHS_AHEAD: Final = 1000
 """Number of starts after a backup before a restored broker could use a leader epoch again."""
 _UNFINISHED: Final = ".restoring"
+_BROKERS: Final = ("", "broker")
+"""Where a broker's files can be in a data directory; see `Manifest.broker`."""
 _EPOCH_SHIFT: Final = 40
 """Producer ids of a start without the file begin there, see `producer_ids`."""
 
@@ -58,7 +60,7 @@ def restore(
         OSError: a disk refused.
     """
     found = set(disk.list(target))
-    complete = disk.exists(f"{_under(target, manifest.broker)}/{META}")
+    complete = any(disk.exists(f"{_under(target, broker)}/{META}") for broker in _BROKERS)
     if found and (complete or _UNFINISHED not in found):
         raise BackupRefused(
             f'directory "{target}" is not empty',

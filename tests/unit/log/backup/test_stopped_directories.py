@@ -1,11 +1,13 @@
 """A backup of a stopped broker: restored, it serves what the broker would have served."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from duolog.log import LogManager
-from duolog.log.backup.restoring import EPOCHS_AHEAD
+from duolog.log.backup.repository import Repository
+from duolog.log.backup.restoring import EPOCHS_AHEAD, restore
 from duolog.log.doctor import examine
 from duolog.log.errors import BackupRefused
 from duolog.log.files.disk import Disk, read_file
@@ -145,6 +147,21 @@ def test_a_restored_directory_is_not_overwritten() -> None:
 
     with pytest.raises(BackupRefused, match="not empty"):
         restored(backups, out)
+
+    assert _content(out) == before
+
+
+def test_a_restored_directory_is_not_overwritten_by_a_backup_with_another_layout() -> None:
+    """A restore that is killed as its last step leaves its mark in a directory that is used."""
+    disk, backups, out = small_directory(), CrashDisk(), CrashDisk()
+    manifest = back_up(disk, backups)
+    repository = Repository(backups, DIR)
+    restore(repository, replace(manifest, broker="broker"), out, OUT)
+    out.open(f"{OUT}/.restoring", create=True)
+    before = _content(out)
+
+    with pytest.raises(BackupRefused, match="not empty"):
+        restore(repository, manifest, out, OUT)
 
     assert _content(out) == before
 
