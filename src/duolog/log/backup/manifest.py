@@ -115,6 +115,8 @@ class Manifest:
             ValueError, KeyError, TypeError, AttributeError: it is not one.
         """
         content = json.loads(data)
+        for path in (content["broker"], *content["settings"], *content["files"]):
+            _ensure_below(path)
         return cls(
             number,
             int(content["created_ms"]),
@@ -124,6 +126,11 @@ class Manifest:
             tuple(_partition_of(one) for one in content["partitions"]),
             {str(path): Copy.of_json(copy) for path, copy in content["files"].items()},
         )
+
+
+def _ensure_below(path: str) -> None:
+    if path.startswith("/") or ".." in path.split("/"):
+        raise ValueError(f'the path "{path}" leaves the data directory')
 
 
 def _partition_of(content: Mapping[str, Any]) -> PartitionCopy:

@@ -1,10 +1,14 @@
 """Each flipped bit of a backup is found, before anything usable is restored."""
 
 import errno
+from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
+from duolog.log.backup.copies import Copy
+from duolog.log.backup.manifest import write_manifest
 from duolog.log.backup.packs import pack_path
 from duolog.log.backup.repository import Repository
 from duolog.log.backup.restoring import verify
@@ -115,6 +119,25 @@ def test_a_backup_after_damage_does_not_need_the_damaged_manifest() -> None:
 
     assert restored(backups, CrashDisk()) == manifest
     assert {number for one in verify(Repository(backups, DIR)) for number in one.backups} == {1}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"files": {"../outside": Copy(0, ())}},
+        {"files": {"/outside": Copy(0, ())}},
+        {"files": {"checkpoints/../../outside": Copy(0, ())}},
+        {"settings": {"../outside": b"{}"}},
+        {"broker": "../outside"},
+    ],
+)
+def test_a_forged_backup_writes_nothing_outside_of_the_target(changes: dict[str, Any]) -> None:
+    backups, out = CrashDisk(), CrashDisk()
+    manifest = back_up(small_directory(), backups)
+    write_manifest(backups, DIR, replace(manifest, **changes))
+
+    with pytest.raises(BackupDamaged, match="leaves the data directory"):
+        restored(backups, out)
 
 
 def test_an_unknown_number_is_refused() -> None:
