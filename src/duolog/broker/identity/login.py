@@ -206,7 +206,8 @@ class Login:
     def _fail(self, failure: Failure, answer: Callable[[Authenticated], None]) -> None:
         connection, logins = self._connection, self._logins
         claimed = Identity(Principal(USER, failure.user), connection.host)
-        if self._exchange is not None and (user := self._exchange.guessable) is not None:
+        user = None if self._exchange is None else self._exchange.guessable
+        if failure.guessed and user is not None:
             logins.limits.failed(connection.host, user)
         logins.audit.login(claimed, self._mechanism, connection.listener, failure.reason)
 

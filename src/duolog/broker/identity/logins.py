@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duolog.security.records.records import Change
 
 _WAITING_MAX: Final = 128
-_TOO_MANY: Final = Failure("too many passwords are being checked")
+_TOO_MANY: Final = Failure("too many passwords are being checked", guessed=False)
 
 
 class Logins:

@@ -34,6 +34,8 @@ class Failure(NamedTuple):
     reason: str
     user: str = ""
     """The user that the client claims to be, for the audit log."""
+    guessed: bool = True
+    """False if nothing that the client sent was checked, so that it does not count as a guess."""
 
 
 Result: TypeAlias = Challenge | Success | Failure

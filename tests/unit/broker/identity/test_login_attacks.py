@@ -89,6 +89,36 @@ def test_an_address_that_fills_the_places_of_passwords_keeps_no_other_one_out(
     assert len(waiting) == 0
 
 
+def test_logins_that_found_no_place_do_not_count_as_guesses(
+    open_harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many programs with the right password may connect again together, from one address."""
+    monkeypatch.setattr(logins, "_WAITING_MAX", 4)
+    gated = gated_broker(open_harness)
+    StoppedClock(monkeypatch, gated.broker.clock)
+    derive, sent = hashlib.pbkdf2_hmac, threading.Event()
+
+    def late(*arguments: Any) -> bytes:
+        assert sent.wait(60)
+        return derive(*arguments)
+
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", late)
+    clients = [gated.client() for _ in range(BURST + 5)]
+    for client in clients:
+        assert handshake(client).error_code == 0
+    waiting = gated.broker.security.logins._places  # noqa: SLF001
+    for count, client in enumerate(clients, start=1):
+        client.send(AUTHENTICATE, 2, auth_bytes=f"\0alice\0{RIGHT}".encode())
+        if count <= waiting.places:
+            gated.turn_until(lambda count=count: len(waiting) == count)
+    refused = [client.receive().error_code for client in clients[waiting.places :]]
+
+    sent.set()
+
+    assert set(refused) == {58}
+    assert [client.receive().error_code for client in clients[: waiting.places]] == [0] * 4
+
+
 @pytest.mark.parametrize(
     ("mechanism", "message"),
     [("PLAIN", "\0{name}\0pencil"), ("SCRAM-SHA-256", "n,,n={name},r=nonce")],
