@@ -148,9 +148,7 @@ def test_a_topic_that_is_deleted_while_it_gets_names_is_left_out(
 
 
 @pytest.mark.parametrize("clean_offset", [0, 11])
-def test_a_compaction_beyond_the_cut_needs_another_cut(
-    running: Running, clean_offset: int
-) -> None:
+def test_a_compaction_beyond_the_cut_needs_another_cut(running: Running, clean_offset: int) -> None:
     """A run replaces segments before it notes how far it has come: `clean_offset` is then 0."""
     cut = running.cut()
     running.write(10)
