@@ -83,6 +83,10 @@ class Writing:
     def _partition(self, logs: LogSource, source: PartitionSource) -> PartitionCopy:
         segments: dict[int, Copy] = {}
         next_offset: int | None = None
+        # A log start is moved before segments are removed.
+        first = source.segments[0].base_offset if source.segments else source.end
+        if first > source.log_start:
+            raise _lost(source, source.log_start, first)
         for segment in source.segments:
             joins = next_offset is None or segment.base_offset == next_offset
             if not joins and not (next_offset or 0) < segment.base_offset <= source.holes_below:

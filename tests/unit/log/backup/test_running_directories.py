@@ -183,8 +183,17 @@ def test_segments_that_change_while_they_get_names_are_looked_at_again(
     assert len(calls) == 3
 
 
-def test_a_lost_segment_is_noticed(running: Running) -> None:
-    (running.directory / f"{4:020d}.log").unlink()
+def test_a_log_without_any_file_is_noticed(running: Running) -> None:
+    for path in running.directory.iterdir():
+        path.unlink()
+
+    with pytest.raises(BackupRefused, match="lost acknowledged records"):
+        running.back_up(running.stage())
+
+
+@pytest.mark.parametrize("base_offset", [0, 4])
+def test_a_lost_segment_is_noticed(running: Running, base_offset: int) -> None:
+    (running.directory / f"{base_offset:020d}.log").unlink()
 
     with pytest.raises(BackupRefused, match="lost acknowledged records"):
         running.back_up(running.stage())
