@@ -9,15 +9,15 @@ the end of each log, and refuses a log that does not reach its end.
     producer ids    above all that the lost broker can have assigned
     cluster id      kept, because clients, registries and checkpoints know it; or new
 
-The file `.restoring` is there until all is written, and `meta.properties` is written last. A broker
-refuses what an interrupted restore leaves, and the next restore starts over.
+The file `.restoring` is there, and locked, until all is written, and `meta.properties` is written
+last. A broker refuses what an interrupted restore leaves, and the next restore starts over.
 
 Thread: one.
 """
 
 import base64
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,7 +32,7 @@ from duolog.log.data_directory.topics import NAME_PREFIX, TOPIC_FILE_NAME
 from duolog.log.doctor.root_files import CLEAN_SHUTDOWN, LEADER_EPOCH, META, PRODUCER_IDS
 from duolog.log.errors import BackupDamaged, BackupRefused
 from duolog.log.files.checked_file import write_checked
-from duolog.log.files.disk import Disk, make_durable_dir
+from duolog.log.files.disk import DirLock, Disk, make_durable_dir
 from duolog.log.segments.segment import LOG_SUFFIX, segment_name
 
 EPOCHS_AHEAD: Final = 1000
@@ -55,26 +55,48 @@ def restore(
     """Write a backup to `target`, which is missing, empty, or left by an interrupted restore.
 
     Raises:
-        BackupRefused: `target` contains something.
+        BackupRefused: `target` contains something, or another restore to it is running.
         BackupDamaged: bytes of the backup are missing or changed; nothing usable was written.
         OSError: a disk refused.
     """
     found = set(disk.list(target))
-    complete = any(disk.exists(f"{_under(target, broker)}/{META}") for broker in _BROKERS)
-    if found and (complete or _UNFINISHED not in found):
-        raise BackupRefused(
-            f'directory "{target}" is not empty',
-            detail=f'It holds "{min(found - {_UNFINISHED}, default=_UNFINISHED)}".',
-            hint="Name a directory that is empty or does not exist.",
-        )
+    if found and _UNFINISHED not in found:
+        raise _not_empty(target, found)
+    _ensure_not_complete(disk, target, found)
     make_durable_dir(disk, target)
-    disk.open(f"{target}/{_UNFINISHED}", create=True).close()
-    disk.sync_dir(target)
-    for name in found - {_UNFINISHED}:  # Of a restore that was interrupted.
-        _remove(disk, f"{target}/{name}")
-    _Restore(repository, manifest, disk, target, new_cluster=new_cluster).run()
-    disk.remove(f"{target}/{_UNFINISHED}")
-    disk.sync_dir(target)
+    lock = _take_lock(disk, target)
+    try:
+        disk.sync_dir(target)
+        _ensure_not_complete(disk, target, found)  # Another restore may have been, meanwhile.
+        for name in found - {_UNFINISHED}:  # Of a restore that was interrupted.
+            _remove(disk, f"{target}/{name}")
+        _Restore(repository, manifest, disk, target, new_cluster=new_cluster).run()
+        disk.remove(f"{target}/{_UNFINISHED}")
+        disk.sync_dir(target)
+    finally:
+        lock.release()
+
+
+def _take_lock(disk: Disk, target: str) -> DirLock:
+    try:
+        return disk.lock(f"{target}/{_UNFINISHED}")
+    except BlockingIOError:
+        raise BackupRefused(
+            f'another restore to "{target}" is running', hint="Wait until it is complete."
+        ) from None
+
+
+def _ensure_not_complete(disk: Disk, target: str, found: Set[str]) -> None:
+    if any(disk.exists(f"{_under(target, broker)}/{META}") for broker in _BROKERS):
+        raise _not_empty(target, found)
+
+
+def _not_empty(target: str, found: Set[str]) -> BackupRefused:
+    return BackupRefused(
+        f'directory "{target}" is not empty',
+        detail=f'It holds "{min(found - {_UNFINISHED}, default=_UNFINISHED)}".',
+        hint="Name a directory that is empty or does not exist.",
+    )
 
 
 def _remove(disk: Disk, path: str) -> None:

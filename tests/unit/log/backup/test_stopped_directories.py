@@ -1,11 +1,14 @@
 """A backup of a stopped broker: restored, it serves what the broker would have served."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from duolog.log import LogManager
+from duolog.log.backup.copies import Copy
+from duolog.log.backup.packs import PackReader
 from duolog.log.backup.repository import Repository
 from duolog.log.backup.restoring import EPOCHS_AHEAD, restore
 from duolog.log.doctor import examine
@@ -149,6 +152,27 @@ def test_a_restored_directory_is_not_overwritten() -> None:
         restored(backups, out)
 
     assert _content(out) == before
+
+
+def test_two_restores_to_one_directory_do_not_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk, backups, out = small_directory(), CrashDisk(), CrashDisk()
+    manifest = back_up(disk, backups)
+    repository, read = Repository(backups, DIR), PackReader.read
+    refused: list[Copy] = []
+
+    def meanwhile(reader: PackReader, copy: Copy) -> Iterator[bytes]:
+        if not refused:
+            with pytest.raises(BackupRefused, match="another restore"):
+                restore(repository, manifest, out, OUT)
+            refused.append(copy)
+        return read(reader, copy)
+
+    monkeypatch.setattr(PackReader, "read", meanwhile)
+
+    restore(repository, manifest, out, OUT)
+
+    assert refused
+    assert examine(out, OUT).healthy
 
 
 def test_a_restored_directory_is_not_overwritten_by_a_backup_with_another_layout() -> None:
