@@ -128,7 +128,8 @@ class Login:
         user = None if self._exchange is None else self._exchange.guessable
         if user is None or self._logins.limits.allows(self._connection.host, user):
             return None
-        return Failure("too many failed logins of this user from this address", user)
+        reason = "too many failed logins of this user from this address"
+        return Failure(reason, user, guessed=False)
 
     def _take_late(self, result: Result, answer: Callable[[Authenticated], None]) -> None:
         """Take the result of a slow step, unless the user has meanwhile failed too often.

@@ -35,7 +35,7 @@ class Failure(NamedTuple):
     user: str = ""
     """The user that the client claims to be, for the audit log."""
     guessed: bool = True
-    """False if nothing that the client sent was checked, so that it does not count as a guess."""
+    """False if the client does not learn whether its password is right: it does not count then."""
 
 
 Result: TypeAlias = Challenge | Success | Failure

@@ -119,6 +119,22 @@ def test_logins_that_found_no_place_do_not_count_as_guesses(
     assert [client.receive().error_code for client in clients[: waiting.places]] == [0] * 4
 
 
+def test_logins_that_are_refused_unchecked_do_not_lengthen_the_refusal(
+    gated: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs with the right password retry more than once a second, all together."""
+    clock = StoppedClock(monkeypatch, gated.broker.clock)
+    for _ in range(BURST):
+        assert plain(gated.client(), typed="wrong").error_code == 58
+
+    codes = []
+    for _ in range(4):
+        clock.now += 0.4
+        codes.append(plain(gated.client()).error_code)
+
+    assert codes == [58, 58, 0, 0]
+
+
 @pytest.mark.parametrize(
     ("mechanism", "message"),
     [("PLAIN", "\0{name}\0pencil"), ("SCRAM-SHA-256", "n,,n={name},r=nonce")],
