@@ -29,6 +29,8 @@ from duolog.log.files.disk import Disk, DiskFile
 
 SETTINGS_FILES: Final = ("dynamic-configs", "client-quotas")
 _READ_BYTES: Final = MIB
+_PIECES_MAX: Final = 100
+"""A segment that grew in that many backups is copied as a whole again: manifests stay small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,11 @@ class Writing:
             return None
         if known.still_is(segment.identity):
             return known
-        grown = known.begins(segment.identity) and segment.base_offset >= source.holes_below
+        grown = (
+            known.begins(segment.identity)
+            and segment.base_offset >= source.holes_below
+            and len(known.pieces) < _PIECES_MAX
+        )
         return known if grown and _has_the_end_of(known, file) else None
 
     def _file(self, key: str, source: FileSource) -> Copy:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from duolog.log import LogManager
+from duolog.log.backup import writing
 from duolog.log.backup.copies import Identity
 from duolog.log.backup.packs import list_packs, pack_path
 from duolog.log.backup.repository import Repository, Session, create_repository
@@ -46,13 +47,13 @@ class Place:
         logs = rehearsed(RealDisk(), str(self.data))
         disk = RealDisk()
         session = Session(create_repository(disk, str(self.backups), logs.cut.cluster_id))
-        writing = Writing(session, lambda _: None)
+        copying = Writing(session, lambda _: None)
         sources = {path.name: FileSource(str(path), Identity.of(str(path))) for path in files}
-        session.complete(writing.run(logs, sources, {}, created_ms=1, broker=""))
+        session.complete(copying.run(logs, sources, {}, created_ms=1, broker=""))
         if keep is not None:
             session.keep(keep)
         session.close()
-        self.written_bytes, self.reused_bytes = session.written_bytes, writing.reused_bytes
+        self.written_bytes, self.reused_bytes = session.written_bytes, copying.reused_bytes
 
     def restored(self, target: Path) -> bytes:
         """Restore the last backup; return the bytes of the log."""
@@ -94,6 +95,21 @@ def test_the_beginning_of_a_grown_segment_is_used(place: Place) -> None:
     place.back_up()
 
     assert (place.written_bytes, place.reused_bytes) == (len(place.log) - before, before)
+
+
+def test_a_segment_with_many_pieces_is_copied_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hourly backups would name one more piece of each active segment every time."""
+    monkeypatch.setattr(writing, "_PIECES_MAX", 2)
+    reused = []
+    for _ in range(4):
+        place.back_up()
+        reused.append(place.reused_bytes > 0)
+        place.write(1)
+
+    assert reused == [False, True, False, True]
+    place.back_up()
 
 
 def test_a_segment_that_was_rolled_back_and_has_grown_is_copied_again(place: Place) -> None:
