@@ -259,7 +259,15 @@ def _value(given: Expression, of: Type) -> object:
     if of == DOUBLE:
         assert isinstance(given.value, int | float | PythonDecimal)
         return float(given.value)
+    if of in {INT, BIGINT}:
+        return _integer(given.value)
     return given.value
+
+
+def _integer(value: object) -> int | None:
+    """Return a number as an integer, `1` for `1.0`; None if it has a fraction."""
+    assert isinstance(value, int | float | PythonDecimal), value
+    return int(value) if value % 1 == 0 else None
 
 
 def _place(of: Expression) -> int:

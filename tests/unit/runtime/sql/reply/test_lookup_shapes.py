@@ -177,3 +177,26 @@ def test_few_shapes_are_kept() -> None:
 
     assert len(binding.shapes._forms) <= 1_000  # noqa: SLF001
     assert len(binding.shapes._tried) <= 1_000  # noqa: SLF001
+
+
+@pytest.mark.parametrize("number", ["1.0", "1E0", "1.00"])
+@pytest.mark.parametrize(
+    "query", ["SELECT n FROM numbers WHERE id = {};", "SELECT n FROM numbers WHERE id > {};"]
+)
+def test_a_whole_number_with_a_point_finds_an_integer_key(query: str, number: str) -> None:
+    binding = Binding()
+
+    # `1.0` and `1` are equal in Python, but only the latter can be a key.
+    assert repr(binding.bind(query.format(number))) == repr(binding.bind(query.format("1")))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT n FROM numbers WHERE id = 1.5;",
+        "SELECT n FROM numbers WHERE id > 1.5;",
+        "SELECT n FROM places WHERE area = 'a' AND spot = 1E-1;",
+    ],
+)
+def test_an_integer_key_and_a_number_with_a_fraction_are_compared_by_duckdb(query: str) -> None:
+    assert Binding().bind(query) is None
