@@ -7,6 +7,7 @@ variables `${name}`: a value may contain that text.
 
 import datetime as dt
 import math
+import numbers
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -16,8 +17,13 @@ from duolog.client.errors import DataError, ProgrammingError
 from duolog.core.counts import counted
 
 _PIECE: Final = re.compile(
-    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?(?:\*/|\Z)|\?""", re.DOTALL
+    r"""'(?:[^']|'')*(?:'|\Z)|"(?:[^"]|"")*(?:"|\Z)|`(?:[^`]|``)*(?:`|\Z)"""
+    r"""|--[^\n]*|/\*.*?(?:\*/|\Z)|\?""",
+    re.DOTALL,
 )
+"""Texts, quoted names and comments, also without their end; and question marks."""
+_JOINED: Final = re.compile(r"[\w'\"`-]")
+"""A character that must not be next to a literal: two minus signs would start a comment."""
 
 
 def bound(statement: str, values: Sequence[object]) -> str:
@@ -31,6 +37,12 @@ def bound(statement: str, values: Sequence[object]) -> str:
         >>> bound("SELECT * FROM t WHERE name = ? AND note <> '?'", ["O'Neil"])
         "SELECT * FROM t WHERE name = 'O''Neil' AND note <> '?'"
     """
+    if isinstance(values, str | bytes | Mapping):
+        raise ProgrammingError(
+            f"the values of the question marks are of type {type(values).__name__}",
+            hint="Give a list or a tuple with a value for each question mark.",
+            statement=statement,
+        )
     left = list(values)
     places = 0
 
@@ -39,7 +51,10 @@ def bound(statement: str, values: Sequence[object]) -> str:
         if match[0] != "?":
             return match[0]
         places += 1
-        return literal(left[places - 1]) if places <= len(left) else "?"
+        if places > len(left):
+            return "?"
+        before, after = statement[: match.start()][-1:], statement[match.end() :][:1]
+        return _apart(before) + literal(left[places - 1]) + _apart(after)
 
     text = _PIECE.sub(value, statement)
     if places != len(left):
@@ -66,10 +81,11 @@ def literal(value: object) -> str:  # noqa: PLR0911 - a table of cases
             return "NULL"
         case bool():
             return "true" if value else "false"
-        case int():
-            return str(value)
-        case float():
-            return _double(value)
+        # Numbers of numpy are of these kinds, too, and are written differently by `repr`.
+        case numbers.Integral():
+            return str(int(value))
+        case numbers.Real():
+            return _double(float(value))
         case Decimal():
             return _decimal(value)
         case str():
@@ -91,6 +107,11 @@ def literal(value: object) -> str:  # noqa: PLR0911 - a table of cases
                 hint="Use None, bool, int, float, Decimal, str, bytes, date, time, datetime, a "
                 "list or a dict.",
             )
+
+
+def _apart(neighbour: str) -> str:
+    """Return what separates a literal from the character next to it."""
+    return " " if _JOINED.match(neighbour) else ""
 
 
 def _double(value: float) -> str:

@@ -2,7 +2,9 @@
 
 import datetime as dt
 from decimal import Decimal
+from enum import IntEnum
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,10 @@ from hypothesis import strategies as st
 from duolog.client.errors import DataError, ProgrammingError
 from duolog.client.parameters import bound, literal
 from duolog.ksql.syntax.script import parse
+
+
+class Count(IntEnum):
+    MANY = 1000
 
 
 @given(st.text())
@@ -55,6 +61,10 @@ def test_a_value_is_not_searched_for_further_parameters() -> None:
             dt.datetime(2026, 1, 2, 3, tzinfo=dt.timezone(dt.timedelta(hours=2))),
             "'2026-01-02T01:00:00.000'",
         ),
+        (np.float64(1.5), "1.5E0"),
+        (np.float32(1.5), "1.5E0"),
+        (np.int64(-3), "-3"),
+        (Count.MANY, "1000"),
         ([1, None], "ARRAY[1, NULL]"),
         ({"k": "v"}, "MAP('k' := 'v')"),
     ],
@@ -73,3 +83,27 @@ def test_a_value_without_a_literal_is_an_error(value: object) -> None:
 def test_the_number_of_values_must_fit(statement: str, values: list[int]) -> None:
     with pytest.raises(ProgrammingError, match="question mark"):
         bound(statement, values)
+
+
+def test_a_negative_number_after_a_minus_is_not_a_comment() -> None:
+    assert bound("SELECT n -? FROM s", [-3]) == "SELECT n - -3 FROM s"
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [("LIMIT?", "LIMIT 3"), ("a=?AND b", "a=3 AND b"), ("'x'?", "'x' 3"), ("(?,?)", "(3,3)")],
+)
+def test_a_value_is_not_joined_to_the_words_next_to_it(statement: str, text: str) -> None:
+    assert bound(statement, [3] * statement.count("?")) == text
+
+
+@pytest.mark.parametrize("begin", ["'it''s", '"a""b', "`a``b", "/* a"])
+def test_a_question_mark_in_a_text_without_end_is_not_a_parameter(begin: str) -> None:
+    with pytest.raises(ProgrammingError, match="0 question marks"):
+        bound(f"SELECT {begin} AND name = ?", [" OR true --"])
+
+
+@pytest.mark.parametrize("values", [{"id": 1}, "a", b"a"])
+def test_values_that_are_not_a_sequence_of_values_are_refused(values: object) -> None:
+    with pytest.raises(ProgrammingError, match="a list or a tuple"):
+        bound("a = ?", values)  # type: ignore[arg-type]
