@@ -187,7 +187,8 @@ def connect(
         password: the user's password.
         token: a bearer token instead.
         authorities: a PEM file of authorities to trust, for https; default: those of the system.
-        timeout_s: for the answer to a statement; by default it may take any time.
+        timeout_s: for the answer to a statement that is not a query; by default it may take any
+            time.
         properties: properties of all statements, such as `{"auto.offset.reset": "earliest"}`.
         variables: values of `${name}` in statements.
 
