@@ -4,7 +4,7 @@
     SELECT or PRINT to /ksql        400  statement_error  40002
     request that cannot be read     400  generic_error    40000
     ASSERT that does not hold       417  generic_error    41700
-    no broker                       503  generic_error    50302
+    no broker, or the server stops  503  generic_error    50302
     anything else                   500  generic_error    50000
 
 Source: ksqlDB's documentation of its HTTP API, and error bodies that its clients' tests expect.
@@ -16,6 +16,7 @@ from typing import Any, Final
 from duolog.core.errors import ConfigError, DuologError
 from duolog.ksql.errors import SqlError
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.sql.fanout.errors import ReadersClosed
 from duolog.server.errors import BAD_REQUEST, NOT_READY, SERVER_ERROR, RequestRefused
 
 Json = dict[str, Any]
@@ -84,7 +85,7 @@ def failure_of(
             return Failure(told, BAD_STATEMENT, statement=text, entities=entities)
         case ConfigError():
             return bad_request(told)
-        case BrokerUnavailable():
+        case BrokerUnavailable() | ReadersClosed():
             return Failure(told, NOT_READY)
         case _:
             return Failure(told, SERVER_ERROR)

@@ -187,7 +187,7 @@ async def _serve(
     logger.info("server stops")
     context.stopping.set()
     if context.ksql is not None:
-        context.ksql.running.close_all()
+        context.ksql.running.interrupt_all()
     await server.stop()
     logger.info("server has stopped")
     return 0

@@ -2,7 +2,8 @@
 
     header ─▶ rows of a batch, in pieces ─▶ token, at most each second ─▶ … ─▶ end
 
-Tokens are sent if the client sets `ksql.query.push.v2.continuation.tokens.enabled`.
+Tokens are sent if the client sets `ksql.query.push.v2.continuation.tokens.enabled`. Such a client
+gets an error when the server stops, so that it can tell this from the end of its query.
 
 Thread: that of the event loop. Rows are encoded there, in pieces between which other clients have
 their turn.
@@ -13,6 +14,7 @@ from collections.abc import AsyncGenerator
 from typing import Final, Self
 
 from duolog.core.errors import DuologError
+from duolog.runtime.sql.fanout.errors import ReadersClosed
 from duolog.runtime.sql.reply.async_rows import AsyncRows
 from duolog.runtime.sql.reply.row_source import PushedRows
 from duolog.server.failures import failure_of
@@ -67,4 +69,7 @@ class LiveRows:
                     yield self._form.token(token)
                 yield self._form.failed(failure_of(error))
                 return
+        if self._tokens and self._query.is_interrupted:
+            yield self._form.failed(failure_of(ReadersClosed()))
+            return
         yield self._form.end(self._query.final_message)

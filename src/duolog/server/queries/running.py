@@ -48,12 +48,13 @@ class RunningQueries:
         timer.start()
         return True
 
-    def close_all(self) -> None:
-        """End all queries."""
+    def interrupt_all(self) -> None:
+        """End all queries, because the server stops."""
         with self._lock:
             queries = [query for query, _ in self._by_id.values()]
             self._by_id.clear()
         for query in queries:
+            query.is_interrupted = True
             query.rows.close()
 
     def ids(self) -> list[str]:

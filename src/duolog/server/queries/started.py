@@ -49,6 +49,8 @@ class StartedQuery:
     """False for a query of a table, which ends without a message."""
     sent: int = field(default=0, init=False)
     """The number of rows that were taken."""
+    is_interrupted: bool = field(default=False, init=False)
+    """True if the query ends because the server stops."""
 
     @property
     def schema(self) -> str:

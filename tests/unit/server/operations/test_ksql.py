@@ -171,6 +171,12 @@ class Shared:
         self._next = after
 
 
+def _places(written: bytes | bytearray) -> list[Place | None]:
+    """Return the places of the tokens in a response."""
+    found = re.findall(rb'{"continuationToken":"([^"]+)"}', written)
+    return [Tokens("test_", "q").place(one.decode()) for one in found]
+
+
 def _push(**properties: object) -> bytes:
     request = {"sql": "SELECT * FROM s EMIT CHANGES;", "properties": properties}
     return _post("/query-stream", json.dumps(request).encode())
@@ -207,14 +213,50 @@ async def test_a_client_that_asks_for_tokens_gets_one_with_rows_and_one_at_the_e
     catalog.answers.append(shared.rows)
     client.send(_push(**{"ksql.query.push.v2.continuation.tokens.enabled": True}))
     await shared.offer(3)
-    await client.until(lambda: b"continuationToken" in client.transport.written)
+    await client.until(lambda: b'["a",2]' in client.transport.written)
 
     await other.ask("POST", "/close-query", b'{"queryId": "q"}')
     await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
 
-    tokens = re.findall(rb'{"continuationToken":"([^"]+)"}', client.transport.written)
-    assert [Tokens("test_", "q").place(one.decode()) for one in tokens] == [Place({0: 3})] * 2
+    assert _places(client.transport.written)[-1] == Place({0: 3})
+    assert b"error_code" not in client.transport.written
     assert shared.left.is_set()
+
+
+@in_loop
+async def test_a_client_that_asks_for_tokens_gets_one_before_the_first_row() -> None:
+    catalog, shared = Catalog(), Shared()
+    client = server(catalog).client()
+    await client.ask("POST", "/ksql", body(STREAM))
+    catalog.answers.append(shared.rows)
+
+    client.send(_push(**{"ksql.query.push.v2.continuation.tokens.enabled": True}))
+    await client.until(lambda: b"continuationToken" in client.transport.written)
+
+    assert _places(client.transport.written) == [Place({0: 0})]
+
+
+@pytest.mark.parametrize("tokens", [True, False])
+def test_only_a_client_with_tokens_learns_that_the_server_stops(*, tokens: bool) -> None:
+    async def scenario() -> bytes:
+        catalog, shared = Catalog(), Shared()
+        client = (served := server(catalog)).client()
+        await client.ask("POST", "/ksql", body(STREAM))
+        catalog.answers.append(shared.rows)
+        client.send(_push(**{"ksql.query.push.v2.continuation.tokens.enabled": tokens}))
+        await shared.offer(1)
+        await client.until(lambda: b'["a",0]' in client.transport.written)
+
+        assert served.context.ksql is not None
+        served.context.ksql.running.interrupt_all()
+
+        await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+        return bytes(client.transport.written)
+
+    written = asyncio.run(scenario())
+
+    assert (b'"error_code":50302' in written) is tokens
+    assert _places(written)[-1:] == [Place({0: 1})] * tokens
 
 
 @in_loop

@@ -40,7 +40,8 @@ class AsyncRows(AsyncIterator[PushedBatch]):
 
     Args:
         rows: the rows of the query.
-        tokens: whether batches have continuation tokens: at most one each second, and one at the
+        tokens: whether batches have continuation tokens: one before the first row, so that a client
+            that loses its connection early misses nothing, at most one each second, and one at the
             end. A batch without rows has the token of earlier rows.
         executor: threads to wait in, if rows do not wake the event loop; default: the loop's.
     """
@@ -54,7 +55,7 @@ class AsyncRows(AsyncIterator[PushedBatch]):
         self._arrived = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._token_at = self._loop.time() - TOKEN_S
-        self._owes_token = False
+        self._owes_token = tokens
         self._ended = False
         if rows.waits_without_thread:
             rows.when_ready(self._wake)
