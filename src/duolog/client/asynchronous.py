@@ -96,6 +96,7 @@ class AsyncConnection:
         while True:
             try:
                 async with await AsyncStream.open(self, resuming.request()) as stream:
+                    resuming.opened()
                     async for one in stream:
                         if (row := resuming.came(one)) is not None:
                             yield row

@@ -2,9 +2,10 @@
 
     rows ─▶ lost ─▶ wait ─▶ a new request with the last token ─▶ rows after it
 
-The server sends a token about each second, with the rows before it. After a lost connection, rows
-that came after the last token come again: each row comes at least once. Without a token, for
-instance from a query with a join, a lost connection is an error once there were rows.
+The server sends a token before the first row, and then about each second. After a lost connection,
+rows that came after the last token come again: each row comes at least once. Without a token, for
+instance from a query with a join, a lost connection is an error if rows could be missing. When the
+server stops, it ends the query with an error, from which the subscription continues, too.
 """
 
 import random
@@ -15,7 +16,15 @@ from typing import TYPE_CHECKING, Final, Self
 
 from duolog.client.errors import OperationalError
 from duolog.client.parameters import bound
-from duolog.client.requests import SUBSTITUTION, TOKEN, TOKENS, Request, Token, request_of
+from duolog.client.requests import (
+    OFFSET_RESET,
+    SUBSTITUTION,
+    TOKEN,
+    TOKENS,
+    Request,
+    Token,
+    request_of,
+)
 from duolog.client.rows import Row
 
 if TYPE_CHECKING:
@@ -32,7 +41,7 @@ class Resuming:
     """The position of a subscription, and its attempts to continue; without I/O.
 
     Args:
-        give_up_s: after so long without a connection, the error is raised.
+        give_up_s: the error is raised after this time without a connection.
         clock: seconds that only grow.
     """
 
@@ -55,7 +64,10 @@ class Resuming:
             self._given[SUBSTITUTION] = "false"
         self._query = query
         self._variables = variables
-        self._had_rows = False
+        self._from_first_record = properties.get(OFFSET_RESET) == "earliest"
+        self._would_miss_rows = False
+        """True if rows would be missing, or would come twice, after a start without a token."""
+        self._opened_at: float | None = None
         self._give_up_s = give_up_s
         self._clock = clock
         self._lost_at: float | None = None
@@ -66,13 +78,18 @@ class Resuming:
         given = self._given if self.token is None else {**self._given, TOKEN: self.token}
         return request_of(self._query, given, self._variables)
 
+    def opened(self) -> None:
+        """Note that the server has accepted a request."""
+        self._opened_at = self._clock()
+        self._would_miss_rows |= not self._from_first_record
+
     def came(self, row: Row | Token) -> Row | None:
         """Note what has come; return it if it is a row."""
-        self._lost_at, self._attempts = None, 0
         if isinstance(row, Token):
             self.token = row.text
             return None
-        self._had_rows = True
+        self._attempts = 0
+        self._would_miss_rows = True
         return row
 
     def pause_after(self, error: OperationalError) -> float:
@@ -83,10 +100,14 @@ class Resuming:
         """
         if error.code // 100 in {401, 403}:
             raise error
-        if self._had_rows and self.token is None:
+        if self._would_miss_rows and self.token is None:
             error.hint = "This query cannot be continued; subscribe again for what comes from now."
             raise error
-        now = self._clock()
+        now, opened_at, self._opened_at = self._clock(), self._opened_at, None
+        if opened_at is not None:
+            self._lost_at = None
+            if now - opened_at > LONGEST_PAUSE_S:
+                self._attempts = 0
         self._lost_at = now if self._lost_at is None else self._lost_at
         if now - self._lost_at > self._give_up_s:
             raise error
@@ -143,6 +164,7 @@ class Subscription(Iterator[Row]):
             try:
                 if self._stream is None:
                     self._stream = self._connection.stream(self._resuming.request())
+                    self._resuming.opened()
                     self.columns = self._stream.header.columns
                 row = self._resuming.came(next(self._stream))
             except StopIteration:

@@ -17,11 +17,13 @@ class Clock:
         return self.now
 
 
-def resuming(clock: Clock | None = None, token: str | None = None) -> Resuming:
+def resuming(
+    clock: Clock | None = None, token: str | None = None, start: str = "earliest"
+) -> Resuming:
     return Resuming(
         "SELECT * FROM s WHERE a = ? EMIT CHANGES",
         [1],
-        {"auto.offset.reset": "earliest"},
+        {"auto.offset.reset": start},
         variables={},
         token=token,
         give_up_s=60.0,
@@ -105,3 +107,45 @@ def test_it_gives_up_after_its_time_without_a_connection() -> None:
 def test_a_refused_login_is_not_tried_again(code: int) -> None:
     with pytest.raises(OperationalError):
         resuming().pause_after(lost(code))
+
+
+def test_a_quiet_query_whose_connections_are_lost_again_and_again_goes_on() -> None:
+    clock = Clock()
+    one = resuming(clock, token="t")  # noqa: S106 - as above
+    for _ in range(20):
+        one.opened()
+        clock.now += 60.0
+
+        assert one.pause_after(lost()) <= FIRST_PAUSE_S
+
+
+def test_pauses_grow_if_each_connection_is_lost_at_once() -> None:
+    clock = Clock()
+    one = resuming(clock, token="t")  # noqa: S106 - as above
+    pauses = []
+    for _ in range(10):
+        one.opened()
+        pauses.append(one.pause_after(lost()))
+
+    assert pauses[-1] > FIRST_PAUSE_S
+
+
+def test_a_query_without_tokens_that_starts_at_the_end_cannot_start_again() -> None:
+    """Rows that came since would be missing."""
+    one = resuming(start="latest")
+    one.pause_after(lost())
+    one.opened()
+
+    with pytest.raises(OperationalError) as raised:
+        one.pause_after(lost())
+
+    assert "cannot be continued" in raised.value.hint
+
+
+def test_a_query_without_rows_that_starts_at_the_first_record_starts_again() -> None:
+    one = resuming(start="earliest")
+    one.opened()
+
+    one.pause_after(lost())
+
+    assert one.request() == resuming(start="earliest").request()
