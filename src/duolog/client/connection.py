@@ -1,18 +1,21 @@
 """A connection of DB-API 2.0 to one SQL server."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from duolog.client.cursor import Cursor
-from duolog.client.errors import DataError, InterfaceError, NotSupportedError
+from duolog.client.errors import DataError, InterfaceError, NotSupportedError, OperationalError
 from duolog.client.requests import (
     CLOSE,
     INSERTS,
+    ROWS_PER_REQUEST,
     Request,
     decoded,
     insert_lines,
+    target_line,
 )
 from duolog.client.stream import Answer, Stream
 from duolog.client.subscription import Subscription
@@ -84,24 +87,43 @@ class Connection:
         return Subscription(self, query, parameters, given, token)
 
     def insert(self, target: str, rows: Iterable[Mapping[str, object]]) -> int:
-        """Insert rows into a stream or table; return their number when all are durable.
+        """Insert rows into a stream; return their number when all are durable.
 
         Args:
-            target: the name; `"quoted"` or in backquotes to keep its case.
+            target: the name; in backquotes to keep its case.
             rows: values by name of column. They are sent as they are produced.
 
         Raises:
-            DataError: a row is refused; the rows before it are written.
-            OperationalError: the server cannot be reached.
+            DataError: a row is refused, or a value cannot be sent; the rows before it are written.
+            OperationalError: the server cannot be reached, or ended before it acknowledged all
+                rows; some of them may be written.
         """
+        lines_of_rows = insert_lines(rows)
+        done = 0
+        while True:
+            sent = _Sent(lines_of_rows)
+            acknowledged = self._insert(target, sent, done)
+            done += acknowledged
+            if acknowledged < sent.count:
+                raise OperationalError(
+                    "the server ended before it acknowledged all rows",
+                    detail=f"It acknowledged {done} of {done - acknowledged + sent.count}.",
+                    hint="The next ones may be written or not: check before you insert them again.",
+                )
+            if sent.count < ROWS_PER_REQUEST:
+                return done
+
+    def _insert(self, target: str, rows: Iterable[bytes], before: int) -> int:
+        """Insert rows with one request; return the number of acknowledged ones."""
         count = 0
-        with self._sent(INSERTS, content=insert_lines(target, rows)) as response:
+        content = chain([target_line(target)], rows)
+        with self._sent(INSERTS, content=content) as response:
             for line in lines(response.iter_bytes()):
                 answer = decoded(line)
                 if answer.get("status") != "ok":
                     raise DataError(
                         str(answer.get("message") or "a row is refused"),
-                        detail=f"Rows written before it: {count}.",
+                        detail=f"Rows written before it: {before + count}.",
                         code=int(answer.get("error_code") or 0),
                     )
                 count += 1
@@ -166,6 +188,19 @@ class Connection:
 
     def _sent(self, path: str, *, method: str = "POST", **options: Any) -> Answer:
         return Answer(self.ensure_open(), self.address, method, path, options)
+
+
+class _Sent(Iterator[bytes]):
+    """The lines of the rows of one request; counts them."""
+
+    def __init__(self, rows: Iterator[bytes]) -> None:
+        self._rows = islice(rows, ROWS_PER_REQUEST)
+        self.count = 0
+
+    def __next__(self) -> bytes:
+        line = next(self._rows)
+        self.count += 1
+        return line
 
 
 def connect(

@@ -2,19 +2,23 @@
 
     SELECT, PRINT       POST /query-stream   a line for the header, then one per row
     other statements    POST /ksql           entities
-    rows to insert      POST /inserts-stream a line per row, and one per acknowledgement
+    rows to insert      POST /inserts-stream a line per row, and one per acknowledgement; a new
+                                             request after 2,000 rows
 
 Source: ksqlDB's documentation of its REST API.
 """
 
+import base64
+import datetime as dt
 import json
+import numbers
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from duolog.client.errors import InterfaceError, error_of
+from duolog.client.errors import DataError, InterfaceError, error_of
 from duolog.client.rows import Row
 from duolog.client.values import Reader, readers_of, type_of, values_of
 from duolog.plan.types import STRING, Column
@@ -29,6 +33,10 @@ OFFSET_RESET: Final = "auto.offset.reset"
 SUBSTITUTION: Final = "ksql.variable.substitution.enable"
 TOKENS: Final = "ksql.query.push.v2.continuation.tokens.enabled"
 TOKEN: Final = "request.ksql.query.push.continuation.token"  # noqa: S105 - a name
+ROWS_PER_REQUEST: Final = 2_000
+"""Rows of a request to insert. The acknowledgements of these fit into the buffers of a connection,
+and are read after the last row: with more, the server could not send them, and would stop to read.
+"""
 _STATUS: Final = 100
 _BLANK: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
 _ROWS: Final = re.compile(r"(?:SELECT|WITH|PRINT|\()\b|\(", re.IGNORECASE)
@@ -201,29 +209,54 @@ def _table_of(entity: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [content] if content else []
 
 
-def insert_lines(target: str, rows: Iterable[Mapping[str, object]]) -> Iterator[bytes]:
-    """Yield the lines that insert rows, given by name of column."""
-    yield _line({"target": target})
+def target_line(target: str) -> bytes:
+    """Return the first line of a request that inserts rows."""
+    return f"{_text({'target': target})}\n".encode()
+
+
+def insert_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[bytes]:
+    """Yield the lines of rows, given by name of column.
+
+    Raises:
+        DataError: a value cannot be inserted.
+    """
     for row in rows:
-        yield _line(dict(row))
+        yield f"{{{','.join(_member(name, value) for name, value in row.items())}}}\n".encode()
 
 
-def _line(value: object) -> bytes:
-    return json.dumps(value, default=_json_of, ensure_ascii=False).encode() + b"\n"
+def _member(name: str, value: object) -> str:
+    try:
+        return f"{_text(name)}:{_text(value)}"
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f'a value of column "{name}" cannot be inserted', detail=f"{error}."
+        ) from error
 
 
-def _json_of(value: object) -> object:
-    import base64  # noqa: PLC0415 - few rows have bytes
-    import datetime as dt  # noqa: PLC0415 - or times
-
+def _text(value: object) -> str:  # noqa: PLR0911 - a table of cases
+    """Return a value as JSON, a Decimal as a number with all its digits."""
     match value:
+        case None | bool() | str():
+            return json.dumps(value, ensure_ascii=False)
+        case numbers.Integral():
+            return str(int(value))
+        case numbers.Real():
+            return json.dumps(float(value), allow_nan=False)
         case Decimal():
-            return str(value)
-        case bytes():
-            return base64.b64encode(value).decode()
+            if not value.is_finite():
+                raise ValueError(f"{value} is not a number of JSON")
+            return f"{value:f}"
+        case bytes() | bytearray() | memoryview():
+            return json.dumps(base64.b64encode(value).decode())
         case dt.datetime():
             in_utc = value if value.tzinfo is None else value.astimezone(dt.UTC)
-            return in_utc.replace(tzinfo=None).isoformat(timespec="milliseconds")
+            return f'"{in_utc.replace(tzinfo=None).isoformat(timespec="milliseconds")}"'
         case dt.date() | dt.time():
-            return value.isoformat()
-    raise TypeError(f"a value of type {type(value).__name__} cannot be inserted")
+            return f'"{value.isoformat()}"'
+        case Mapping():
+            if not all(isinstance(name, str) for name in value):
+                raise TypeError("a name in a dict is not a str")
+            return f"{{{','.join(f'{_text(name)}:{_text(one)}' for name, one in value.items())}}}"
+        case list() | tuple():
+            return f"[{','.join(map(_text, value))}]"
+    raise TypeError(f"it is of type {type(value).__name__}")
