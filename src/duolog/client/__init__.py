@@ -12,6 +12,7 @@
     requests.py        requests and the meaning of answers: no I/O
     parameters.py      values in place of question marks
     values.py          values of JSON as values of Python, by type
+    kinds.py           type objects and constructors of PEP 249
     transport.py       HTTP
 
 Start reading at `connection.py`. It also works with ksqlDB's own servers.
@@ -32,6 +33,20 @@ from duolog.client.errors import (
     ProgrammingError,
     Warning,  # noqa: A004 - as above
 )
+from duolog.client.kinds import (
+    BINARY,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
+    Date,
+    DateFromTicks,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
+)
 from duolog.client.rows import Row
 from duolog.client.subscription import Subscription
 
@@ -41,12 +56,20 @@ threadsafety = 1
 paramstyle = "qmark"
 
 __all__ = [
+    "BINARY",
+    "DATETIME",
+    "NUMBER",
+    "ROWID",
+    "STRING",
     "AsyncConnection",
     "AsyncCursor",
+    "Binary",
     "Connection",
     "Cursor",
     "DataError",
     "DatabaseError",
+    "Date",
+    "DateFromTicks",
     "Error",
     "IntegrityError",
     "InterfaceError",
@@ -56,6 +79,10 @@ __all__ = [
     "ProgrammingError",
     "Row",
     "Subscription",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
     "Warning",
     "apilevel",
     "connect",

@@ -93,10 +93,13 @@ class Cursor(Framed):
 
     def executemany(self, statement: str, parameters: Sequence[Sequence[object]]) -> Self:
         """Run a statement for each row of parameters; `Connection.insert` is faster."""
+        self._ensure_open()
+        self._end()
         count = 0
         for row in parameters:
             self.execute(statement, row)
             if self.description is not None:
+                self._end()
                 raise ProgrammingError(
                     "executemany is for statements without rows", statement=statement
                 )
@@ -111,7 +114,10 @@ class Cursor(Framed):
     def fetchmany(self, size: int | None = None) -> list[Row]:
         """Return the next `size` rows, by default `arraysize`; fewer at the end."""
         rows = self._reading()
-        return [row for _, row in zip(range(size or self.arraysize), rows, strict=False)]
+        return [
+            row
+            for _, row in zip(range(self.arraysize if size is None else size), rows, strict=False)
+        ]
 
     def fetchall(self) -> list[Row]:
         """Return all further rows; a query with EMIT CHANGES needs a LIMIT."""

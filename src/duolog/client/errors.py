@@ -14,7 +14,8 @@ class Error(ServerError):
     """Any error of the client.
 
     Attributes:
-        code: the server's number of the error, such as 40001; 0 if it is not from the server.
+        code: the server's number of the error, such as 40001, or the status times 100 if it has
+            none; 0 if the error is not from the server.
         statement: the statement that the server names, if any.
     """
 
@@ -82,7 +83,7 @@ def error_of(status: int, body: object) -> Error:
         first,
         detail=rest.strip(),
         hint=_hint(status),
-        code=code if isinstance(code, int) else 0,
+        code=code if isinstance(code, int) else status * 100,
         statement=str(found.get("statementText") or ""),
     )
 

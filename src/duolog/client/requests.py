@@ -1,6 +1,6 @@
 """Requests to the server, and the meaning of its answers; without any I/O.
 
-    SELECT, PRINT       POST /query-stream   a line for the header, then one per row
+    SELECT              POST /query-stream   a line for the header, then one per row
     other statements    POST /ksql           entities
     rows to insert      POST /inserts-stream a line per row, and one per acknowledgement; a new
                                              request after 2,000 rows
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from duolog.client.errors import DataError, InterfaceError, error_of
+from duolog.client.errors import DataError, InterfaceError, NotSupportedError, error_of
 from duolog.client.rows import Row
 from duolog.client.values import Reader, readers_of, type_of, values_of
 from duolog.plan.types import STRING, Column
@@ -40,6 +40,7 @@ and are read after the last row: with more, the server could not send them, and 
 _STATUS: Final = 100
 _BLANK: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
 _ROWS: Final = re.compile(r"(?:SELECT|WITH|PRINT|\()\b|\(", re.IGNORECASE)
+_PRINT: Final = re.compile(r"PRINT\b", re.IGNORECASE)
 _SKIPPED: Final = {"@type", "statementText", "warnings"}
 
 
@@ -58,15 +59,35 @@ def has_rows(statement: str) -> bool:
         >>> has_rows("-- all of them\nselect * from t"), has_rows("SHOW TABLES")
         (True, False)
     """
-    begin = _BLANK.match(statement)
-    return _ROWS.match(statement, begin.end() if begin else 0) is not None
+    return _ROWS.match(statement, _begin(statement)) is not None
+
+
+def _begin(statement: str) -> int:
+    """Return the position of the first character that is not space or comment."""
+    blank = _BLANK.match(statement)
+    return blank.end() if blank else 0
 
 
 def request_of(
     statement: str, properties: Mapping[str, object], variables: Mapping[str, str]
 ) -> Request:
-    """Return the request that runs a statement; the last `;` is optional."""
-    text = statement if statement.rstrip().endswith(";") else f"{statement.rstrip()};"
+    """Return the request that runs a statement; the last `;` is optional.
+
+    Raises:
+        NotSupportedError: the statement is PRINT.
+    """
+    if _PRINT.match(statement, _begin(statement)):
+        raise NotSupportedError(
+            "PRINT is not supported by this client",
+            hint="Create a stream over the topic and SELECT from it, or use `duolog sql`.",
+            statement=statement,
+        )
+    text = statement.rstrip()
+    if text.endswith(";"):
+        text = statement
+    else:
+        # The last line may end with a comment.
+        text += "\n;" if "--" in text.rpartition("\n")[2] else ";"
     body: dict[str, object]
     if has_rows(statement):
         body = {"sql": text, "properties": dict(properties)}
