@@ -79,7 +79,10 @@ class Tokens:
             )
         if "o" not in content:
             return None
-        return Place(_numbers(content["o"]), _numbers(content.get("g", {})))
+        place = Place(_numbers(content["o"]), _numbers(content.get("g", {})))
+        if not place.given.keys() <= place.offsets.keys():
+            raise _invalid()
+        return place
 
 
 def _content(token: str) -> dict[str, object]:
@@ -97,12 +100,18 @@ def _content(token: str) -> dict[str, object]:
 
 
 def _numbers(given: object) -> dict[int, int]:
-    if not isinstance(given, dict):
-        raise TokenRefused("the continuation token is invalid", hint=_START_AGAIN)
+    """Return numbers by partition, as `token` has written them."""
+    # A client can make up a token: it is not signed.
+    if not isinstance(given, dict) or any(type(number) is not int for number in given.values()):
+        raise _invalid()
     try:
-        found = {int(at): int(number) for at, number in given.items()}
-    except (TypeError, ValueError) as error:
-        raise TokenRefused("the continuation token is invalid", hint=_START_AGAIN) from error
+        found = {int(at): number for at, number in given.items()}
+    except ValueError as error:
+        raise _invalid() from error
     if any(number < 0 for number in (*found, *found.values())):
-        raise TokenRefused("the continuation token is invalid", hint=_START_AGAIN)
+        raise _invalid()
     return found
+
+
+def _invalid() -> TokenRefused:
+    return TokenRefused("the continuation token is invalid", hint=_START_AGAIN)

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 
 import pytest
 from hypothesis import given
@@ -18,9 +19,10 @@ _TOKENS = Tokens("shop_", "aa11")
 _offsets = st.dictionaries(st.integers(0, 500), st.integers(0, 2**63 - 1))
 
 
-@given(offsets=_offsets, rows=st.dictionaries(st.integers(0, 500), st.integers(1, 99)))
-def test_a_token_has_the_place(offsets: dict[int, int], rows: dict[int, int]) -> None:
-    place = Place(offsets, rows)
+@given(offsets=_offsets, data=st.data())
+def test_a_token_has_the_place(offsets: dict[int, int], data: st.DataObject) -> None:
+    some = data.draw(st.sets(st.sampled_from(sorted(offsets)))) if offsets else set()
+    place = Place(offsets, {at: data.draw(st.integers(1, 99)) for at in some})
 
     assert _TOKENS.place(_TOKENS.token(place)) == place
 
@@ -62,6 +64,27 @@ def test_a_token_with_a_changed_or_missing_character_is_refused(data: st.DataObj
     for broken in (token[:at] + other + token[at + 1 :], token[:at] + token[at + 1 :]):
         with pytest.raises(TokenRefused):
             _TOKENS.place(broken)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "rows"),
+    [
+        ('{"0": 1}', '{"7": 1}'),
+        ('{"0": Infinity}', "{}"),
+        ('{"0": NaN}', "{}"),
+        ('{"0": -1}', "{}"),
+        ('{"0": "x"}', "{}"),
+        ('{"0": 1.5}', "{}"),
+        ('{"0": true}', "{}"),
+        ("[1]", "{}"),
+    ],
+)
+def test_a_token_that_a_client_has_made_up_is_refused(offsets: str, rows: str) -> None:
+    content = f'{{"v": 1, "s": "shop_", "q": "aa11", "o": {offsets}, "g": {rows}}}'.encode()
+    made_up = base64.urlsafe_b64encode(content + zlib.crc32(content).to_bytes(4, "big")).decode()
+
+    with pytest.raises(TokenRefused):
+        _TOKENS.place(made_up)
 
 
 def test_a_token_has_only_names_and_numbers() -> None:
