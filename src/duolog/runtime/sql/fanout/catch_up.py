@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from typing import Final
 
 from duolog.runtime.sql.fanout.batch_database import BatchDatabase, BatchTables
+from duolog.runtime.sql.fanout.errors import error_of_query
 from duolog.runtime.sql.fanout.feed import Feed
 from duolog.runtime.sql.fanout.member import Member
 from duolog.runtime.sql.fanout.offset_reader import OffsetReader
@@ -67,16 +68,18 @@ class CatchUps:
             thread.join()
 
     def _work(self) -> None:
-        reader = OffsetReader(self._brokers)
+        reader: OffsetReader | None = None
         try:
             while (waiting := self._queue.get()) is not None and not self._stopping:
                 member, feed = waiting
                 try:
+                    reader = reader or OffsetReader(self._brokers)
                     self._turn(member, feed, reader)
                 except Exception as error:  # noqa: BLE001 - reported to the client
-                    member.buffer.fail(error)
+                    member.buffer.fail(error_of_query(error))
         finally:
-            reader.close()
+            if reader is not None:
+                reader.close()
 
     def _turn(self, member: Member, feed: Feed, reader: OffsetReader) -> None:
         turn = _Turn(member, feed, reader, self._database.tables(feed.source))

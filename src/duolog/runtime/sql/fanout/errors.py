@@ -1,10 +1,13 @@
 """Errors that end a push query, or refuse to continue one."""
 
+import logging
 from typing import Final
 
 from duolog.core.counts import counted
-from duolog.core.errors import KafkaError, QueryError
+from duolog.core.errors import DuologError, KafkaError, QueryError
 from duolog.ksql.errors import SqlError
+
+logger: Final = logging.getLogger(__name__)
 
 OFFSET_OUT_OF_RANGE: Final = 1
 
@@ -59,3 +62,13 @@ class RecordsDeleted(KafkaError):
             detail=f"Partition {partition}: offsets {position} to {first - 1} are gone.",
             hint="Start the query again without a continuation token, or increase retention.ms.",
         )
+
+
+def error_of_query(error: Exception) -> DuologError:
+    """Return the error that ends a query; log an error that is not expected."""
+    if isinstance(error, DuologError):
+        return error
+    logger.error("a push query cannot be evaluated", exc_info=error)
+    return QueryError(
+        "the push query cannot be evaluated", detail=f"{type(error).__name__}: {error}."
+    )

@@ -20,11 +20,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal
 
-from duolog.core.errors import DuologError
 from duolog.ksql.catalog.catalog import SourceInfo
-from duolog.ksql.errors import SqlError
 from duolog.runtime.sql.fanout.batch_database import BatchDatabase
-from duolog.runtime.sql.fanout.errors import ReadersClosed
+from duolog.runtime.sql.fanout.errors import ReadersClosed, error_of_query
 from duolog.runtime.sql.fanout.evaluators import Evaluator, Shape, load
 from duolog.runtime.sql.fanout.member import Member, Snapshot
 from duolog.runtime.sql.fanout.offset_reader import OffsetReader
@@ -97,9 +95,13 @@ class Feed:
         self._checked_at = time.monotonic()
         self._error: BaseException | None = None
         self._stopping = False
-        self._reader = OffsetReader(brokers)
-        self._reader.seek(source.topic, starts)
         self._tables = database.tables(source)
+        try:
+            self._reader = OffsetReader(brokers)
+        except BaseException:
+            self._tables.close()
+            raise
+        self._reader.seek(source.topic, starts)
         self._thread = threading.Thread(
             target=self._run, name=f"duolog-push-{source.topic}", daemon=True
         )
@@ -194,10 +196,10 @@ class Feed:
         for shape, group in list(self._groups.items()):
             try:
                 emitted = group.evaluator.emitted(batch.records, self._tables)
-            except SqlError as error:
+            except Exception as error:  # noqa: BLE001 - an error of this query, not of the others
                 del self._groups[shape]
                 for buffer in group.buffers:
-                    buffer.fail(error)
+                    buffer.fail(error_of_query(error))
                 continue
             for buffer in group.buffers:
                 buffer.offer(emitted, before, after)
@@ -244,8 +246,8 @@ class Feed:
         try:
             if not member.buffer.ended and self.admit(member) == "too early":
                 self._catch_up(member)
-        except DuologError as error:
-            member.buffer.fail(error)
+        except Exception as error:  # noqa: BLE001 - as in `_deliver`
+            member.buffer.fail(error_of_query(error))
 
     def _prune(self) -> None:
         """Forget clients that have left; end those that have read nothing for too long."""
@@ -264,14 +266,11 @@ class Feed:
     def _fail(self, error: BaseException) -> None:
         with self._lock:
             self._error = error
-            groups, self._groups = self._groups, {}
-            waiting, self._waiting = self._waiting, []
+            self._groups, self._waiting = {}, []
+            buffers = list(self._buffers)
         self._failed()
-        for group in groups.values():
-            for buffer in group.buffers:
-                buffer.fail(error)
-        for member in waiting:
-            member.buffer.fail(error)
+        for buffer in buffers:
+            buffer.fail(error)
 
     def _ensure_well(self) -> None:
         if self._error is not None:

@@ -188,15 +188,18 @@ class SharedReaders:
                 partitions = self._offsets.partitions(source.topic)
                 ends = self._offsets.ends(source.topic, partitions)
                 starts = self._offsets.first(source.topic, partitions) if source.is_table else ends
-                entry.feed = feed = Feed(
-                    source,
-                    self._brokers,
-                    self._database,
-                    starts=starts,
-                    ends=ends,
-                    catch_up=lambda member: self._catch_ups.add(member, feed),
-                    failed=lambda: self._forget(source, entry),
-                )
+                with self._lock:
+                    if self._closed:
+                        raise ReadersClosed
+                    entry.feed = feed = Feed(
+                        source,
+                        self._brokers,
+                        self._database,
+                        starts=starts,
+                        ends=ends,
+                        catch_up=lambda member: self._catch_ups.add(member, feed),
+                        failed=lambda: self._forget(source, entry),
+                    )
             return entry.feed
 
     def _leave(self, source: SourceInfo, entry: _Entry) -> None:

@@ -13,6 +13,7 @@ from confluent_kafka import Producer, TopicPartition
 from duolog.core.errors import DuologError, KafkaError
 from duolog.ksql.errors import SqlError
 from duolog.runtime.sql.duck.clauses import Query
+from duolog.runtime.sql.fanout import catch_up as catch_up_module
 from duolog.runtime.sql.fanout import feed as feed_module
 from duolog.runtime.sql.fanout.batch_database import BatchDatabase, BatchTables
 from duolog.runtime.sql.fanout.errors import (
@@ -23,8 +24,10 @@ from duolog.runtime.sql.fanout.errors import (
     TokenRefused,
 )
 from duolog.runtime.sql.fanout.evaluators import StreamEvaluator
+from duolog.runtime.sql.fanout.member import Member
+from duolog.runtime.sql.fanout.offset_reader import TopicOffsets
 from duolog.runtime.sql.fanout.positions import Place
-from duolog.runtime.sql.fanout.row_buffer import BufferLimits
+from duolog.runtime.sql.fanout.row_buffer import BufferLimits, RowBuffer
 from duolog.runtime.sql.fanout.shared_readers import SharedReaders, SharedRows
 from duolog.security.clients.brokers import Brokers
 from duolog.testing import EmbeddedCluster
@@ -279,11 +282,16 @@ def test_an_unknown_topic_is_an_error_and_leaves_no_reader(
     assert readers.sources == []
 
 
+@pytest.mark.parametrize(
+    "error",
+    [SqlError("a value is too large for its type"), OverflowError("too large for its type")],
+)
 def test_a_query_that_cannot_compute_a_value_ends_alone(
     cluster: EmbeddedCluster,
     readers: SharedReaders,
     service: str,
     monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
 ) -> None:
     topic = PushedTopic(cluster, service)
     failing = topic.shape("SELECT v + 1 AS w FROM s").query
@@ -291,7 +299,7 @@ def test_a_query_that_cannot_compute_a_value_ends_alone(
 
     def answered(self: BatchTables, query: Query) -> list[tuple[object, ...]]:
         if query == failing:
-            raise SqlError("a value is too large for its type")
+            raise error
         return answer(self, query)
 
     monkeypatch.setattr(BatchTables, "answer", answered)
@@ -302,7 +310,7 @@ def test_a_query_that_cannot_compute_a_value_ends_alone(
 
     assert take(good, 2) == [(2,), (3,)]
     for rows in (bad, early):
-        with pytest.raises(SqlError, match="too large for its type"):
+        with pytest.raises(DuologError, match="too large for its type"):
             take_to_the_end(rows)
     topic.numbers([4])
     assert take(good, 1) == [(4,)]
@@ -369,6 +377,76 @@ def test_open_and_aborted_transactions_are_not_shown(
     topic.numbers([4])
     for rows in (early, late, continued):
         assert take(rows, 1) == [(4,)]
+
+
+def test_a_reader_that_fails_ends_the_queries_of_all_clients(
+    cluster: EmbeddedCluster,
+    readers: SharedReaders,
+    service: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also of those that it is about to admit, and of those that catch up."""
+    topic = PushedTopic(cluster, service)
+    joined = topic.subscribe(readers, "SELECT v FROM s")
+    (entry,) = readers._entries.values()  # noqa: SLF001
+    feed = entry.feed
+    assert feed is not None
+    arriving = [
+        Member(topic.shape("SELECT v FROM s"), RowBuffer(BufferLimits(), None), {0: 0})
+        for _ in range(3)
+    ]
+
+    def broken(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(feed_module.Feed, "_admit_again", broken)
+    with feed._lock:  # noqa: SLF001
+        feed._buffers += [one.buffer for one in arriving]  # noqa: SLF001
+        feed._waiting += arriving  # noqa: SLF001
+
+    with pytest.raises(MemoryError):
+        take_to_the_end(joined)
+    wait_until(lambda: all(one.buffer.ended for one in arriving), "the end of all queries")
+
+
+def test_a_client_that_catches_up_without_a_connection_gets_the_error(
+    cluster: EmbeddedCluster,
+    readers: SharedReaders,
+    service: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic = PushedTopic(cluster, service)
+    topic.numbers([1])
+
+    def refused(_: Brokers) -> None:
+        raise KafkaError("no more connections", code=-1)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(catch_up_module, "OffsetReader", refused)
+        with pytest.raises(KafkaError, match="no more connections"):
+            take_to_the_end(topic.subscribe(readers, "SELECT v FROM s", "earliest"))
+
+    assert take(topic.subscribe(readers, "SELECT v FROM s", "earliest"), 1) == [(1,)]
+
+
+def test_a_reader_that_starts_while_the_engine_closes_is_stopped(
+    cluster: EmbeddedCluster, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers = SharedReaders(Brokers(cluster.bootstrap_servers))
+    topic = PushedTopic(cluster, service)
+    partitions = TopicOffsets.partitions
+
+    def closing(self: TopicOffsets, name: str) -> list[int]:
+        readers.close()
+        return partitions(self, name)
+
+    monkeypatch.setattr(TopicOffsets, "partitions", closing)
+    before = set(threading.enumerate())
+
+    with pytest.raises(ReadersClosed):
+        topic.subscribe(readers, "SELECT v FROM s")
+
+    assert not [one for one in set(threading.enumerate()) - before if one.name.startswith("duolog")]
 
 
 def test_clients_of_a_closed_engine_get_no_more_rows(
