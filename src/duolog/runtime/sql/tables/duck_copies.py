@@ -11,6 +11,8 @@ Threads: any; one at a time copies.
 
 import threading
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count, islice
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +39,8 @@ class DuckCopies:
         self._numbers = count()
         self._copies: dict[TableRows, DuckTable] = {}
         self._forgotten: deque[TableRows] = deque()
+        self._dropped: deque[DuckTable] = deque()
+        """Tables to drop by the next thread that has the lock."""
 
     @property
     def database(self) -> "DuckDBPyConnection":
@@ -52,12 +56,14 @@ class DuckCopies:
             Undecodable: a value cannot be decoded; the copy is as before.
         """
         writer = self._opened()
-        with self._lock:
-            self._drop_forgotten()
+        with self._locked():
             duck = self._copies.get(rows)
             if duck is None:
                 duck = self._created(writer, source, "t")
                 self._copies[rows] = duck
+                if rows.is_forgotten:
+                    # Only the caller reads it; the next copy drops it.
+                    self._forgotten.append(rows)
             writer.begin()
             try:
                 _bring(duck, rows)
@@ -71,28 +77,27 @@ class DuckCopies:
     def new(self, source: SourceInfo) -> "DuckTable":
         """Return a new, empty table for the rows of a source; the caller drops it."""
         writer = self._opened()
-        with self._lock:
+        with self._locked():
             return self._created(writer, source, "s")
 
     def add(self, duck: "DuckTable", rows: "list[tuple[object, ...]]") -> None:
         """Insert rows into a table of `new`."""
-        with self._lock:
+        with self._locked():
             duck.add(range(len(rows)), rows)
 
     def drop(self, duck: "DuckTable") -> None:
-        with self._lock:
-            if self._database is not None:
-                duck.drop()
+        """Drop a table of `new`, now or after the copy that is being made.
+
+        The garbage collector may call this in the thread that copies, which has the lock.
+        """
+        self._dropped.append(duck)
+        self._tidy()
 
     def forget(self, rows: TableRows) -> None:
         """Drop the copy of a table, now or before the next copy. Does nothing if there is none."""
+        rows.is_forgotten = True
         self._forgotten.append(rows)
-        # The caller does not wait for a copy that is being made.
-        if self._lock.acquire(blocking=False):
-            try:
-                self._drop_forgotten()
-            finally:
-                self._lock.release()
+        self._tidy()
 
     def close(self) -> None:
         """Close the database. Does nothing if closed."""
@@ -105,10 +110,31 @@ class DuckCopies:
             if database is not None:
                 database.close()
 
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock, and drop what others have dropped before and meanwhile."""
+        with self._lock:
+            self._drop_forgotten()
+            yield
+        if self._dropped:
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """Drop what is to be dropped, unless another thread has the lock and then does it."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._drop_forgotten()
+            finally:
+                self._lock.release()
+
     def _drop_forgotten(self) -> None:
         while self._forgotten:
             duck = self._copies.pop(self._forgotten.popleft(), None)
-            if duck is not None and self._database is not None:
+            if duck is not None:
+                self._dropped.append(duck)
+        while self._dropped:
+            duck = self._dropped.popleft()
+            if self._database is not None:
                 duck.drop()
 
     def _opened(self) -> "DuckDBPyConnection":

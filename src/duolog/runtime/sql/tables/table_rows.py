@@ -49,6 +49,8 @@ class TableRows:
         self._skipped = 0
         self.is_undecodable = False
         """True if a stored value could not be decoded."""
+        self.is_forgotten = False
+        """True if no further answer reads these rows."""
         self._codec = StoredRows(source, checked=checked)
         self._store = RowStore()
         self._key_columns = len(source_schema(source).key)

@@ -1,0 +1,66 @@
+"""Copies of tables in DuckDB are dropped, whoever drops them, and when."""
+
+import threading
+
+import pytest
+
+from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.session import SqlSession
+from duolog.runtime.sql.tables.duck_copies import DuckCopies
+from duolog.runtime.sql.tables.table_rows import TableRows
+
+_TABLE = (
+    "CREATE TABLE t (id STRING PRIMARY KEY, v INT) WITH (kafka_topic='t', value_format='JSON');"
+)
+
+
+@pytest.fixture(scope="module")
+def source() -> SourceInfo:
+    session = SqlSession()
+    list(session.run(_TABLE))
+    return session.catalog.sources["T"]
+
+
+def names(copies: DuckCopies) -> list[str]:
+    found = copies.database.cursor().execute("SELECT table_name FROM duckdb_tables()").fetchall()
+    return sorted(str(name) for (name,) in found)
+
+
+def test_rows_that_are_dropped_while_a_copy_is_made_are_dropped_after_it(
+    source: SourceInfo,
+) -> None:
+    """The garbage collector may end an answer in the thread that copies, at any point."""
+    copies = DuckCopies()
+    stream, rows = copies.new(source), TableRows(source)
+    changes = rows.changes
+
+    def collected() -> object:
+        copies.drop(stream)
+        return changes()
+
+    rows.changes = collected  # type: ignore[method-assign, assignment]
+    done = threading.Event()
+
+    def copy() -> None:
+        copies.copied(source, rows)
+        done.set()
+
+    threading.Thread(target=copy, daemon=True).start()
+
+    assert done.wait(30)
+    assert names(copies) == ["t1"]
+    copies.close()
+
+
+def test_a_copy_of_rows_that_were_forgotten_before_is_not_kept(source: SourceInfo) -> None:
+    """A table may be dropped while an answer waits for its topic."""
+    copies = DuckCopies()
+    rows = TableRows(source)
+
+    copies.forget(rows)
+    name = copies.copied(source, rows)
+    assert names(copies) == [name], "the answer reads it"
+    other = copies.copied(source, TableRows(source))
+
+    assert names(copies) == [other]
+    copies.close()
