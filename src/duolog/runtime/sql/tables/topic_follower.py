@@ -166,9 +166,13 @@ class TopicFollower(TopicReader):
     def _receive(self) -> None:
         if len(self._received) >= _RECEIVED_MAX:
             with self._changed:
-                # Held for long: a release notifies.
-                self._changed.wait(_POLL_S)
-            return
+                # Records of one partition must not keep out those that an answer waits for.
+                is_full = self._limits is None or self._remaining(self._limits) == 0
+                if is_full:
+                    # Held for long: a release notifies.
+                    self._changed.wait(_POLL_S)
+            if is_full:
+                return
         first = self._consumer.poll(_POLL_S)
         if first is not None:
             # `consume` would wait until it has all that it is asked for.

@@ -9,6 +9,7 @@ from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from duolog.core.errors import KafkaError
+from duolog.runtime.sql.tables import topic_follower
 from duolog.runtime.sql.tables.topic_follower import THREAD, TopicFollower
 from duolog.security.clients.brokers import Brokers
 from duolog.testing.cluster import EmbeddedCluster
@@ -138,4 +139,23 @@ def test_a_failure_is_raised_by_every_wait(bootstrap: str) -> None:
     for _ in range(2):
         with pytest.raises(KafkaError, match="failing"):
             followed.follower.wait_for({0: 1})
+    followed.follower.close()
+
+
+def test_records_beyond_the_limits_do_not_keep_out_those_before_them(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_follower, "_RECEIVED_MAX", 5)
+    followed = Followed(bootstrap, "crowded", 2)
+    followed.follower.hold()
+    followed.write(*"abcdefgh")
+    wait_until(lambda: len(followed.follower._received) >= 5, "the records")  # noqa: SLF001
+    followed.write("z", partition=1)
+
+    followed.follower.proceed({0: 0, 1: 1})
+
+    assert followed.wait(p1=1)
+    assert followed.values == [b"z"]
+    followed.follower.release()
+    assert followed.wait(p0=8)
     followed.follower.close()
