@@ -29,6 +29,8 @@ from duolog.server.ksql.statements import StatementSession
 
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUOTED: Final = re.compile(r"`[^`]+`")
+_EXPONENT_MAX: Final = 400
+"""Of numbers. Those of DOUBLE are smaller, and `1e999999999` has a billion digits in SQL."""
 
 
 class RowInserts:
@@ -89,8 +91,12 @@ def _written(value: Any, of: Type | None) -> str:  # noqa: PLR0911 - a table of 
             return "NULL"
         case _, bool():
             return "TRUE" if value else "FALSE"
-        case _, int() | Decimal():
-            return f"{value:f}" if isinstance(value, Decimal) else str(value)
+        case _, int():
+            return str(value)
+        case _, Decimal():
+            if abs(value.adjusted()) > _EXPONENT_MAX:
+                raise bad_request(f"The number {value:.1E} is out of range")
+            return f"{value:f}"
         case _, str() if of == BYTES:
             return f"TO_BYTES({_text(value)}, 'base64')"
         case _, str():

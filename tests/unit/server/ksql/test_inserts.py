@@ -72,6 +72,19 @@ def test_values_are_inserted_as_by_a_statement(
 
 
 @pytest.mark.parametrize(
+    "number", ["1e999999999", "-1e-999999999", "0e999999999", "1.5e401", "1e-401"]
+)
+def test_a_number_that_no_type_can_hold_is_not_written_out(catalog: Catalog, number: str) -> None:
+    inserts = catalog.endpoints().open_inserts(b'{"target": "s"}')
+
+    ack = json.loads(inserts.insert(f'{{"tags": [{number}]}}'.encode()))
+
+    assert (ack["status"], ack["error_code"]) == ("error", 40000)
+    assert ack["message"].endswith("is out of range")
+    assert catalog.performed == []
+
+
+@pytest.mark.parametrize(
     ("row", "message"),
     [
         ({"n": "x"}, "Expected type INTEGER for field `N`"),
