@@ -86,12 +86,13 @@ class UserAuthentication:
                 identity = await self._authenticator.by_token(token, host)
                 return Client(identity, self._authorizer(), Login.TOKEN)
             name, password = credentials_of(authorization)
+            epoch = self._sessions.epoch()
             identity = await self._authenticator.by_password(name, password, host)
         except LoginFailed as error:
             raise Unauthenticated from error
         except TooManyLogins as error:
             raise TooManyChecks from error
-        return Client(identity, self._authorizer(), Login.PASSWORD)
+        return Client(identity, self._authorizer(), Login.PASSWORD, epoch)
 
 
 __all__ = [

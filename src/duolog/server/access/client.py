@@ -38,11 +38,13 @@ class Client(NamedTuple):
     Attributes:
         authorizer: the rules of the cluster; None if the client may do everything.
         login: how the client logged in; NONE if there are no users.
+        epoch: that of the credentials before the password was checked, see `Sessions`.
     """
 
     identity: Identity
     authorizer: "Authorizer | None" = None
     login: Login = Login.NONE
+    epoch: object = None
 
     @property
     def name(self) -> str:

@@ -43,16 +43,21 @@ class Sessions:
 
     def __init__(self, clock: Clock, epoch: Callable[[], object]) -> None:
         self._clock = clock
-        self._epoch = epoch
+        self.epoch = epoch
         self._sessions: OrderedDict[bytes, _Session] = OrderedDict()
 
-    def begin(self, identity: Identity) -> str:
-        """Return the cookie of a new session."""
+    def begin(self, identity: Identity, epoch: object) -> str:
+        """Return the cookie of a new session.
+
+        Args:
+            epoch: that of the moment before the password was checked. If a credential has changed
+                since, the session has ended already.
+        """
         token = secrets.token_urlsafe(_BYTES)
         now = self._clock.monotonic()
         if len(self._sessions) >= SESSIONS_MAX:
             self._sessions.popitem(last=False)
-        self._sessions[_digest(token)] = _Session(identity, self._epoch(), now + LIFE_S, now)
+        self._sessions[_digest(token)] = _Session(identity, epoch, now + LIFE_S, now)
         return token
 
     def identity(self, token: str, host: str) -> Identity | None:
@@ -63,7 +68,7 @@ class Sessions:
             return None
         now = self._clock.monotonic()
         over = now >= session.ends_at or now - session.seen_at >= IDLE_S
-        if over or session.epoch != self._epoch():
+        if over or session.epoch != self.epoch():
             del self._sessions[digest]
             return None
         self._sessions[digest] = session._replace(seen_at=now)

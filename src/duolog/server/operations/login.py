@@ -25,7 +25,7 @@ async def log_in(request: Request, context: ServerContext) -> Response:
         raise RequestRefused("This server has no users to log in", BAD_REQUEST)
     if request.client.login is not Login.PASSWORD:
         raise RequestRefused("A session needs a password in the header Authorization", BAD_REQUEST)
-    token = sessions.begin(request.client.identity)
+    token = sessions.begin(request.client.identity, request.client.epoch)
     cookie = set_cookie(token, context.base_path, secure=request.secure)
     return Response(b"", 204, headers=(("Set-Cookie", cookie), ("Cache-Control", "no-store")))
 

@@ -7,13 +7,24 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from duolog.server.access.sessions import IDLE_S, LIFE_S, set_cookie
+from duolog.security.identity.principal import Identity
+from duolog.server.access.authentication import UserAuthentication
+from duolog.server.access.sessions import IDLE_S, LIFE_S, Sessions, set_cookie
 from duolog.server.http.routes import ENDPOINTS, Endpoint
 from duolog.server.limits import Limits
 from duolog.server.messages import Request, Response, json_response
 from duolog.server.operations.context import ServerContext
-from unit.server.memory import Client, MemoryServer, context
-from unit.server.users import ANN, BOB, BUSY, TOKEN, Clock, access_with_users
+from unit.server.memory import Access, Client, MemoryServer, context
+from unit.server.users import (
+    ANN,
+    BOB,
+    BUSY,
+    TOKEN,
+    Authenticator,
+    Clock,
+    Rules,
+    access_with_users,
+)
 from waiting import DEADLINE_S
 
 OWN = "http://127.0.0.1:8088"
@@ -157,6 +168,29 @@ def test_a_session_ends(passed_s: float) -> None:
         assert (await client.ask("GET", "/session", Cookie=cookie)).status == 401
 
     with_client(test, context(access_with_users(clock=clock)))
+
+
+def test_a_password_that_changes_while_its_client_logs_in_gives_no_session() -> None:
+    """A client can hold its body back, which is read after its password was checked."""
+    epoch = 0
+
+    class Changing(Authenticator):
+        async def by_password(self, user: str, password: str, host: str) -> Identity:
+            nonlocal epoch
+            found = await super().by_password(user, password, host)
+            epoch += 1
+            return found
+
+    sessions = Sessions(Clock(), lambda: epoch)
+    authentication = UserAuthentication(Changing(), Rules, sessions)
+
+    async def test(client: Client) -> None:
+        begun = await client.ask("POST", "/session", Authorization=ANN)
+        cookie = begun.headers["set-cookie"].partition(";")[0]
+
+        assert (await client.ask("GET", "/session", Cookie=cookie)).status == 401
+
+    with_client(test, context(Access(authentication, sessions)))
 
 
 def test_a_session_ends_by_a_logout() -> None:

@@ -71,7 +71,7 @@ def test_one_probe_answers_all_who_want_to_know_at_once() -> None:
 def test_a_session_ends_with_any_change_of_a_credential() -> None:
     epoch = [1]
     sessions = Sessions(Clock(), lambda: epoch[0])
-    token = sessions.begin(Identity(Principal(USER, "ann"), "10.0.0.1"))
+    token = sessions.begin(Identity(Principal(USER, "ann"), "10.0.0.1"), epoch[0])
     assert sessions.identity(token, "10.0.0.2") == Identity(Principal(USER, "ann"), "10.0.0.2")
 
     epoch[0] = 2
