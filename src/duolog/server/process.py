@@ -187,7 +187,8 @@ async def _serve(
     logger.info("server stops")
     context.stopping.set()
     if context.ksql is not None:
-        context.ksql.running.interrupt_all()
+        # On a thread, so that a second signal is heard meanwhile.
+        await asyncio.to_thread(context.ksql.running.interrupt_all)
     await server.stop()
     logger.info("server has stopped")
     return 0

@@ -183,7 +183,7 @@ class _Body(AsyncIterator[bytes]):
             await self._pieces.aclose()
         finally:
             # A generator that has not started does not run its own end.
-            self._reply.close()
+            await _closed(self._reply)
 
 
 async def _sent(reply: Reply, context: ServerContext) -> AsyncGenerator[bytes]:
@@ -200,4 +200,12 @@ async def _sent(reply: Reply, context: ServerContext) -> AsyncGenerator[bytes]:
                 return
             yield batch
     finally:
-        reply.close()
+        await _closed(reply)
+
+
+async def _closed(reply: Reply) -> None:
+    """End the query of a reply on a thread: on Spark, that takes seconds.
+
+    The pools of statements and readers may be full of threads that wait for such an end.
+    """
+    await asyncio.shield(asyncio.to_thread(reply.close))

@@ -131,6 +131,41 @@ async def test_a_client_that_reads_nothing_leaves_no_query() -> None:
     assert endpoints.running.ids() == []
 
 
+class SlowEnd(OneRow):
+    """A source that ends when a test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ending = threading.Event()
+        self.may_end = threading.Event()
+
+    def close(self) -> None:
+        self.ending.set()
+        assert self.may_end.wait(DEADLINE_S)
+        super().close()
+
+
+@in_loop
+async def test_a_query_that_takes_long_to_end_delays_no_other_client() -> None:
+    catalog, source = Catalog(), SlowEnd()
+    served = server(catalog)
+    client, other = served.client(), served.client()
+    await client.ask("POST", "/ksql", body(STREAM))
+    catalog.answers.append(Rows(COLUMNS, PushedRows(source), unbounded=True, query_id="q"))
+    client.send(
+        _post("/query-stream", json.dumps({"sql": "SELECT * FROM s EMIT CHANGES;"}).encode())
+    )
+    await client.until(lambda: b'["a",1]' in client.transport.written)
+
+    client.transport.close()
+    assert await asyncio.to_thread(source.ending.wait, DEADLINE_S)
+    answered = await other.ask("GET", "/info")
+    source.may_end.set()
+
+    assert answered.status == 200
+    assert await asyncio.to_thread(source.closed.wait, DEADLINE_S)
+
+
 @in_loop
 async def test_close_query_ends_the_response_of_another_connection() -> None:
     catalog, source = Catalog(), OneRow()
