@@ -16,7 +16,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -71,6 +71,7 @@ _LONGEST_PAUSE: Final = "ksql.query.retry.backoff.max.ms"
 _IDLE_S: Final = 2.0
 """Pause of an idle query before it polls again, unless commit.interval.ms is set."""
 _END_S: Final = 5.0
+Ensure = Callable[[SessionState, SessionState], None]
 
 
 class SqlService:
@@ -291,19 +292,31 @@ class SqlService:
         if self._present is not None:
             self._present.retain(self.catalog.sources)
 
-    def change(self, node: exp.Expression, text: str, given: Settings) -> Done:
+    def change(
+        self, node: exp.Expression, text: str, given: Settings, ensure: Ensure | None = None
+    ) -> Done:
         """Run a statement that may change the catalog, with the settings of a session.
+
+        `ensure` is called before the statement changes anything, with the state that it changes,
+        and with the state after it; it may refuse the statement by an error.
 
         Raises:
             SqlError: it cannot be executed; nothing has changed.
             BrokerUnavailable, CommandDamaged: as `follow`.
         """
         dropped: SourceInfo | None = None
-        with self._lock:
-            self.follow()
+
+        def prepare(done: Done, state: SessionState) -> Offsets:
+            nonlocal dropped
+            if ensure is not None:
+                ensure(self._replayed.state, state)
             if node.args.get("delete_topic"):
                 dropped = self.catalog.sources.get(node.this.name)
-            done = self._replayed.run(node, text, given, self._prepare)
+            return self._prepare(done, state)
+
+        with self._lock:
+            self.follow()
+            done = self._replayed.run(node, text, given, prepare)
             self._queries.apply(has_new_query=done.query is not None)
             self._forget_dropped()
         if done.ended:

@@ -1,8 +1,9 @@
 """The SQL service as one client may see it: what it may not describe does not exist.
 
 A view instead of checks, as in the registry (ADR 0127): SHOW, DESCRIBE, EXPLAIN and the errors of
-other statements cannot show what the state of the session lacks. Changes are checked by
-`GuardedSession`, and run on the whole catalog.
+other statements cannot show what the state of the session lacks. `GuardedSession` checks the
+rights before a statement runs. Statements that write are checked again on the state that they
+change: meanwhile, another request may have declared a source of the same name over another topic.
 
 Threads: as `SqlService`.
 """
@@ -14,10 +15,16 @@ from sqlglot import exp
 from duolog.ksql.syntax import nodes
 from duolog.security.authorization.operations import ResourceType
 from duolog.server.access.checks import Checks
-from duolog.server.access.statement_rights import source_name
+from duolog.server.access.statement_rights import (
+    Known,
+    rights_after,
+    rights_before,
+    source_name,
+)
 
 if TYPE_CHECKING:
-    from duolog.ksql.statements.state import SessionState
+    from duolog.ksql.settings import Settings
+    from duolog.ksql.statements.state import Done, SessionState
     from duolog.runtime.sql.service import SqlService
 
 
@@ -35,6 +42,8 @@ class VisibleService:
         """Return the state of a session for its next statement; see `SqlService.state_for`."""
         state = self._service.state_for(node, mine)
         if self._checks.decide:
+            if isinstance(node, nodes.InsertValues | nodes.DeleteRows):
+                self._checks.ensure(rights_before(node, self._known(state)))
             self._reduce(state)
             if isinstance(node, nodes.Show):
                 partitions = state.catalog.partitions
@@ -43,6 +52,19 @@ class VisibleService:
                 ):
                     del partitions[topic]
         return state
+
+    def change(self, node: exp.Expression, text: str, given: "Settings") -> "Done":
+        """Run a statement that may change the catalog; see `SqlService.change`."""
+
+        def ensure(before: "SessionState", after: "SessionState") -> None:
+            self._checks.ensure(
+                (*rights_before(node, self._known(before)), *rights_after(node, self._known(after)))
+            )
+
+        return self._service.change(node, text, given, ensure)
+
+    def _known(self, state: "SessionState") -> Known:
+        return Known(self._service.service_id, state.catalog.sources, state.queries)
 
     def _reduce(self, state: "SessionState") -> None:
         service_id = self._service.service_id

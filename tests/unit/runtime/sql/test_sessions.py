@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from duolog.ksql.errors import SqlError
+from duolog.ksql.statements.state import SessionState
 from duolog.runtime.sql.answers import Message, Rows
 from duolog.runtime.sql.service import SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
@@ -62,6 +63,27 @@ def test_a_property_with_a_value_that_is_not_allowed_is_an_error_of_the_session(
 ) -> None:
     with pytest.raises(SqlError, match=r"Invalid value soon for property 'auto.offset.reset'"):
         shared.session({"auto.offset.reset": "soon"})
+
+
+def test_a_statement_can_be_refused_by_the_state_that_it_changes(
+    shared: SqlService, service: str
+) -> None:
+    runner = StatementRunner(shared, shared.session())
+    results(runner, f"CREATE STREAM s (a INT) WITH (kafka_topic='{service}s', partitions=1);")
+    text = "DROP STREAM s DELETE TOPIC;"
+    ((node, _),) = runner.session.read(text)
+    asked: list[tuple[set[str], set[str]]] = []
+
+    def refuse(before: SessionState, after: SessionState) -> None:
+        asked.append((set(before.catalog.sources), set(after.catalog.sources)))
+        raise SqlError("refused")
+
+    with pytest.raises(SqlError, match="refused"):
+        shared.change(node, text, runner.session.state.settings, refuse)
+
+    assert asked == [({"S"}, set())]
+    assert set(shared.catalog.sources) == {"S"}
+    assert f"{service}s" in shared.topics.partitions()
 
 
 def test_a_client_that_waits_does_not_stop_the_others(shared: SqlService, service: str) -> None:

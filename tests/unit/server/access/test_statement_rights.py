@@ -2,15 +2,18 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlglot import exp
 
 from duolog.ksql.session import Done, SqlSession
+from duolog.ksql.settings import Settings
 from duolog.ksql.statements.state import SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.service import Ensure
 from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.security.identity.principal import USER, Identity, Principal
 from duolog.server.access.checks import EVERYTHING, Checks
@@ -92,6 +95,25 @@ class Service:
         )
 
 
+    def change(self, node: exp.Expression, text: str, given: Settings, ensure: Ensure) -> Done:
+        before = self._state
+        after = SqlSession(before.catalog.copy())
+        done = after.execute(node.copy(), text)
+        assert given is not None
+        ensure(before, after.state)
+        return done
+
+
+class Redeclared(Service):
+    """Stream ORDERS is over the topic of SECRET as soon as a client has looked at it."""
+
+    def state_for(self, node: exp.Expression, mine: SessionState) -> SessionState:
+        state = super().state_for(node, mine)
+        sources = self._state.catalog.sources
+        sources["ORDERS"] = replace(sources["SECRET"], name="ORDERS")
+        return state
+
+
 class Inner:
     """Runs statements on the state that its service shows."""
 
@@ -106,6 +128,10 @@ class Inner:
         return copy
 
     def perform(self, node: exp.Expression, text: str) -> Done:
+        if isinstance(node, nodes.DropSource):
+            done: Done = self.service.change(node, text, self.session.state.settings)
+            self.ran.append(text)
+            return done
         self.session.state = self.service.state_for(node, self.session.state)
         self.ran.append(text)
         return self.session.execute(node, text)
@@ -121,9 +147,11 @@ class Inner:
         return None  # type: ignore[return-value]
 
 
-def session_of(grants: Grants | None) -> tuple[GuardedSession, Inner]:
+def session_of(
+    grants: Grants | None, service: Service | None = None
+) -> tuple[GuardedSession, Inner]:
     checks = Checks(Client(Identity(Principal(USER, "ann"), "127.0.0.1"), grants), None)
-    inner = Inner(VisibleService(Service(), checks))  # type: ignore[arg-type]
+    inner = Inner(VisibleService(service or Service(), checks))  # type: ignore[arg-type]
     return GuardedSession(inner, "default_", checks), inner
 
 
@@ -249,6 +277,30 @@ def test_a_refused_statement_does_not_run_and_does_not_reveal_what_exists(text: 
     )
     assert inner.ran == []
     assert len(grants.refused) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "source_right", "topic_right"),
+    [
+        ("DROP STREAM orders DELETE TOPIC;", "DELETE", "DELETE"),
+        ("INSERT INTO orders (id) VALUES (1);", "WRITE", "WRITE"),
+    ],
+)
+def test_rights_are_those_on_the_stream_that_a_statement_changes(
+    text: str, source_right: str, topic_right: str
+) -> None:
+    """A client could declare its stream over a topic that it may only read, between two checks."""
+    grants = Grants((source_right, "SOURCE:default_.ORDERS"), (topic_right, "TOPIC:orders"))
+    session, inner = session_of(grants, Redeclared())
+
+    with pytest.raises(RequestRefused):
+        run(session, text)
+
+    assert inner.ran == []
+    assert grants.refused == [f"{topic_right} TOPIC:vault"]
+    session, inner = session_of(grants)
+    run(session, text)
+    assert inner.ran == [text]
 
 
 def test_a_stream_over_a_topic_needs_the_right_to_read_the_topic() -> None:
