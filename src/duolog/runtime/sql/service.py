@@ -415,9 +415,8 @@ class SqlService:
         return all(one.topic in self.catalog.partitions for one in named if one is not None)
 
     def _ask_for_topics(self) -> None:
-        known = self.topics.partitions()
-        self.catalog.partitions.clear()
-        self.catalog.partitions.update(known)
+        # Replaced, not changed: other threads look for the topics of their queries meanwhile.
+        self.catalog.partitions = self.topics.partitions()
 
     def _prepare(self, done: Done, state: SessionState) -> Offsets:
         from duolog.runtime.sql.command_log.made_topics import make_topics  # noqa: PLC0415 - loaded by the statements that need it

@@ -86,6 +86,23 @@ def test_a_statement_can_be_refused_by_the_state_that_it_changes(
     assert f"{service}s" in shared.topics.partitions()
 
 
+def test_topics_that_a_client_looks_at_do_not_disappear_while_they_are_listed(
+    shared: SqlService, service: str
+) -> None:
+    runner = StatementRunner(shared, shared.session())
+    results(runner, f"CREATE STREAM s (a INT) WITH (kafka_topic='{service}s', partitions=1);")
+    shared.follow()
+    looked_at = runner.catalog.partitions
+    assert f"{service}s" in looked_at
+    before = dict(looked_at)
+
+    results(runner, f"CREATE STREAM t (a INT) WITH (kafka_topic='{service}t', partitions=1);")
+    shared.follow()
+
+    assert looked_at == before
+    assert f"{service}t" in runner.catalog.partitions
+
+
 def test_a_client_that_waits_does_not_stop_the_others(shared: SqlService, service: str) -> None:
     """ASSERT TOPIC waits for its topic, which another client creates meanwhile."""
     waiting = StatementRunner(shared, shared.session())
