@@ -63,10 +63,14 @@ class ServiceQueries:
         self._supervisor: QuerySupervisor | None = None
         self._ownership: Ownership | None = None
         self._states: QueryStates | None = None
+        self._changing = threading.Lock()
+        """Guards the three above, for moments: ownership may be lost while the lock is held."""
         self.given_up = threading.Event()
         self._standing_by = False
         self._followed_at = 0.0
         self._ask_again_at = 0.0
+        self._damage: CommandDamaged | None = None
+        """The error that is logged already."""
 
     @property
     def supervisor(self) -> QuerySupervisor | None:
@@ -85,14 +89,15 @@ class ServiceQueries:
             if self._supervisor is not None or not self._replayed.state.queries:
                 return
             name = self._replayed.topic.name
-            self._ownership = Ownership(self._bootstrap, self._service_id, name, self._lost)
+            ownership = Ownership(self._bootstrap, self._service_id, name, self._lost)
+            self._ownership = ownership
             if self.given_up.is_set():
-                self._ownership.give_up()
-            self._ownership.acquire()
+                ownership.give_up()
+            ownership.acquire()
             if self.given_up.is_set():
                 self.stop()
                 return
-            self._run(self._ownership)
+            self._run(ownership)
 
     def stand_by(self) -> None:
         """Run the queries here as soon as no other process does; return at once.
@@ -115,9 +120,10 @@ class ServiceQueries:
 
     def stop(self) -> None:
         """Stop the queries and release the service. Does nothing if they do not run here."""
-        supervisor, self._supervisor = self._supervisor, None
-        ownership, self._ownership = self._ownership, None
-        states, self._states = self._states, None
+        with self._changing:
+            supervisor, self._supervisor = self._supervisor, None
+            ownership, self._ownership = self._ownership, None
+            states, self._states = self._states, None
         if supervisor is not None:
             supervisor.close()
         if states is not None:
@@ -163,11 +169,19 @@ class ServiceQueries:
         return followed(self._bootstrap, self._service_id, wanted)
 
     def _run(self, ownership: Ownership) -> None:
-        """Start the supervisor; the caller holds the lock."""
-        self._states = QueryStates(self._bootstrap, self._service_id, ownership.name)
-        self._supervisor = self._supervise(self._look)
-        self._supervisor.want(self._replayed.wanted)
-        self._supervisor.start(self._replayed.ended)
+        """Start the supervisor, unless the service was lost meanwhile.
+
+        The caller holds the lock.
+        """
+        supervisor = self._supervise(self._look)
+        with self._changing:
+            if self._ownership is not ownership:
+                return
+            self._states = QueryStates(self._bootstrap, self._service_id, ownership.name)
+            self._supervisor = supervisor
+        supervisor.want(self._replayed.wanted)
+        # If it is stopped now, it starts nothing.
+        supervisor.start(self._replayed.ended)
 
     def _wait_for_turn(self) -> None:
         """Join the group of the service, whose owner the broker chooses."""
@@ -227,7 +241,9 @@ class ServiceQueries:
         except (KafkaError, BrokerUnavailable) as error:
             logger.debug("cannot follow the command topic: %s", error.message)
         except CommandDamaged as damage:
-            logger.warning("%s: %s", damage.message, damage.detail)
+            if damage is not self._damage:  # It stays, and this is called twice a second.
+                self._damage = damage
+                logger.warning("%s: %s", damage.message, damage.detail)
         finally:
             self._lock.release()
 
