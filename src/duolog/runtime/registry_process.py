@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from duolog.runtime.errors import RegistryUnavailable
-from duolog.runtime.server_of_broker import ServerOfBroker
+from duolog.runtime.server_of_broker import ServerOfBroker, local_url
 from duolog.runtime.server_process import ServerProcess
 from duolog.security.logins.inner import InnerLogin
 
@@ -91,10 +91,14 @@ class RegistryOfBroker(ServerOfBroker):
         """Name and password by which the broker may ask the registry; empty if it needs none."""
 
     def address(self) -> str | None:
-        """Return the URL; wait for it if the port is free, and return None if there is none."""
+        """Return the URL for this machine; None if there is none.
+
+        Waits for it if port 0 selects a free port.
+        """
         if self._listen.endswith(":0"):
             return self.wait_ready()
-        return f"{'https' if '--tls-cert' in self._arguments else 'http'}://{self._listen}"
+        scheme = "https" if "--tls-cert" in self._arguments else "http"
+        return local_url(f"{scheme}://{self._listen}")
 
     def process(self, bootstrap_servers: str, login: InnerLogin | None) -> ServerProcess:
         """Return the process of the registry."""

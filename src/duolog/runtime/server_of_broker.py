@@ -86,27 +86,28 @@ class ServerOfBroker(ABC):
             return
         try:
             process.start()
-        except DuologError as error:
-            # The server has written the reason itself.
+        except (DuologError, OSError) as error:
+            # The server has written the reason itself, if there was memory for its process.
             logger.warning(
                 "the broker stops with its server",
-                extra={"server": self.kind, "reason": error.one_line()},
+                extra={"server": self.kind, "reason": _reason(error)},
             )
             self._ready_or_failed.set()
             failed()
             return
-        self.url = self.url_of(process)
+        url = self.url_of(process)
+        self.url = local_url(url)
         self._ready_or_failed.set()
-        self._report(f"duolog {self.kind} ready on {self.url}")
+        self._report(f"duolog {self.kind} ready on {url}")
         while not self._stopping.wait(_RESTART_S):
             if not process.running:
                 logger.warning("server has ended; starting it again", extra={"server": self.kind})
                 try:
                     process.restart()
-                except DuologError as error:
+                except (DuologError, OSError) as error:
                     logger.warning(
                         "server did not start",
-                        extra={"server": self.kind, "reason": error.one_line()},
+                        extra={"server": self.kind, "reason": _reason(error)},
                     )
         process.stop()
 
@@ -131,3 +132,19 @@ class ServersOfBroker:
         """Stop all servers, the last one first: it may be a client of those before it."""
         for server in reversed(self._servers):
             server.stop()
+
+
+def local_url(url: str) -> str:
+    """Return the URL by which this machine reaches a server that listens on all addresses.
+
+    The certificate of a server has the addresses of loopback, and not `0.0.0.0`.
+
+    Example:
+        >>> local_url("https://0.0.0.0:8081"), local_url("http://[::]:1"), local_url("http://a:1")
+        ('https://127.0.0.1:8081', 'http://[::1]:1', 'http://a:1')
+    """
+    return url.replace("://0.0.0.0:", "://127.0.0.1:").replace("://[::]:", "://[::1]:")
+
+
+def _reason(error: DuologError | OSError) -> str:
+    return error.one_line() if isinstance(error, DuologError) else str(error)
