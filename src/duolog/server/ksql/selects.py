@@ -6,6 +6,7 @@ Source: ksqlDB's documentation of these endpoints.
 from sqlglot import exp
 
 from duolog.core.errors import DuologError
+from duolog.ksql.errors import too_deep
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
 from duolog.server.failures import Failure, bad_request, failure_of
@@ -33,6 +34,9 @@ def start_query(request: StatementRequest, session: StatementSession) -> Started
                 raise bad_request(f"Statement type `{kind}' not supported for this resource")
     except DuologError as error:
         raise failure_of(error, request.sql.strip()) from error
+    except RecursionError as error:
+        text = request.sql.strip()
+        raise failure_of(too_deep(text), text) from error
 
 
 def _only_statement(

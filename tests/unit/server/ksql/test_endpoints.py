@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
+from sqlglot import exp
 
 from duolog.core.errors import QueryError
 from duolog.runtime.sql.answers import DeletedRow, Rows
@@ -13,7 +14,7 @@ from duolog.runtime.sql.reply.row_source import PushedRows
 from duolog.security.identity.principal import Identity, Principal
 from duolog.server.access.checks import Checks
 from duolog.server.access.client import Client
-from unit.server.ksql.sessions import Catalog, OneRow, answer
+from unit.server.ksql.sessions import Catalog, OneRow, Session, answer
 from waiting import DEADLINE_S
 
 STREAM = "CREATE STREAM s (id STRING KEY, n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON');"
@@ -49,6 +50,22 @@ def test_query_returns_a_header_then_rows_of_a_table(catalog: Catalog) -> None:
         b'{"row":{"columns":["a",1]}},\n'
         b'{"row":{"columns":["b",null]}}]\n'
     )
+
+
+def test_a_query_that_is_nested_too_deeply_is_an_error_of_its_text(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def select(_session: Session, _node: exp.Query, _text: str) -> Rows:
+        raise RecursionError
+
+    monkeypatch.setattr(Session, "select", select)
+
+    reply = catalog.endpoints().query(body("SELECT n + n FROM s EMIT CHANGES;"))
+
+    assert reply.status == 400
+    refused = json.loads(reply.body)
+    assert refused["message"].startswith("the statement is nested too deeply")
+    assert refused["statementText"] == "SELECT n + n FROM s EMIT CHANGES;"
 
 
 def test_a_query_of_a_stream_reports_its_end(catalog: Catalog) -> None:
