@@ -27,6 +27,7 @@ class Limits:
         workers: threads that run statements.
         waiting_max: statements that wait for such a thread.
         readers: threads for responses that block between their pieces.
+        unending_max: push queries with joins, groups or windows, and PRINT: each has such a thread.
     """
 
     head_bytes_max: int = 32 * KIB
@@ -45,6 +46,7 @@ class Limits:
     workers: int = 16
     waiting_max: int = 256
     readers: int = 200
+    unending_max: int = 150
 
 
 DEFAULT_LIMITS: Final = Limits()

@@ -156,7 +156,13 @@ def _context(
         sql=service,
         ksql=endpoints_of(service, str(address)),
         workers=Workers(limits.workers, limits.waiting_max),
-        readers=Workers(limits.readers, 0, name="readers"),
+        readers=Workers(
+            # Each request waits for one thread at most, so that no response is cut off.
+            limits.readers,
+            limits.requests_max,
+            reserved_max=limits.unending_max,
+            name="readers",
+        ),
         health=BrokerHealth(cluster.answers, clock),
         address=str(address),
         base_path=base_path,

@@ -48,7 +48,7 @@ def context(access: Access | None = None, **more: Any) -> ServerContext:
         access=access or Access(),
         sql=more.pop("sql", None),
         workers=Workers(2, 2),
-        readers=Workers(2, 0),
+        readers=Workers(3, 100, reserved_max=2),
         health=more.pop("health", None) or BrokerHealth(lambda: True, SystemClock()),
         address="127.0.0.1:8088",
         **more,

@@ -49,9 +49,8 @@ class Sessions:
     def begin(self, identity: Identity, epoch: object) -> str:
         """Return the cookie of a new session.
 
-        Args:
-            epoch: that of the moment before the password was checked. If a credential has changed
-                since, the session has ended already.
+        `epoch` is that of the moment before the password was checked. If a credential has changed
+        since, the session has ended already.
         """
         token = secrets.token_urlsafe(_BYTES)
         now = self._clock.monotonic()

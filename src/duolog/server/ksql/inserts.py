@@ -65,6 +65,10 @@ class RowInserts:
             return self._error(number, failure_of(error))
         return _json({"status": "ok", "seq": number})
 
+    def refused(self, refused: RequestRefused) -> bytes:
+        """Return the acknowledgement of the next row, which is not inserted."""
+        return self._error(self._next, refused)
+
     def _insert(self, row: dict[str, Any]) -> None:
         values = {_name(name): value for name, value in row.items()}
         if len(values) < len(row):

@@ -52,6 +52,11 @@ class Reply:
         return self._stop is None
 
     @property
+    def is_unbounded(self) -> bool:
+        """True if there may be no last piece."""
+        return self._unbounded
+
+    @property
     def body(self) -> bytes:
         """Read the rest of the body, and close it."""
         try:

@@ -103,10 +103,13 @@ def _may_see(request: Request, context: ServerContext, command_id: str) -> bool:
 async def _acknowledged(
     lines: AsyncIterator[bytes], inserts: RowInserts, context: ServerContext
 ) -> AsyncIterator[bytes]:
-    async for line in lines:
-        yield await context.workers.run(inserts.insert, line)
-        if inserts.failed or context.stopping.is_set():
-            return
+    try:
+        async for line in lines:
+            yield await context.workers.run(inserts.insert, line)
+            if inserts.failed or context.stopping.is_set():
+                return
+    except RequestRefused as refused:  # A line that is too long, or too many statements.
+        yield inserts.refused(refused)
 
 
 async def _delimited(values: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -132,12 +135,17 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     async for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
         for line in whole:
+            _ensure_short(line)
             if line.strip():
                 yield line
-        if len(rest) > _LINE_MAX:
-            raise RequestRefused(f"A row is longer than {_LINE_MAX} bytes", BODY_TOO_LARGE)
+        _ensure_short(rest)
     if rest.strip():
         yield rest
+
+
+def _ensure_short(line: bytes) -> None:
+    if len(line) > _LINE_MAX:
+        raise RequestRefused(f"A row is longer than {_LINE_MAX} bytes", BODY_TOO_LARGE)
 
 
 def _endpoints(context: ServerContext) -> Endpoints:
@@ -164,15 +172,32 @@ async def _rows(context: ServerContext, run: Callable[[], Reply]) -> Response | 
     reply = await context.workers.run(run)
     if reply.is_whole:
         return Response(reply.body, reply.status, reply.content_type)
-    return Streamed(_Body(_sent(reply, context), reply), reply.content_type, reply.status)
+    release: Callable[[], None] | None = None
+    if reply.is_unbounded and reply.live is None:
+        # It would keep the threads from other queries, which only wait for their next turn.
+        try:
+            context.readers.reserve()
+        except RequestRefused:
+            await _closed(reply)
+            raise
+        release = context.readers.release
+    body = _Body(_sent(reply, context), reply, release)
+    return Streamed(body, reply.content_type, reply.status)
 
 
 class _Body(AsyncIterator[bytes]):
-    """The pieces of a reply. Its query ends with them, also if none of them was asked for."""
+    """The pieces of a reply. Its query ends with them, also if none of them was asked for.
 
-    def __init__(self, pieces: AsyncGenerator[bytes], reply: Reply) -> None:
+    Args:
+        release: called once, after the end of the query.
+    """
+
+    def __init__(
+        self, pieces: AsyncGenerator[bytes], reply: Reply, release: Callable[[], None] | None
+    ) -> None:
         self._pieces = pieces
         self._reply = reply
+        self._release = release
 
     async def __anext__(self) -> bytes:
         return await self._pieces.__anext__()
@@ -182,8 +207,13 @@ class _Body(AsyncIterator[bytes]):
         try:
             await self._pieces.aclose()
         finally:
-            # A generator that has not started does not run its own end.
-            await _closed(self._reply)
+            try:
+                # A generator that has not started does not run its own end.
+                await _closed(self._reply)
+            finally:
+                release, self._release = self._release, None
+                if release is not None:
+                    release()
 
 
 async def _sent(reply: Reply, context: ServerContext) -> AsyncGenerator[bytes]:

@@ -18,9 +18,13 @@ T = TypeVar("T")
 class Workers:
     """A pool of threads that refuses work instead of collecting it."""
 
-    def __init__(self, threads: int, waiting_max: int, *, name: str = "statements") -> None:
+    def __init__(
+        self, threads: int, waiting_max: int, *, reserved_max: int = 0, name: str = "statements"
+    ) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._most = threads + waiting_max
+        self._reserved_max = reserved_max
+        self._reserved = 0
         self.calls = 0
         """Calls that run or wait."""
 
@@ -40,6 +44,20 @@ class Workers:
         future = self._pool.submit(partial(function, *args, **kwargs))
         future.add_done_callback(lambda _: _call(loop, self._done))
         return await asyncio.wrap_future(future)
+
+    def reserve(self) -> None:
+        """Reserve a thread for a series of long calls, of which one runs at a time.
+
+        Raises:
+            RequestRefused: too many threads are reserved.
+        """
+        if self._reserved >= self._reserved_max:
+            raise RequestRefused("Too many queries are running", OVERLOADED)
+        self._reserved += 1
+
+    def release(self) -> None:
+        """End a reservation."""
+        self._reserved -= 1
 
     def close(self) -> None:
         """Drop the calls that wait; those that run end by themselves."""

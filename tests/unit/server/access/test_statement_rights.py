@@ -94,7 +94,6 @@ class Service:
             state.catalog.copy(), mine.settings, mine.variables, dict(state.queries), state.begun
         )
 
-
     def change(self, node: exp.Expression, text: str, given: Settings, ensure: Ensure) -> Done:
         before = self._state
         after = SqlSession(before.catalog.copy())

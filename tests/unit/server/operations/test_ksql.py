@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from duolog.core.units import MIB
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.fanout.positions import Place
 from duolog.runtime.sql.fanout.row_buffer import BufferLimits, Emitted, RowBuffer
@@ -19,6 +20,7 @@ from duolog.runtime.sql.reply.row_source import PushedRows
 from duolog.server.access.client import NOBODY
 from duolog.server.messages import Request, Streamed
 from duolog.server.operations import ksql as operations
+from unit.registry.turns import until
 from unit.server.ksql.sessions import Catalog, OneRow, answer
 from unit.server.memory import MemoryServer, Reply, context
 from unit.server.users import BOB, Rules, access_with_users
@@ -164,6 +166,37 @@ async def test_a_query_that_takes_long_to_end_delays_no_other_client() -> None:
 
     assert answered.status == 200
     assert await asyncio.to_thread(source.closed.wait, DEADLINE_S)
+
+
+@in_loop
+async def test_push_queries_above_the_limit_are_refused_and_others_are_answered() -> None:
+    catalog = Catalog()
+    served = server(catalog)
+    push = _post("/query-stream", json.dumps({"sql": "SELECT * FROM s EMIT CHANGES;"}).encode())
+    clients = [served.client() for _ in range(2)]
+    await clients[0].ask("POST", "/ksql", body(STREAM))
+    sources = [OneRow() for _ in range(4)]
+    catalog.answers += [Rows(COLUMNS, PushedRows(one), unbounded=True) for one in sources[:3]]
+    for client in clients:
+        client.send(push)
+        await client.until(lambda one=client: b'["a",1]' in one.transport.written)  # type: ignore[misc]
+
+    refused = await served.client().ask("POST", "/query", body("SELECT * FROM s EMIT CHANGES;"))
+    catalog.answers.append(answer(COLUMNS, [("b", 2)], query_id="q"))
+    pull = served.client()
+    pull.send(_post("/query", body("SELECT * FROM s;")))
+    await pull.until(lambda: b'{"row":{"columns":["b",2]}}' in pull.transport.written)
+    clients[0].transport.close()
+    assert await asyncio.to_thread(sources[0].closed.wait, DEADLINE_S)
+    await until(lambda: served.context.counts.in_progress == 1)
+    catalog.answers.append(Rows(COLUMNS, PushedRows(sources[3]), unbounded=True))
+    late = served.client()
+    late.send(push)
+    await late.until(lambda: b'["a",1]' in late.transport.written)
+
+    assert (refused.status, json.loads(refused.body)["error_code"]) == (503, 50300)
+    assert sources[2].closed.is_set()
+    assert not sources[1].closed.is_set()
 
 
 @in_loop
@@ -348,6 +381,21 @@ async def test_the_acknowledgement_of_an_error_is_the_last_one() -> None:
     assert b'{"status":"error","seq":0,"error_code":40001,' in client.transport.written
     assert b'"seq":1' not in client.transport.written
     assert len(catalog.performed) == 1
+
+
+@in_loop
+async def test_a_row_that_is_too_long_is_acknowledged_with_the_reason() -> None:
+    catalog = Catalog()
+    client = server(catalog).client()
+    await client.ask("POST", "/ksql", body(STREAM))
+
+    rows = b'{"target": "s"}\n{"id": "a"}\n{"id": "' + b"x" * MIB + b'"}\n'
+    client.send(_post("/inserts-stream", rows))
+    await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+
+    assert b'{"status":"ok","seq":0}' in client.transport.written
+    assert b'{"status":"error","seq":1,"error_code":41300,' in client.transport.written
+    assert len(catalog.performed) == 2
 
 
 @pytest.mark.parametrize(
