@@ -209,6 +209,11 @@ class SqlService:
         """True if this process runs the queries of the service."""
         return self._queries.supervisor is not None
 
+    @property
+    def is_closing(self) -> bool:
+        """True if statements that wait for something should end."""
+        return self._queries.given_up.is_set()
+
     def session(
         self,
         properties: Mapping[str, str] | None = None,

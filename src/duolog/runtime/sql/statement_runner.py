@@ -267,7 +267,7 @@ class StatementRunner:
             try:
                 return self.session.execute(node, text)
             except SqlError:
-                if time.monotonic() > deadline:
+                if time.monotonic() > deadline or self.service.is_closing:
                     raise
             time.sleep(0.1)
 

@@ -13,7 +13,10 @@ from typing import Final, TypeVar
 
 from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.server.access.client import NOBODY, Client, Right
+from duolog.server.errors import SHUTTING_DOWN, RequestRefused
 
+_LOOK_S: Final = 1.0
+"""A thread that waits for the loop looks so often whether it still runs."""
 T = TypeVar("T")
 
 
@@ -42,7 +45,7 @@ class Checks:
         """Ensure that the client has all these rights.
 
         Raises:
-            RequestRefused: it lacks one, the same for all.
+            RequestRefused: it lacks one, the same for all; or the server has stopped.
         """
         if not self.decide:
             return
@@ -75,8 +78,21 @@ class Checks:
             except Exception as error:  # noqa: BLE001 - raised by the thread that asks
                 done.set_exception(error)
 
-        self._loop.call_soon_threadsafe(answer)
-        return done.result()
+        try:
+            self._loop.call_soon_threadsafe(answer)
+        except RuntimeError as error:
+            raise _stopped() from error
+        while True:
+            try:
+                return done.result(_LOOK_S)
+            except TimeoutError:
+                # A loop that ends drops calls. The process would wait for this thread.
+                if done.done() or self._loop.is_closed():
+                    raise _stopped() from None
+
+
+def _stopped() -> RequestRefused:
+    return RequestRefused("The server is shutting down", SHUTTING_DOWN)
 
 
 def _running() -> asyncio.AbstractEventLoop | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.statements.state import SessionState
@@ -63,6 +64,32 @@ def test_a_property_with_a_value_that_is_not_allowed_is_an_error_of_the_session(
 ) -> None:
     with pytest.raises(SqlError, match=r"Invalid value soon for property 'auto.offset.reset'"):
         shared.session({"auto.offset.reset": "soon"})
+
+
+def test_a_statement_that_waits_ends_with_the_service(shared: SqlService, service: str) -> None:
+    runner = StatementRunner(shared, shared.session())
+    looked = threading.Event()
+    know = shared.state_for
+
+    def state_for(node: exp.Expression, mine: SessionState) -> SessionState:
+        looked.set()
+        return know(node, mine)
+
+    shared.state_for = state_for  # type: ignore[method-assign]
+    text = f"ASSERT TOPIC '{service}never' TIMEOUT 1 HOURS;"
+
+    def wait() -> None:
+        with pytest.raises(SqlError, match="does not exist"):
+            results(runner, text)
+
+    waiter = threading.Thread(target=wait, daemon=True)
+    waiter.start()
+    assert looked.wait(_WAIT_S)
+
+    shared.give_up()
+    waiter.join(_WAIT_S)
+
+    assert not waiter.is_alive()
 
 
 def test_a_statement_can_be_refused_by_the_state_that_it_changes(

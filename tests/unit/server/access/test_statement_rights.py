@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +23,8 @@ from duolog.server.access.client_properties import ClientProperties
 from duolog.server.access.guarded_session import GuardedSession
 from duolog.server.access.statement_rights import Known, rights_before
 from duolog.server.access.visible_service import VisibleService
-from duolog.server.errors import RequestRefused
+from duolog.server.errors import SHUTTING_DOWN, RequestRefused
+from waiting import DEADLINE_S
 
 CATALOG = """
 CREATE STREAM orders (id INT, price INT) WITH (KAFKA_TOPIC='orders', VALUE_FORMAT='JSON');
@@ -435,6 +437,23 @@ def test_rights_are_checked_on_the_loop_of_the_authorizer() -> None:
 
     assert seen == {"default_.ORDERS"}
     assert grants.threads == {loop_thread}
+
+
+@pytest.mark.parametrize("closed_before", [False, True])
+def test_a_statement_does_not_wait_for_a_loop_that_has_ended(*, closed_before: bool) -> None:
+    loop = asyncio.new_event_loop()
+    client = Client(Identity(Principal(USER, "ann"), "127.0.0.1"), Grants())
+    checks = Checks(client, loop)
+    if closed_before:
+        loop.close()
+    with ThreadPoolExecutor(1) as threads:
+        found = threads.submit(checks.visible, ResourceType.SOURCE, ["a"])
+        loop.close()
+
+        with pytest.raises(RequestRefused) as refused:
+            found.result(DEADLINE_S)
+
+    assert refused.value.code == SHUTTING_DOWN
 
 
 def _one(text: str) -> tuple[exp.Expression, Known]:
