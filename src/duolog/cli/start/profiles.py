@@ -84,7 +84,7 @@ def team(layout: "Layout", listen: str, hosts: tuple[str, ...]) -> Profile:
     allowed = tuple(word for host in hosts for word in ("--allow-host", host))
     return Profile(
         f"SASL_SSL://{listen}",
-        tuple(f"SASL_SSL://{host}:{address.port}" for host in hosts[:1]),
+        tuple(f"SASL_SSL://{Address(host, address.port)}" for host in hosts[:1]),
         {
             "authorizer.class.name": "acl",
             "sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512,PLAIN",
@@ -115,7 +115,7 @@ def _write_login(
         return
     host = hosts[0] if hosts else "localhost"
     lines = {
-        "bootstrap.servers": f"{host}:{address.port}",
+        "bootstrap.servers": str(Address(host, address.port)),
         "security.protocol": "SASL_SSL",
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": authority,

@@ -39,6 +39,15 @@ def test_team_makes_certificates_and_an_administrator_once(tmp_path: Path) -> No
     assert f"sasl.password={first.administrator.password}\n" in layout.login.read_text()
 
 
+def test_a_host_may_be_an_address_of_ipv6(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "data")
+
+    profile = team(layout, "[::]:9093", ("2001:db8::7",))
+
+    assert profile.advertise == ("SASL_SSL://[2001:db8::7]:9093",)
+    assert "bootstrap.servers=[2001:db8::7]:9093\n" in layout.login.read_text()
+
+
 def test_only_the_owner_reads_what_team_writes(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "data")
 
