@@ -1,10 +1,14 @@
 """Connections of one server: HTTP/1.1 and HTTP/2 on one port, counted and limited.
 
     accept ── full? the one that is idle for longest is closed ──▶ first bytes ─▶ Http1 | Http2
+                                                              └──▶ TLS handshake ─┘
 
-Over TLS, ALPN selects the protocol. Without TLS, a client with prior knowledge of HTTP/2 starts
-with its preface. Requests over an existing connection never wait for new connections: only idle
-ones, and those that have not sent a whole request, are closed to make room.
+A connection counts from its start, and is idle during the handshake: asyncio alone would report it
+after the handshake. ALPN selects the protocol. Without TLS, a client with prior knowledge of HTTP/2
+starts with its preface.
+
+Requests over an existing connection never wait for new connections: only idle ones, and those that
+have not sent a whole request, are closed to make room.
 
 uvicorn's classes parse and speak; the subclasses add what they do not limit (ADR 0129).
 
@@ -15,13 +19,16 @@ Source: RFC 9113 section 3.3 (prior knowledge), RFC 7301 (ALPN).
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from duolog.server.limits import Limits
 from duolog.server.operations.counts import Counts
+
+if TYPE_CHECKING:
+    import ssl
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 ALPN: Final = ("h2", "http/1.1")
@@ -84,6 +91,16 @@ class Door:
         if not self._open:
             self.empty.set()
 
+    def exchange(self, old: asyncio.Transport, new: asyncio.Transport) -> None:
+        """Count a connection by another transport; abort it if it has been closed meanwhile."""
+        if old not in self._open:
+            new.abort()
+            return
+        self._open.remove(old)
+        self._idle.pop(old, None)
+        self._open.add(new)
+        self._idle[new] = None
+
     def abort_all(self) -> None:
         """Close all connections at once."""
         for transport in tuple(self._open):
@@ -99,29 +116,38 @@ class _Made(Protocol):
 class FirstBytes(asyncio.Protocol):
     """A new connection, until it is known which protocol it speaks."""
 
-    def __init__(self, door: Door, http1: _Made, http2: _Made) -> None:
+    def __init__(
+        self, door: Door, http1: _Made, http2: _Made, tls: "ssl.SSLContext | None" = None
+    ) -> None:
         self._door = door
         self._http1, self._http2 = http1, http2
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._received = b""
+        self._tls = tls
+        self._handshake: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         if not self._door.enter(transport):
-            transport.write(_REFUSAL)
+            if self._tls is None:
+                transport.write(_REFUSAL)
             transport.close()
             return
-        handshake: Any = transport.get_extra_info("ssl_object")
-        if handshake is not None:
-            self._switch(http2=handshake.selected_alpn_protocol() == "h2")
+        self._door.state.connections.add(self)  # type: ignore[arg-type]  # uvicorn calls shutdown only
+        if self._tls is not None:
+            transport.pause_reading()
+            self._handshake = self._loop.create_task(self._secure(transport, self._tls))
             return
         self._timer = self._loop.call_later(self._door.limits.idle_s, transport.abort)
-        self._door.state.connections.add(self)  # type: ignore[arg-type]  # uvicorn calls shutdown only
 
     def data_received(self, data: bytes) -> None:
+        if self._handshake is not None:
+            # The end of the handshake came with the start of a request.
+            self._received += data
+            return
         if not self._received and self._timer is not None:
             self._timer.cancel()
             self._timer = self._loop.call_later(self._door.limits.head_s, self._abort)
@@ -139,6 +165,29 @@ class FirstBytes(asyncio.Protocol):
     def shutdown(self) -> None:
         """Close the connection, because the server stops."""
         self._abort()
+
+    async def _secure(self, transport: asyncio.Transport, tls: "ssl.SSLContext") -> None:
+        door = self._door
+        try:
+            secured = await self._loop.start_tls(
+                transport,
+                self,
+                tls,
+                server_side=True,
+                ssl_handshake_timeout=door.limits.handshake_s,
+            )
+        except OSError:  # Errors of TLS and a handshake that takes too long are such errors, too.
+            secured = None
+        if secured is None:  # The connection is lost; asyncio does not report it in a handshake.
+            transport.abort()
+            self._forget()
+            door.leave(transport)
+            return
+        self._transport = secured
+        door.exchange(transport, secured)
+        if not secured.is_closing():
+            chosen: Any = secured.get_extra_info("ssl_object")
+            self._switch(http2=chosen.selected_alpn_protocol() == "h2")
 
     def _abort(self) -> None:
         if self._transport is not None:

@@ -55,15 +55,14 @@ class HttpServer:
         """Accept connections from now on, of HTTPS if `tls` is given."""
         loop = asyncio.get_running_loop()
         self._date(loop)
+        context = None if tls is None else tls.context
         # asyncio accepts as many connections at once, before it reports the first of them. They
         # must not use up the descriptors that the limit of connections leaves.
         at_once = min(max(self._limits.connections_max // 4, _ACCEPTED_LEAST), BACKLOG)
         self._server = await loop.create_server(
-            lambda: FirstBytes(self._door, Http1, Http2),
+            lambda: FirstBytes(self._door, Http1, Http2, context),
             sock=listening,
             backlog=at_once,
-            ssl=None if tls is None else tls.context,
-            ssl_handshake_timeout=None if tls is None else self._limits.handshake_s,
         )
         listening.listen(BACKLOG)
         if tls is not None:
