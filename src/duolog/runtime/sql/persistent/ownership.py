@@ -87,14 +87,19 @@ class Ownership:
         if self.owned:
             return
         self.stand_by()
-        deadline = time.monotonic() + _PATIENCE_S
+        try:
+            self._wait_owned(time.monotonic() + _PATIENCE_S)
+        except BaseException:
+            # A member that stays could become the owner, and would keep the queries from running.
+            self.close()
+            raise
+
+    def _wait_owned(self, deadline: float) -> None:
         while not self._closing.is_set() and not self._owned.wait(_ASK_S):
             owner = self._owner()
             if owner and (_lives_here(owner) or time.monotonic() > deadline):
-                self.close()
                 raise ServiceInUse(self._service_id, _owner_text(owner))
             if time.monotonic() > deadline + _PATIENCE_S:
-                self.close()
                 raise ServiceInUse(self._service_id, "")
         if self._closing.is_set():
             raise ServiceInUse(self._service_id, "")
