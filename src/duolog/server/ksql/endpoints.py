@@ -189,7 +189,7 @@ def _answered(run: Callable[[], Reply]) -> Reply:
 
 def failed_reply(refused: RequestRefused) -> Reply:
     """Return the reply of a refused request."""
-    return whole_reply(refused.status, ERRORS, _json(refused.body()))
+    return whole_reply(refused.status, ERRORS, _json(refused.body()), note=str(refused.code))
 
 
 def _json(value: object) -> bytes:

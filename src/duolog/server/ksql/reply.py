@@ -23,6 +23,7 @@ class Reply:
         content_type: of the body.
         query_id: the id of the query whose rows it has; else empty.
         live: the body, if an event loop can wait for it without a thread.
+        note: for the access log: the code of an error.
     """
 
     def __init__(
@@ -35,8 +36,10 @@ class Reply:
         stop: Callable[[], None] | None = None,
         unbounded: bool = False,
         live: LiveRows | None = None,
+        note: str = "",
     ) -> None:
         self.live = live
+        self.note = note
         self.status = status
         self.content_type = content_type
         self.query_id = query_id
@@ -104,9 +107,9 @@ class Reply:
             self._using.release()
 
 
-def whole_reply(status: int, content_type: str, body: bytes) -> Reply:
+def whole_reply(status: int, content_type: str, body: bytes, *, note: str = "") -> Reply:
     """Return a reply whose body is complete."""
-    return Reply(status, content_type, iter((body,) if body else ()))
+    return Reply(status, content_type, iter((body,) if body else ()), note=note)
 
 
 def streamed_reply(

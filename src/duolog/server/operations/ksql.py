@@ -164,14 +164,17 @@ def _accept(request: Request) -> str:
 
 
 def _whole(run: Callable[[], Reply]) -> Response:
-    reply = run()
-    return Response(reply.body, reply.status, reply.content_type)
+    return _response(run())
+
+
+def _response(reply: Reply) -> Response:
+    return Response(reply.body, reply.status, reply.content_type, note=reply.note)
 
 
 async def _rows(context: ServerContext, run: Callable[[], Reply]) -> Response | Streamed:
     reply = await context.workers.run(run)
     if reply.is_whole:
-        return Response(reply.body, reply.status, reply.content_type)
+        return _response(reply)
     release: Callable[[], None] | None = None
     if reply.is_unbounded and reply.live is None:
         # It would keep the threads from other queries, which only wait for their next turn.

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import re
 import threading
 from collections.abc import Callable, Coroutine
@@ -79,6 +80,23 @@ async def test_an_error_of_a_statement_has_its_status() -> None:
 
     assert refused.status == 400
     assert json.loads(refused.body)["@type"] == "statement_error"
+
+
+@pytest.mark.parametrize(
+    ("path", "member", "code"), [("/ksql", "ksql", "40001"), ("/query-stream", "sql", "40001")]
+)
+def test_the_access_log_has_the_code_of_an_error(
+    caplog: pytest.LogCaptureFixture, path: str, member: str, code: str
+) -> None:
+    async def run() -> None:
+        sent = json.dumps({member: "SELECT FROM;"}).encode()
+        assert (await server(Catalog()).client().ask("POST", path, sent)).status == 400
+
+    with caplog.at_level(logging.INFO, logger="duolog.server.access"):
+        asyncio.run(run())
+
+    (record,) = (vars(one) for one in caplog.records if one.name == "duolog.server.access")
+    assert (record["status"], record["error_code"]) == (400, code)
 
 
 @in_loop
