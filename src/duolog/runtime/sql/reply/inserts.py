@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka import Message as Delivered
-from confluent_kafka import Producer
 
 from duolog.core.errors import KafkaError, SerdeError
 from duolog.ksql.catalog.catalog import SqlColumn
@@ -31,6 +31,8 @@ _CONSTANT: Final = (BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING)
 """Types whose constants are the same in plans and in rows."""
 _TIMEOUT_S: Final = 15.0
 _POLL_S: Final = 0.05
+_FAILED: Final = {ClientError.REQUEST_TIMED_OUT, ClientError._FATAL}  # noqa: SLF001 - it has no other name
+"""Errors after which a producer is replaced."""
 _PRODUCER: Final = {
     "enable.idempotence": True,
     "acks": "all",
@@ -168,20 +170,24 @@ class InsertWriter:
         """
         producer = self._opened()
         pending = _Pending(len(records))
-        for topic, record in records:
-            producer.produce(
-                topic,
-                record.value,
-                record.key,
-                on_delivery=pending.delivered,
-                timestamp=record.timestamp_ms or 0,  # 0 means now in librdkafka.
-                headers=list(record.headers),
-            )
+        for at, (topic, record) in enumerate(records):
+            try:
+                producer.produce(
+                    topic,
+                    record.value,
+                    record.key,
+                    on_delivery=pending.delivered,
+                    timestamp=record.timestamp_ms or 0,  # 0 means now in librdkafka.
+                    headers=list(record.headers),
+                )
+            except (KafkaException, BufferError) as raised:
+                pending.refuse(_refusal(raised), len(records) - at)
+                break
         deadline = time.monotonic() + _TIMEOUT_S
         while not pending.is_complete and time.monotonic() < deadline:
             producer.poll(_POLL_S)
         if (error := pending.error()) is not None:
-            if error.fatal() or error.code() == ClientError.REQUEST_TIMED_OUT:
+            if error.fatal() or error.code() in _FAILED:
                 self._forget(producer)
             topic = records[0][0]
             raise KafkaError(
@@ -210,6 +216,15 @@ class InsertWriter:
         producer.purge()
 
 
+def _refusal(error: KafkaException | BufferError) -> ClientError:
+    """Return the error of a record that the client itself refuses."""
+    if isinstance(error, KafkaException):
+        refusal = error.args[0]
+        assert isinstance(refusal, ClientError)
+        return refusal
+    return ClientError(ClientError._QUEUE_FULL)  # noqa: SLF001 - it has no other name
+
+
 class _Pending:
     """The deliveries of one call; another thread may report them."""
 
@@ -232,6 +247,11 @@ class _Pending:
                 return self._refused[0]
             late = self._delivered < self._count
         return ClientError(ClientError.REQUEST_TIMED_OUT) if late else None
+
+    def refuse(self, error: ClientError, count: int) -> None:
+        """Note that the client refuses a record, so that `count` are not written."""
+        with self._lock:
+            self._refused += [error] * count
 
     def delivered(self, error: ClientError | None, _message: Delivered) -> None:
         with self._lock:

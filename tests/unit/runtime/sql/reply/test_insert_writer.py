@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import KafkaException
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.sql.reply import inserts
@@ -19,6 +20,8 @@ class Producer:
     made: list["Producer"] = []  # noqa: RUF012 - each test starts with a new list
     fails_with: ClientError | None = None
     answers = True
+    raises: Exception | None = None
+    """Raised for the second record."""
 
     def __init__(self, _settings: object) -> None:
         self.produced: list[tuple[object, ...]] = []
@@ -36,6 +39,8 @@ class Producer:
         timestamp: int,
         headers: list[object],
     ) -> None:
+        if len(self.produced) == 1 and Producer.raises is not None:
+            raise Producer.raises
         self.produced.append((topic, key, value, timestamp, headers))
         self.waiting.append(on_delivery)
 
@@ -58,6 +63,7 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> InsertWriter:
     monkeypatch.setattr(Producer, "made", [])
     monkeypatch.setattr(Producer, "fails_with", None)
     monkeypatch.setattr(Producer, "answers", True)
+    monkeypatch.setattr(Producer, "raises", None)
     return InsertWriter("127.0.0.1:9092")
 
 
@@ -111,6 +117,34 @@ def test_records_of_a_statement_that_took_too_long_are_not_written_later(
 
     assert error.value.code == ClientError.REQUEST_TIMED_OUT
     assert Producer.made[0].purged
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "producers"),
+    [
+        (KafkaException(ClientError(ClientError.MSG_SIZE_TOO_LARGE)), 10, 1),
+        (BufferError("Local: Queue full"), ClientError._QUEUE_FULL, 1),  # noqa: SLF001
+        (KafkaException(ClientError(ClientError._FATAL)), ClientError._FATAL, 2),  # noqa: SLF001
+    ],
+)
+def test_a_record_that_the_client_itself_refuses_is_an_error(
+    writer: InsertWriter,
+    monkeypatch: pytest.MonkeyPatch,
+    raised: Exception,
+    code: int,
+    producers: int,
+) -> None:
+    monkeypatch.setattr(Producer, "raises", raised)
+
+    with pytest.raises(KafkaError, match='cannot write to topic "t"') as error:
+        writer.write([*RECORDS, *RECORDS])
+
+    assert error.value.code == code
+    assert len(Producer.made[0].produced) == 1, "no record after the refused one"
+    assert not Producer.made[0].waiting, "the record before it was waited for"
+    monkeypatch.setattr(Producer, "raises", None)
+    writer.write(RECORDS)
+    assert len(Producer.made) == producers
 
 
 def test_a_closed_writer_connects_again(writer: InsertWriter) -> None:
