@@ -3,6 +3,7 @@
 Source: ksqlDB's documentation of the /ksql endpoint, and responses in the tests of its clients.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,6 +20,9 @@ Json = dict[str, Any]
 
 _INTERNAL: Final = "_"
 """Prefix of internal topics, which ksqlDB lists only with ALL."""
+_SECRET: Final = re.compile("password|secret|jaas|user[.]info|ssl[.]keystore[.]key", re.IGNORECASE)
+"""Part of the name of a property whose value no client may read."""
+_HIDDEN: Final = "[hidden]"
 _TABLE_FUNCTIONS: Final = frozenset(one.name for one in TABLE_FUNCTIONS)
 
 
@@ -68,7 +72,10 @@ def running_query(query: PersistentQuery) -> Json:
 
 
 def properties(state: SessionState) -> Json:
-    """Return the settings, and the names of those that have other values than by default."""
+    """Return the settings, and the names of those that have other values than by default.
+
+    Values of passwords are hidden, as in ksqlDB: the file of the server's properties may have some.
+    """
     rows = state.settings.rows()
     return {
         "@type": "properties",
@@ -76,7 +83,7 @@ def properties(state: SessionState) -> Json:
             {
                 "name": name,
                 "scope": "KSQL" if name.startswith("ksql.") else "STREAMS",
-                "value": value,
+                "value": _HIDDEN if value and _SECRET.search(name) else value,
                 "editable": state.settings.without_effect(name) == "",
                 "level": "SERVER",
             }

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from duolog.ksql.settings import Settings
 from duolog.ksql.statements.state import SessionState
 from duolog.ksql.syntax.nodes import Show
 from duolog.server.ksql import listings
@@ -260,3 +261,21 @@ def test_explain_describes_a_query_or_a_statement(catalog: Catalog) -> None:
     assert [field["name"] for field in pushed["fields"]] == ["ID", "PRICE"]
     assert all_queries["@type"] == "query_descriptions"
     assert all_queries["queryDescriptions"][0]["id"] == "CTAS_TOTALS_0"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ksql.ssl.keystore.password",
+        "producer.sasl.jaas.config",
+        "consumer.ssl.keystore.key",
+        "ksql.schema.registry.ssl.key.password",
+    ],
+)
+def test_values_of_passwords_are_hidden(name: str) -> None:
+    state = SessionState(settings=Settings({name: "s3cret", "auto.offset.reset": "earliest"}))
+
+    found = {one["name"]: one["value"] for one in listings.properties(state)["properties"]}
+
+    assert found[name] == "[hidden]"
+    assert found["auto.offset.reset"] == "earliest"
