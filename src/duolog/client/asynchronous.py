@@ -100,6 +100,8 @@ class AsyncConnection:
                     async for one in stream:
                         if (row := resuming.came(one)) is not None:
                             yield row
+                        if resuming.is_complete:
+                            return
             except OperationalError as error:
                 await asyncio.sleep(resuming.pause_after(error))
             else:
@@ -153,7 +155,7 @@ class _Answer(AbstractAsyncContextManager["httpx2.Response"]):
                 body = await response.aread()
                 await self._request.__aexit__(None, None, None)
                 raise refused(response.status_code, body)
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             raise unreachable(self._connection.address, error) from error
         return response
 
@@ -179,7 +181,7 @@ async def pieces_of(
     try:
         async for piece in response.aiter_bytes():
             yield piece
-    except (httpx2.TransportError, httpx2.StreamError) as error:
+    except (httpx2.RequestError, httpx2.StreamError) as error:
         raise unreachable(connection.address, error) from error
 
 

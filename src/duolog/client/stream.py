@@ -36,7 +36,7 @@ class Answer:
                 body = self._response.read()
                 self._request.__exit__(None, None, None)
                 raise refused(self._response.status_code, body)
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             raise unreachable(self._address, error) from error
         return self
 
@@ -63,7 +63,7 @@ class Answer:
         assert self._response is not None
         try:
             yield from self._response.iter_bytes()
-        except (httpx2.TransportError, httpx2.StreamError) as error:
+        except (httpx2.RequestError, httpx2.StreamError) as error:
             raise unreachable(self._address, error) from error
 
 

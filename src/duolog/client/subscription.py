@@ -9,6 +9,8 @@ server stops, it ends the query with an error, from which the subscription conti
 """
 
 import random
+import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 FIRST_PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 10.0
 GIVE_UP_S: Final = 300.0
+_LIMIT: Final = re.compile(r"\bLIMIT\s+(\d+)[\s;]*\Z", re.IGNORECASE)
 
 
 class Resuming:
@@ -63,6 +66,9 @@ class Resuming:
             query = bound(query, parameters)
             self._given[SUBSTITUTION] = "false"
         self._query = query
+        found = _LIMIT.search(query)
+        self._limit = int(found[1]) if found else sys.maxsize
+        self._count = self._count_at_token = 0
         self._variables = variables
         self._from_first_record = properties.get(OFFSET_RESET) == "earliest"
         self._would_miss_rows = False
@@ -86,11 +92,20 @@ class Resuming:
     def came(self, row: Row | Token) -> Row | None:
         """Note what has come; return it if it is a row."""
         if isinstance(row, Token):
-            self.token = row.text
+            self.token, self._count_at_token = row.text, self._count
             return None
         self._attempts = 0
+        self._count += 1
         self._would_miss_rows = True
         return row
+
+    @property
+    def is_complete(self) -> bool:
+        """True after as many rows as the LIMIT of the query.
+
+        The server counts the rows of one connection only. Rows that come twice count once.
+        """
+        return self._count >= self._limit
 
     def pause_after(self, error: OperationalError) -> float:
         """Return how long to wait before the next request, in seconds.
@@ -103,6 +118,7 @@ class Resuming:
         if self._would_miss_rows and self.token is None:
             error.hint = "This query cannot be continued; subscribe again for what comes from now."
             raise error
+        self._count = self._count_at_token
         now, opened_at, self._opened_at = self._clock(), self._opened_at, None
         if opened_at is not None:
             self._lost_at = None
@@ -160,6 +176,8 @@ class Subscription(Iterator[Row]):
         self.close()
 
     def __next__(self) -> Row:
+        if self._resuming.is_complete:
+            self.close()
         while not self._closed:
             try:
                 if self._stream is None:

@@ -149,3 +149,28 @@ def test_a_query_without_rows_that_starts_at_the_first_record_starts_again() -> 
     one.pause_after(lost())
 
     assert one.request() == resuming(start="earliest").request()
+
+
+@pytest.mark.parametrize("query", ["SELECT a FROM s EMIT CHANGES LIMIT 3", "select … limit 3 ; "])
+def test_a_limit_counts_the_rows_of_all_connections(query: str) -> None:
+    """The server counts from the token on; rows after the token come again."""
+    one = Resuming(query, (), {}, variables={})
+    one.came(ROW)
+    one.came(Token("after one"))
+    one.came(ROW)
+    assert not one.is_complete
+
+    one.pause_after(lost())
+    one.came(ROW)
+    assert not one.is_complete
+    one.came(ROW)
+
+    assert one.is_complete
+
+
+def test_a_query_without_a_limit_is_never_complete() -> None:
+    one = Resuming("SELECT a AS limit3 FROM s EMIT CHANGES", (), {}, variables={})
+    for _ in range(10):
+        one.came(ROW)
+
+    assert not one.is_complete
