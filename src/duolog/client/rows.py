@@ -8,6 +8,7 @@ class Row(tuple[Any, ...]):  # noqa: SLOT001 - a tuple of any length has no slot
     """A tuple of values, also by name: `row["TOTAL"]`, `row.total`.
 
     Names are those of the columns. Without an exact match, upper and lower case do not differ.
+    A column with the name of a method, such as `count`, is found by `row["count"]` only.
 
     Example:
         >>> row = Row.of(("ID", "TOTAL"), ("a", 3))

@@ -15,7 +15,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from duolog.client.errors import DataError
+from duolog.client.errors import DataError, InterfaceError
+from duolog.core.errors import DuologError
 from duolog.ksql.syntax.script import type_written
 from duolog.plan.types import (
     BIGINT,
@@ -38,8 +39,18 @@ Reader = Callable[[Any], Any]
 
 @lru_cache(1000)
 def type_of(written: str) -> Type:
-    """Return a type by its name in SQL."""
-    return type_written(written)
+    """Return a type by its name in SQL.
+
+    Raises:
+        InterfaceError: there is no such type.
+    """
+    try:
+        return type_written(written)
+    except (DuologError, ValueError) as error:
+        raise InterfaceError(
+            f"the server sent a column of unknown type {written}",
+            hint="Use a client of the same version as the server.",
+        ) from error
 
 
 @lru_cache(1000)
@@ -67,7 +78,8 @@ def _same(value: Any) -> Any:
 
 
 def _timestamp(value: str) -> dt.datetime:
-    return dt.datetime.fromisoformat(value).replace(tzinfo=None)
+    moment = dt.datetime.fromisoformat(value)
+    return moment if moment.tzinfo is None else moment.astimezone(dt.UTC).replace(tzinfo=None)
 
 
 _READERS: Final[dict[Type, Reader]] = {

@@ -113,3 +113,22 @@ def test_entities_become_rows_or_a_message() -> None:
     assert [column.name for column in shown.columns] == ["name", "n"]
     assert (made.message, made.rows, made.columns) == ("made", [], ())
     assert Entities.of(b"[]").rows == []
+
+
+def test_columns_with_the_names_of_methods_are_found_by_name() -> None:
+    row = Row.of(("count", "KEYS", "index"), (1, 2, 3))
+
+    assert (row["count"], row["keys"], row["INDEX"]) == (1, 2, 3)
+
+
+def test_a_timestamp_with_a_zone_is_read_in_utc() -> None:
+    header = Header.of(b'{"queryId":"","columnNames":["AT"],"columnTypes":["TIMESTAMP"]}')
+
+    moment = dt.datetime.fromisoformat("2026-01-02T03:00")
+    for text in ("2026-01-02T03:00:00.000Z", "2026-01-02T05:00:00.000+02:00"):
+        assert header.row(f'["{text}"]'.encode()) == (moment,)
+
+
+def test_types_that_the_client_does_not_know_are_an_error_of_the_client() -> None:
+    with pytest.raises(InterfaceError, match="GEOMETRY"):
+        Header.of(b'{"queryId":"","columnNames":["G"],"columnTypes":["GEOMETRY<"]}')
