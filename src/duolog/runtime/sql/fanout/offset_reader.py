@@ -89,19 +89,28 @@ class OffsetReader:
                 # Offsets before the end may not be records: transaction markers, compaction.
                 self._positions[number] = max(self._positions[number], one.offset() or 0)
             elif error.code() == ClientError._AUTO_OFFSET_RESET:  # noqa: SLF001
-                raise self._deleted(number)
+                raise self._deleted(self._lost(), number)
             elif error.code() not in _PASSING:
-                raise _refused(self._topic, error)
+                raise _refused(self._lost(), error)
         return messages, dict(self._positions)
 
     def close(self) -> None:
         self._consumer.close()
 
-    def _deleted(self, partition: int) -> KafkaError:
-        position, topic = self._positions[partition], self._topic
-        place = TopicPartition(topic, partition)
-        first, end = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-        self._topic = ""  # The client has given up the partition; `seek` has to assign it again.
+    def _lost(self) -> str:
+        """Return the topic, which `seek` has to assign again after an error.
+
+        The client has given up the partition, or has passed records that were not returned.
+        """
+        topic, self._topic = self._topic, ""
+        return topic
+
+    def _deleted(self, topic: str, partition: int) -> KafkaError:
+        position, place = self._positions[partition], TopicPartition(topic, partition)
+        try:
+            first, end = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
+        except KafkaException as error:
+            return _failed(topic, error)
         if position < first:
             return RecordsDeleted(topic, partition, position, first)
         return KafkaError(
