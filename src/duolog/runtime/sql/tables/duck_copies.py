@@ -54,6 +54,7 @@ class DuckCopies:
 
         Raises:
             Undecodable: a value cannot be decoded; the copy is as before.
+            SqlError: the rows do not fit into memory.
         """
         writer = self._opened()
         with self._locked():
@@ -81,7 +82,11 @@ class DuckCopies:
             return self._created(writer, source, "s")
 
     def add(self, duck: "DuckTable", rows: "list[tuple[object, ...]]") -> None:
-        """Insert rows into a table of `new`."""
+        """Insert rows into a table of `new`.
+
+        Raises:
+            SqlError: the rows do not fit into memory.
+        """
         with self._locked():
             duck.add(range(len(rows)), rows)
 
@@ -115,7 +120,8 @@ class DuckCopies:
         """Hold the lock, and drop what others have dropped before and meanwhile."""
         with self._lock:
             self._drop_forgotten()
-            yield
+            with _translated_errors():
+                yield
         if self._dropped:
             self._tidy()
 
@@ -154,6 +160,19 @@ class DuckCopies:
         from duolog.runtime.sql.duck.tables import DuckTable  # noqa: PLC0415 - as in `_opened`
 
         return DuckTable(writer, f"{letter}{next(self._numbers)}", source_columns(source))
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    """Raise DuckDB's errors as those of a query."""
+    from duckdb import Error  # noqa: PLC0415 - as in `_opened`
+
+    from duolog.runtime.sql.duck.failures import sql_error  # noqa: PLC0415 - as in `_opened`
+
+    try:
+        yield
+    except Error as error:
+        raise sql_error(error) from error
 
 
 def _bring(duck: "DuckTable", rows: TableRows) -> None:

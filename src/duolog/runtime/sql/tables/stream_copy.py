@@ -30,7 +30,7 @@ def copied_stream(source: SourceInfo, brokers: Brokers, duck: DuckCopies) -> "Du
 
     Raises:
         BrokerUnavailable, KafkaError: a topic cannot be read.
-        SqlError: its format is not supported.
+        SqlError: its format is not supported, or the rows do not fit into memory.
     """
     table = duck.new(source)
     try:

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
 from duolog.runtime.sql.tables.duck_copies import DuckCopies
 from duolog.runtime.sql.tables.table_rows import TableRows
@@ -63,4 +64,21 @@ def test_a_copy_of_rows_that_were_forgotten_before_is_not_kept(source: SourceInf
     other = copies.copied(source, TableRows(source))
 
     assert names(copies) == [other]
+    copies.close()
+
+
+def test_a_copy_that_does_not_fit_into_the_memory_is_an_error_of_the_query(
+    source: SourceInfo,
+) -> None:
+    copies = DuckCopies()
+    table = copies.new(source)
+    copies.database.execute("SET GLOBAL memory_limit = '1MB'")
+    row = ("k" * 1000, 1, "t", 1, 0, 0)
+
+    with pytest.raises(SqlError, match="memory"):
+        copies.add(table, [row] * 20_000)
+
+    copies.database.execute("RESET GLOBAL memory_limit")
+    copies.drop(table)
+    assert names(copies) == []
     copies.close()
