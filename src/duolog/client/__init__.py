@@ -1,4 +1,4 @@
-"""A client of the SQL server: DB-API 2.0 (PEP 249), frames, live queries, and the same for asyncio.
+"""A client of the SQL server: DB-API 2.0 (PEP 249), frames, live queries; queries for asyncio.
 
     with duolog.connect("http://127.0.0.1:8088") as connection:
         connection.execute("SELECT * FROM totals WHERE id = ?", ("a",)).fetchall()
@@ -8,7 +8,7 @@
     connection.py      Connection: cursors, subscriptions, inserts
     cursor.py          Cursor: statements, rows, frames
     subscription.py    rows that arrive until the end, over several connections
-    asynchronous.py    the same for asyncio
+    asynchronous.py    statements, rows and subscriptions for asyncio
     requests.py        requests and the meaning of answers: no I/O
     parameters.py      values in place of question marks
     values.py          values of JSON as values of Python, by type
