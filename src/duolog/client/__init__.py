@@ -12,6 +12,7 @@
     requests.py        requests and the meaning of answers: no I/O
     parameters.py      values in place of question marks
     values.py          values of JSON as values of Python, by type
+    framed_values.py   values in the form of frames
     kinds.py           type objects and constructors of PEP 249
     transport.py       HTTP
 

@@ -5,12 +5,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from duolog.client.errors import InterfaceError, ProgrammingError
+from duolog.client.framed_values import Convert, framed, shown
 from duolog.client.parameters import bound
 from duolog.client.requests import SUBSTITUTION, Entities, Header, Token, request_of
 from duolog.client.rows import Row
 from duolog.dsl.handles.html import table_html
 from duolog.ksql.syntax.types import sql_name
-from duolog.plan.types import TIME, Column
+from duolog.plan.types import Column
 from duolog.runtime.frames import Framed
 
 if TYPE_CHECKING:
@@ -132,11 +133,13 @@ class Cursor(Framed):
         return self._columns
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Return all further rows in the form of frames: a TIME is milliseconds of the day."""
-        times = [at for at, column in enumerate(self._columns) if column.type == TIME]
-        if not times:
+        """Return all further rows in the form of frames: see `framed_values`."""
+        convert = shown if self._stream is None else framed
+        converters = [(at, convert(column.type)) for at, column in enumerate(self._columns)]
+        needed = [(at, one) for at, one in converters if one is not None]
+        if not needed:
             return list(self._reading())
-        return [_with_times(row, times) for row in self._reading()]
+        return [_converted(row, needed) for row in self._reading()]
 
     def fetch_df(self) -> Any:
         """Return all further rows as a pandas DataFrame."""
@@ -220,11 +223,8 @@ class Cursor(Framed):
             raise InterfaceError("the cursor is closed")
 
 
-def _with_times(row: Row, times: Sequence[int]) -> tuple[Any, ...]:
+def _converted(row: Row, converters: Sequence[tuple[int, Convert]]) -> tuple[Any, ...]:
     values = list(row)
-    for at in times:
-        if (one := values[at]) is not None:
-            values[at] = (
-                (one.hour * 60 + one.minute) * 60 + one.second
-            ) * 1000 + one.microsecond // 1000
+    for at, convert in converters:
+        values[at] = convert(values[at])
     return tuple(values)

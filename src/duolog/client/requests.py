@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from duolog.client.errors import DataError, InterfaceError, NotSupportedError, error_of
 from duolog.client.rows import Row
 from duolog.client.values import Reader, readers_of, type_of, values_of
-from duolog.plan.types import STRING, Column
+from duolog.plan.types import BIGINT, BOOLEAN, DOUBLE, STRING, Column, Type
 
 QUERY: Final = "/query-stream"
 STATEMENTS: Final = "/ksql"
@@ -205,8 +205,20 @@ class Entities:
 
     def _show(self, table: Sequence[Mapping[str, Any]]) -> None:
         names = tuple(dict.fromkeys(name for row in table for name in row))
-        self.columns = tuple(Column(name, STRING) for name in names)
+        self.columns = tuple(
+            Column(name, _type_of_values([row.get(name) for row in table])) for name in names
+        )
         self.rows = [Row.of(names, [row.get(name) for name in names]) for row in table]
+
+
+def _type_of_values(values: Iterable[object]) -> Type:
+    """Return the type of a column that a statement shows: that of all its values, or STRING."""
+    kinds = {type(one) for one in values if one is not None}
+    if kinds == {bool}:
+        return BOOLEAN
+    if kinds == {int}:
+        return BIGINT
+    return DOUBLE if kinds and kinds <= {int, Decimal} else STRING
 
 
 def _message_of(entity: Mapping[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """Cursors of DB-API 2.0, without a server."""
 
 import datetime as dt
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import pytest
@@ -18,24 +19,30 @@ _HEADER = Header.of(
 )
 
 
-class _Rows(Iterator[Row | Token]):
-    header = _HEADER
+_LINES = tuple(b'["%d",null]' % number for number in range(5))
 
-    def __init__(self, count: int) -> None:
-        self._left = iter(range(count))
+
+class _Rows(Iterator[Row | Token]):
+    def __init__(self, header: Header, lines: Sequence[bytes]) -> None:
+        self.header = header
+        self._lines = iter(lines)
         self.is_closed = False
 
     def __next__(self) -> Row | Token:
-        return self.header.row(b'["%d",null]' % next(self._left))
+        return self.header.row(next(self._lines))
 
     def close(self) -> None:
         self.is_closed = True
 
 
 class _Connected:
-    """A connection whose queries have five rows."""
+    """A connection whose queries have five rows, and whose statements have an answer."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, header: Header = _HEADER, lines: Sequence[bytes] = _LINES, answer: bytes = b"[]"
+    ) -> None:
+        self._query = header, lines
+        self._answer = answer
         self.properties: dict[str, object] = {}
         self.variables: dict[str, str] = {}
         self.streams: list[_Rows] = []
@@ -43,10 +50,10 @@ class _Connected:
     def ensure_open(self) -> None: ...
 
     def post(self, request: Request) -> bytes:
-        return b"[]"
+        return self._answer
 
     def stream(self, request: Request) -> Stream:
-        self.streams.append(_Rows(5))
+        self.streams.append(_Rows(*self._query))
         return cast("Stream", self.streams[-1])
 
 
@@ -112,3 +119,45 @@ def test_an_error_without_a_number_has_that_of_its_status() -> None:
 
     assert isinstance(error, OperationalError)
     assert error.code == 40100
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "found"),
+    [
+        ("TIME", '"00:00:01.500"', 1500),
+        ("ARRAY<TIME>", '["00:00:01.500",null]', [1500, None]),
+        ("MAP<STRING, TIME>", '{"a":"00:00:01"}', [("a", 1000)]),
+        ("STRUCT<`T` TIME, `N` INTEGER>", '{"T":"00:00:01","N":2}', {"T": 1000, "N": 2}),
+        ("ARRAY<INTEGER>", "[1]", [1]),
+    ],
+)
+def test_frames_have_times_as_milliseconds_at_any_depth(
+    kind: str, value: str, found: object
+) -> None:
+    columns = {"queryId": "q", "columnNames": ["A"], "columnTypes": [kind]}
+    header = Header.of(json.dumps(columns).encode())
+    connection = _Connected(header, [f"[{value}]".encode(), b"[null]"])
+
+    table = Cursor(connection).execute("SELECT a FROM s").fetch_arrow()
+
+    assert table["A"].to_pylist() == [found, None]
+
+
+def test_what_a_statement_shows_has_the_types_of_its_values() -> None:
+    shown = (
+        b'[{"@type":"streams","streams":[{"name":"A","windowed":false,"n":3,"share":0.5,"keys":["K"],'
+        b'"mixed":1},{"name":"B","windowed":true,"n":4,"share":1,"keys":[],"mixed":"x","more":null}]}]'
+    )
+    cursor = Cursor(_Connected(answer=shown)).execute("SHOW STREAMS")
+
+    kinds = {column[0]: column[1] for column in cursor.description or ()}
+    table = cursor.fetch_arrow().to_pylist()
+
+    assert kinds == {
+        "name": "STRING", "windowed": "BOOLEAN", "n": "BIGINT", "share": "DOUBLE", "keys": "STRING",
+        "mixed": "STRING", "more": "STRING",
+    }  # fmt: skip
+    assert table == [
+        {"name": "A", "windowed": False, "n": 3, "share": 0.5, "keys": '["K"]', "mixed": "1", "more": None},
+        {"name": "B", "windowed": True, "n": 4, "share": 1.0, "keys": "[]", "mixed": "x", "more": None},
+    ]  # fmt: skip
