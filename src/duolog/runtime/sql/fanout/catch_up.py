@@ -41,7 +41,8 @@ class CatchUps:
         self._brokers = brokers
         self._database = database
         self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
-        self._lock = threading.Lock()
+        # Rows that are dropped may add a client in any thread, also in one that has the lock.
+        self._lock = threading.RLock()
         self._threads: list[threading.Thread] = []
         self._stopping = False
 

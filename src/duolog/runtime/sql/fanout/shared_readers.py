@@ -102,6 +102,7 @@ class SharedReaders:
         self._database = BatchDatabase()
         self._catch_ups = CatchUps(brokers, self._database)
         self._stopped: list[Feed] = []
+        """Readers that end, or serve their clients only."""
         self._closed = False
 
     def subscribe(
@@ -129,6 +130,10 @@ class SharedReaders:
         try:
             # The reader first: so a client that starts at the end is not before its position.
             feed = self._feed(key, entry)
+            if self._offsets.partitions(shape.source.topic) != feed.partitions:
+                # Those who have the reader keep it; this client and later ones get another.
+                entry = self._replaced(key, entry)
+                feed = self._feed(key, entry)
             member = self._member(shape, start, feed.partitions, limits)
             feed.add(member)
         except BaseException:
@@ -201,6 +206,20 @@ class SharedReaders:
                         failed=lambda: self._forget(source, entry),
                     )
             return entry.feed
+
+    def _replaced(self, source: SourceInfo, entry: _Entry) -> _Entry:
+        """Move a client to another reader of the same source, and return that."""
+        with self._lock:
+            if self._closed:
+                raise ReadersClosed
+            if self._entries.get(source) is entry:
+                del self._entries[source]
+                if entry.feed is not None:
+                    self._stopped.append(entry.feed)
+            other = self._entries.setdefault(source, _Entry())
+            other.clients += 1
+        self._leave(source, entry)
+        return other
 
     def _leave(self, source: SourceInfo, entry: _Entry) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import NewPartitions
 
 from duolog.core.errors import DuologError, KafkaError
 from duolog.ksql.errors import SqlError
@@ -377,6 +378,32 @@ def test_open_and_aborted_transactions_are_not_shown(
     topic.numbers([4])
     for rows in (early, late, continued):
         assert take(rows, 1) == [(4,)]
+
+
+def test_partitions_that_were_added_are_read_by_queries_that_start_later(
+    cluster: EmbeddedCluster, readers: SharedReaders, service: str
+) -> None:
+    topic = PushedTopic(cluster, service)
+    topic.numbers([1])
+    before = topic.subscribe(readers, "SELECT v FROM s", "earliest")
+    assert take(before, 1) == [(1,)]
+
+    topic.admin.create_partitions([NewPartitions(service, 2)])[service].result(60)
+    wait_until(lambda: readers._offsets.partitions(service) == [0, 1], "the partition")  # noqa: SLF001
+    # The producer of the topic does not know the partition yet.
+    other = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    other.produce(service, key="k", value='{"v": 2}', partition=1)
+    assert other.flush(60) == 0
+    continued = topic.subscribe(readers, "SELECT v FROM s", before.token())
+    whole = topic.subscribe(readers, "SELECT v FROM s", "earliest")
+    topic.numbers([3])
+
+    assert sorted(take(continued, 2)) == [(2,), (3,)]
+    assert sorted(take(whole, 3)) == [(1,), (2,), (3,)]
+    assert take(before, 1) == [(3,)]
+    for rows in (before, continued, whole):
+        rows.close()
+    assert readers.sources == []
 
 
 def test_a_reader_that_fails_ends_the_queries_of_all_clients(
