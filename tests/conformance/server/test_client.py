@@ -85,6 +85,22 @@ def test_every_type_comes_back_as_the_value_that_was_given(connection: Connectio
     assert cursor.rowcount == 2
 
 
+def test_inserted_decimals_keep_their_digits(connection: Connection) -> None:
+    connection.execute(
+        "CREATE STREAM prices (id STRING KEY, p DECIMAL(20, 2), d DOUBLE) "
+        "WITH (kafka_topic='prices', partitions=1, value_format='json')"
+    )
+    price = Decimal("123456789012345678.90")
+
+    count = connection.insert("prices", [{"ID": "a", "P": price, "D": 1.5}, {"ID": "b", "P": None}])
+
+    assert count == 2
+    assert sorted(connection.execute("SELECT * FROM prices")) == [
+        ("a", price, 1.5),
+        ("b", None, None),
+    ]
+
+
 def test_a_cursor_fetches_one_many_and_all(connection: Connection) -> None:
     cursor = connection.execute("SELECT id, n FROM words WHERE n < 10")
 
@@ -167,20 +183,21 @@ def test_a_live_query_has_a_limit_or_is_closed(connection: Connection) -> None:
     assert list(changes) == []
 
 
-def test_a_subscription_continues_after_the_server_was_killed(
-    cluster: EmbeddedCluster, tmp_path: Path
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_a_subscription_continues_after_the_server_was_killed_or_stopped(
+    cluster: EmbeddedCluster, tmp_path: Path, end: str
 ) -> None:
     """Every row comes at least once, and those before the last token only once."""
     servers = cluster.bootstrap_servers
     with (
-        SqlServerProcess(servers, tmp_path, "--service-id", "killed_") as server,
+        SqlServerProcess(servers, tmp_path, "--service-id", f"after_{end}_") as server,
         connected(server) as connection,
     ):
-        connection.execute(WORDS.replace("words'", "killed'"))
+        connection.execute(WORDS.replace("words'", f"after_{end}'"))
         connection.insert("words", ({"ID": str(n), "N": n} for n in range(50)))
         with connection.subscribe("SELECT n FROM words EMIT CHANGES") as changes:
             seen = [row.n for row in islice(changes, 50)]
-            server.kill()
+            getattr(server, end)()
             server.restart()
             with connected(server) as other:
                 other.insert("words", ({"ID": str(n), "N": n} for n in range(50, 100)))
