@@ -10,12 +10,15 @@ of the administrator. It never replaces either.
 
 import os
 import secrets
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from duolog.broker.identity.bootstrap import Administrator, administrator_of, read_password
+from duolog.cli.start.server_names import ensure_named
+from duolog.core.errors import ConfigError
 from duolog.core.listening import Address, parse_address
 from duolog.core.operating_system.files import sync
 from duolog.security.certificates.authority import (
@@ -72,11 +75,11 @@ def team(layout: "Layout", listen: str, hosts: tuple[str, ...]) -> Profile:
         ConfigError: a host cannot be used, or a file cannot be read.
     """
     address = parse_address(listen, option="broker-listen")
+    hosts = tuple(host.removeprefix("[").removesuffix("]") for host in hosts)
     layout.create()
     if not (layout.certificates / SERVER).exists():
-        Authority.create(
-            layout.certificates, hosts=(*hosts, *DEFAULT_HOSTS), client=ADMINISTRATOR, days=DAYS
-        )
+        _make_certificates(layout, hosts)
+    ensure_named(layout.certificates / SERVER, hosts)
     certificate = str(layout.certificates / SERVER)
     authority = str(layout.certificates / CA_CERTIFICATE)
     administrator = administrator_of() or _administrator(layout)
@@ -94,6 +97,22 @@ def team(layout: "Layout", listen: str, hosts: tuple[str, ...]) -> Profile:
         ("--registry-ca-file", authority),
         administrator,
     )
+
+
+def _make_certificates(layout: "Layout", hosts: tuple[str, ...]) -> None:
+    """Make an authority and its certificates: all of them or, after a crash, none."""
+    new = layout.root / ".certificates"
+    shutil.rmtree(new, ignore_errors=True)
+    Authority.create(new, hosts=(*hosts, *DEFAULT_HOSTS), client=ADMINISTRATOR, days=DAYS)
+    try:
+        new.rename(layout.certificates)
+    except OSError as error:
+        shutil.rmtree(new, ignore_errors=True)
+        raise ConfigError(
+            f'cannot write certificates to "{layout.certificates}"',
+            detail=f"{error.strerror}.",
+            hint=f"Put a certificate with its key into {SERVER} there, or remove the directory.",
+        ) from error
 
 
 def _administrator(layout: "Layout") -> Administrator:

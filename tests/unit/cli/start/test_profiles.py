@@ -8,6 +8,7 @@ import pytest
 from duolog.cli.start.layout import Layout
 from duolog.cli.start.profiles import dev, team
 from duolog.core.errors import ConfigError
+from duolog.security.certificates.authority import Authority
 
 FILES = {"admin.password", "admin.properties", "broker", "certificates", "server"}
 
@@ -39,13 +40,56 @@ def test_team_makes_certificates_and_an_administrator_once(tmp_path: Path) -> No
     assert f"sasl.password={first.administrator.password}\n" in layout.login.read_text()
 
 
-def test_a_host_may_be_an_address_of_ipv6(tmp_path: Path) -> None:
+@pytest.mark.parametrize("host", ["2001:db8::7", "[2001:db8::7]"])
+def test_a_host_may_be_an_address_of_ipv6(tmp_path: Path, host: str) -> None:
     layout = Layout(tmp_path / "data")
 
-    profile = team(layout, "[::]:9093", ("2001:db8::7",))
+    profile = team(layout, "[::]:9093", (host,))
 
     assert profile.advertise == ("SASL_SSL://[2001:db8::7]:9093",)
     assert "bootstrap.servers=[2001:db8::7]:9093\n" in layout.login.read_text()
+
+
+def test_a_name_that_is_added_later_is_not_in_the_certificate(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "data")
+    team(layout, "127.0.0.1:9093", ("duolog.example",))
+
+    with pytest.raises(ConfigError, match=r'does not name "other\.example"') as raised:
+        team(layout, "127.0.0.1:9093", ("duolog.example", "other.example"))
+
+    assert str(layout.certificates) in raised.value.hint
+    team(layout, "127.0.0.1:9093", ("DUOLOG.example",))
+
+
+def test_a_start_that_ends_while_it_makes_certificates_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = Layout(tmp_path / "data")
+
+    def end(_authority: Authority, _name: str, *, days: int) -> Path:
+        raise KeyboardInterrupt(days)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Authority, "add_client", end)
+        with pytest.raises(KeyboardInterrupt):
+            team(layout, "127.0.0.1:9093", ())
+
+    team(layout, "127.0.0.1:9093", ())
+
+    assert {path.name for path in layout.root.iterdir()} == FILES
+    assert (layout.certificates / "admin.pem").exists()
+
+
+def test_certificates_do_not_replace_those_of_the_user(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "data")
+    layout.certificates.mkdir(parents=True)
+    (layout.certificates / "ca.pem").write_text("mine")
+
+    with pytest.raises(ConfigError, match="cannot write certificates") as raised:
+        team(layout, "127.0.0.1:9093", ())
+
+    assert "server.pem" in raised.value.hint
+    assert (layout.certificates / "ca.pem").read_text() == "mine"
 
 
 def test_only_the_owner_reads_what_team_writes(tmp_path: Path) -> None:
