@@ -116,7 +116,7 @@ def start(
         Edges(
             insecure=note_insecure,
             companion=ServersOfBroker([registry, server]),
-            open_registry=registry_opener(settings, registry),
+            open_registry=registry_opener(settings, registry, chosen.authority),
             administrator=chosen.administrator,
         ),
     )

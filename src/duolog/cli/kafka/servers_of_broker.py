@@ -1,10 +1,12 @@
 """The schema registry and the SQL server of a broker, for the commands that start them."""
 
 import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from duolog.broker.schema_checks.registered import OpenRegistry
     from duolog.runtime.registry_process import RegistryOfBroker
@@ -73,15 +75,24 @@ def server_of(
 
 
 def registry_opener(
-    settings: "Mapping[str, str]", own: "RegistryOfBroker | None"
+    settings: "Mapping[str, str]",
+    own: "RegistryOfBroker | None",
+    authorities: "Path | None" = None,
 ) -> "OpenRegistry | None":
-    """Return what opens the registry that knows the schema ids of records; None if none does."""
+    """Return what opens the registry that knows the schema ids of records; None if none does.
+
+    `authorities` is the file of those that have signed the certificate of the broker's own one.
+    """
     url = settings.get(REGISTRY_URL, "").strip()
     user = settings.get("confluent.basic.auth.user.info", "")
     if not url and own is None:
         return None
-    from duolog.registry.client.requests import addresses_of  # noqa: PLC0415
-    from duolog.registry.client.subjects import HttpSubjects  # noqa: PLC0415
+    from duolog.registry.client.requests import Requests, addresses_of, send  # noqa: PLC0415
+    from duolog.registry.client.subjects import (  # noqa: PLC0415
+        TIMEOUT_S,
+        HttpSubjects,
+        with_user,
+    )
     from duolog.schemas.source import RegistryAwayError  # noqa: PLC0415
 
     if url:
@@ -89,7 +100,11 @@ def registry_opener(
 
     @functools.cache
     def opened(address: str, user: str) -> "SubjectsSource":
-        return HttpSubjects(address, user)
+        found = addresses_of(address)
+        if not url:
+            found = tuple(replace(one, authorities=authorities) for one in found)
+        ask = functools.partial(send, timeout_s=TIMEOUT_S)
+        return HttpSubjects(address, user, Requests(with_user(found, user), ask, rounds=1))
 
     def open_registry() -> "SubjectsSource":
         address = url or (own.url if own is not None else None)

@@ -46,6 +46,7 @@ class Profile:
         settings: settings of the broker.
         https: options of the registry and the SQL server for HTTPS.
         registry_trust: options of the SQL server to trust the registry.
+        authority: the file of the authority that signs the certificate of the servers.
         administrator: the first administrator; None if there are no users.
     """
 
@@ -54,6 +55,7 @@ class Profile:
     settings: Mapping[str, str] = field(default_factory=dict)
     https: tuple[str, ...] = ()
     registry_trust: tuple[str, ...] = ()
+    authority: Path | None = None
     administrator: Administrator | None = None
 
 
@@ -81,9 +83,9 @@ def team(layout: "Layout", listen: str, hosts: tuple[str, ...]) -> Profile:
         _make_certificates(layout, hosts)
     ensure_named(layout.certificates / SERVER, hosts)
     certificate = str(layout.certificates / SERVER)
-    authority = str(layout.certificates / CA_CERTIFICATE)
+    authority = layout.certificates / CA_CERTIFICATE
     administrator = administrator_of() or _administrator(layout)
-    _write_login(layout, address, hosts, administrator, authority)
+    _write_login(layout, address, hosts, administrator, str(authority))
     allowed = tuple(word for host in hosts for word in ("--allow-host", host))
     return Profile(
         f"SASL_SSL://{listen}",
@@ -94,7 +96,8 @@ def team(layout: "Layout", listen: str, hosts: tuple[str, ...]) -> Profile:
             "ssl.keystore.location": certificate,
         },
         ("--tls-cert", certificate, *allowed),
-        ("--registry-ca-file", authority),
+        ("--registry-ca-file", str(authority)),
+        authority,
         administrator,
     )
 
