@@ -131,9 +131,14 @@ class Endpoints:
         self.statements.ensure_known(request)
         query = start_query(request, self._session(request, checks))
         if not isinstance(query, StartedQuery):
-            lines = printed_lines.printed_lines(query)
+            # It has no id for clients. It ends with the server, as push queries do.
+            printed = StartedQuery(f"print {id(query)}", (), query)
+            self.running.add(printed, None)
             return streamed_reply(
-                printed_lines.CONTENT_TYPE, lines, query.close, unbounded=query.unbounded
+                printed_lines.CONTENT_TYPE,
+                printed_lines.printed_lines(query),
+                lambda: self.running.remove(printed),
+                unbounded=query.unbounded,
             )
         try:
             form = form_of(query, accept)

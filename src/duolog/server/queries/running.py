@@ -25,10 +25,13 @@ class RunningQueries:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._by_id: dict[str, tuple[StartedQuery, str]] = {}
+        self._by_id: dict[str, tuple[StartedQuery, str | None]] = {}
 
-    def add(self, query: StartedQuery, client: str = "") -> None:
-        """Add a push query of a client; the caller removes it after its last row."""
+    def add(self, query: StartedQuery, client: str | None = "") -> None:
+        """Add a push query of a client; the caller removes it after its last row.
+
+        With None, no client may close it by its id.
+        """
         with self._lock:
             self._by_id[query.query_id] = query, client
 

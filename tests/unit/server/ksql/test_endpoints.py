@@ -404,6 +404,23 @@ def test_print_returns_lines_with_the_formats_first(catalog: Catalog) -> None:
     ]
 
 
+def test_print_ends_with_the_server_and_by_no_client(catalog: Catalog) -> None:
+    source = OneRow()
+    source.rows.clear()
+    catalog.answers.append(Rows((), PushedRows(source), unbounded=True))
+    endpoints = catalog.endpoints()
+    reply = endpoints.query(body("PRINT 's';"))
+    (query_id,) = endpoints.running.ids()
+    refused = endpoints.close_query(json.dumps({"queryId": query_id}).encode())
+
+    endpoints.running.close_all()
+
+    assert refused.status == 400
+    assert reply.next_batch() == b""
+    assert source.closed.is_set()
+    assert endpoints.running.ids() == []
+
+
 def _failing() -> Iterator[tuple[object, ...]]:
     yield ("a", 1)
     raise QueryError("the topic is gone")
