@@ -136,8 +136,10 @@ def _write_login(
     if layout.login.exists():
         return
     host = hosts[0] if hosts else "localhost"
+    # A free port is another one at each start: commands then need -b.
+    servers = {"bootstrap.servers": str(Address(host, address.port))} if address.port else {}
     lines = {
-        "bootstrap.servers": str(Address(host, address.port)),
+        **servers,
         "security.protocol": "SASL_SSL",
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": authority,

@@ -50,6 +50,15 @@ def test_a_host_may_be_an_address_of_ipv6(tmp_path: Path, host: str) -> None:
     assert "bootstrap.servers=[2001:db8::7]:9093\n" in layout.login.read_text()
 
 
+def test_a_free_port_is_not_written_down(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "data")
+
+    team(layout, "127.0.0.1:0", ())
+
+    assert "bootstrap.servers" not in layout.login.read_text()
+    assert "sasl.username=admin\n" in layout.login.read_text()
+
+
 def test_a_name_that_is_added_later_is_not_in_the_certificate(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "data")
     team(layout, "127.0.0.1:9093", ("duolog.example",))
