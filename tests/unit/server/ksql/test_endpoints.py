@@ -413,7 +413,7 @@ def test_print_ends_with_the_server_and_by_no_client(catalog: Catalog) -> None:
     (query_id,) = endpoints.running.ids()
     refused = endpoints.close_query(json.dumps({"queryId": query_id}).encode())
 
-    endpoints.running.close_all()
+    endpoints.running.interrupt_all()
 
     assert refused.status == 400
     assert reply.next_batch() == b""
