@@ -145,10 +145,13 @@ class StatementRunner:
         Raises:
             SqlError, BrokerUnavailable, CommandDamaged: as `select`.
         """
-        from duolog.runtime.sql.reply import pull  # noqa: PLC0415 - as in `run`
+        if text.lstrip()[:6].upper() != "SELECT":
+            return None
+        # Imported after the check: a statement loads only what it needs.
+        from duolog.runtime.sql.reply import pull  # noqa: PLC0415
         from duolog.runtime.sql.reply.lookup_shapes import shape_of  # noqa: PLC0415
 
-        shaped = shape_of(text) if text.lstrip()[:6].upper() == "SELECT" else None
+        shaped = shape_of(text)
         if shaped is None:
             return None
         given = self.session.state.settings
