@@ -3,7 +3,7 @@
     header ─▶ rows of a batch, in pieces ─▶ token, at most each second ─▶ … ─▶ end
 
 Tokens are sent if the client sets `ksql.query.push.v2.continuation.tokens.enabled`. Such a client
-gets an error when the server stops, so that it can tell this from the end of its query.
+gets an error when the server stops, which shows that its query has not ended.
 
 Thread: that of the event loop. Rows are encoded there, in pieces between which other clients have
 their turn.

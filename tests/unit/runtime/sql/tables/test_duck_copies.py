@@ -1,4 +1,4 @@
-"""Copies of tables in DuckDB are dropped, whoever drops them, and when."""
+"""Copies of tables in DuckDB: their end, and their errors."""
 
 import threading
 
