@@ -93,9 +93,13 @@ def _sorted(args: Sequence[str], _types: Sequence[Type], _result: Type) -> str:
 def _series(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
     first, last = args[:2]
     step = args[2] if len(args) > 2 else f"CASE WHEN {first} <= {last} THEN 1 ELSE -1 END"
-    made = f"CAST(generate_series({first}, {last}, {step}) AS {duck_type(result)})"
     count = f"abs(CAST({last} AS HUGEINT) - {first}) // abs(CAST({step} AS HUGEINT))"
-    series = f"CASE WHEN {count} < {ELEMENTS_MAX} THEN {made} END"
+    fits = f"{count} < {ELEMENTS_MAX}"
+    # DuckDB computes a series of constants when it plans the query, also in a branch that is never
+    # taken, and without its memory limit. So the end is within the limit, too.
+    end = f"CASE WHEN {fits} THEN {last} ELSE {first} END"
+    made = f"CAST(generate_series({first}, {end}, {step}) AS {duck_type(result)})"
+    series = f"CASE WHEN {fits} THEN {made} END"
     if len(args) == 2:
         return series
     # Null if the step is 0 or leads away from the end.

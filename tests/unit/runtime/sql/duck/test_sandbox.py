@@ -196,6 +196,11 @@ def test_a_bomb_ends_at_its_limits(database: Any, text: str) -> None:
         "CONCAT(LPAD(name, 16000000, 'x'), RPAD(name, 16000000, 'x'))",
         "REPLACE(LPAD('', 9000000, 'a'), 'a', 'aaaaaaaaaaaaaaaaaaaaa')",
         "GENERATE_SERIES(1, 2000000000)",
+        "GENERATE_SERIES(1, 2000000000, 2)",
+        "GENERATE_SERIES(2000000000, 1)",
+        "GENERATE_SERIES(CAST(id AS BIGINT), 2000000000)",
+        "LPAD('a', 2000000000, 'x')",
+        "RPAD('a', 2000000000, 'x')",
     ],
 )
 def test_a_call_does_not_make_a_huge_value(database: Any, call: str) -> None:
