@@ -241,4 +241,5 @@ async def _closed(reply: Reply) -> None:
 
     The pools of statements and readers may be full of threads that wait for such an end.
     """
-    await asyncio.shield(asyncio.to_thread(reply.close))
+    # Submitted at once: a task would be lost if the loop stops before its first step.
+    await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, reply.close))
