@@ -1,0 +1,95 @@
+"""/inserts-stream over a connection: acknowledgements, and rows that are refused."""
+
+import asyncio
+import json
+
+import pytest
+
+from duolog.core.units import MIB
+from unit.server.ksql.sessions import Catalog
+from unit.server.operations.test_ksql import STREAM, _chunk, _post, body, in_loop, server
+
+
+@in_loop
+async def test_inserted_rows_are_acknowledged_while_the_request_goes_on() -> None:
+    catalog = Catalog()
+    client = server(catalog).client()
+    await client.ask("POST", "/ksql", body(STREAM))
+
+    client.send(
+        b"POST /inserts-stream HTTP/1.1\r\nHost: 127.0.0.1:8088\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n"
+    )
+    client.send(_chunk(b'{"target": "s"}\n{"id":'))
+    client.send(_chunk(b' "a"}\n'))
+    await client.until(lambda: b'{"status":"ok","seq":0}' in client.transport.written)
+    client.send(_chunk(b'{"id": "b"}') + b"0\r\n\r\n")
+    await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+
+    assert b'{"status":"ok","seq":1}\n' in client.transport.written
+    assert catalog.performed[1:] == [
+        "INSERT INTO `S` (`ID`) VALUES ('a');",
+        "INSERT INTO `S` (`ID`) VALUES ('b');",
+    ]
+
+
+@in_loop
+async def test_the_acknowledgement_of_an_error_is_the_last_one() -> None:
+    catalog = Catalog()
+    client = server(catalog).client()
+    await client.ask("POST", "/ksql", body(STREAM))
+
+    rows = b'{"target": "s"}\n{"n": "x"}\n{"id": "b"}\n'
+    client.send(_post("/inserts-stream", rows))
+    await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+
+    assert b'{"status":"error","seq":0,"error_code":40001,' in client.transport.written
+    assert b'"seq":1' not in client.transport.written
+    assert len(catalog.performed) == 1
+
+
+@in_loop
+async def test_a_row_that_is_too_long_is_acknowledged_with_the_reason() -> None:
+    catalog = Catalog()
+    client = server(catalog).client()
+    await client.ask("POST", "/ksql", body(STREAM))
+
+    rows = b'{"target": "s"}\n{"id": "a"}\n{"id": "' + b"x" * MIB + b'"}\n'
+    client.send(_post("/inserts-stream", rows))
+    await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+
+    assert b'{"status":"ok","seq":0}' in client.transport.written
+    assert b'{"status":"error","seq":1,"error_code":41300,' in client.transport.written
+    assert len(catalog.performed) == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        (b'{"id": "a"}\n{"id": "b"}\n', [{"status": "ok", "seq": 0}, {"status": "ok", "seq": 1}]),
+        (b"", []),
+    ],
+)
+def test_acknowledgements_may_be_an_array(rows: bytes, wanted: list[object]) -> None:
+    async def run() -> bytes:
+        client = server(Catalog()).client()
+        await client.ask("POST", "/ksql", body(STREAM))
+        content = b'{"target": "s"}\n' + rows
+        head = f"Content-Length: {len(content)}\r\nAccept: application/json\r\n\r\n".encode()
+        client.send(b"POST /inserts-stream HTTP/1.1\r\nHost: 127.0.0.1:8088\r\n" + head + content)
+        await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+        return client.transport.written
+
+    written = asyncio.run(run())
+
+    chunks = written.partition(b"\r\n\r\n")[2].split(b"\r\n")
+    assert b"content-type: application/json" in written.lower()
+    assert json.loads(b"".join(chunks[1::2])) == wanted
+
+
+@in_loop
+async def test_rows_for_an_unknown_stream_are_refused() -> None:
+    refused = await server(Catalog()).client().ask("POST", "/inserts-stream", b'{"target": "s"}')
+
+    assert refused.status == 400
+    assert "unknown stream: S" in json.loads(refused.body)["message"]
