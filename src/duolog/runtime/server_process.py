@@ -17,6 +17,7 @@ import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, ClassVar, Final, Self
@@ -24,6 +25,7 @@ from typing import IO, ClassVar, Final, Self
 from duolog.core.errors import DuologError
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.security.clients.profiles import PROFILE_VARIABLE, PROPERTIES_VARIABLE
+from duolog.security.logins.inner import InnerLogin
 
 START_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 10.0
@@ -225,6 +227,51 @@ class ServerProcess(ABC):
                 pipe.close()
         self._process = None
         return status
+
+
+class ServerOverBrokers(ServerProcess):
+    """A server over the topics of some brokers: a schema registry, a SQL server.
+
+    Args:
+        bootstrap_servers: brokers of the cluster.
+        listen: `HOST:PORT`; port 0 chooses a free port.
+        arguments: further arguments of its command.
+        log_path: file for the server's output; None for the standard error of this process.
+        login: its login at a broker that runs it.
+    """
+
+    program: ClassVar[tuple[str, ...]]
+    """The command, before its options."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        listen: str = "127.0.0.1:0",
+        arguments: Sequence[str] = (),
+        *,
+        log_path: Path | None = None,
+        login: InnerLogin | None = None,
+    ) -> None:
+        super().__init__(listen, log_path)
+        self._login = login
+        self._bootstrap_servers = bootstrap_servers
+        self._arguments = tuple(arguments)
+
+    @property
+    def url(self) -> str:
+        """The URL of the last start."""
+        assert self._address, f"the {self.kind} was never started"
+        return self._address
+
+    def command(self) -> list[str]:
+        """Return the command with the brokers and the address."""
+        servers = ("--bootstrap-servers", self._bootstrap_servers, "--listen", self._listen)
+        login = () if self._login is None else ("--login-from-stdin", "--cluster-users")
+        return [*self.program, *servers, *login, *self._arguments]
+
+    def secret(self) -> bytes:
+        """Return the password at the broker."""
+        return b"" if self._login is None else self._login.password.encode()
 
 
 def _environment() -> dict[str, str]:
