@@ -20,9 +20,10 @@ Source: Kafka `SocketServerConfigs`, `KafkaConfig.validateValues`.
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from duolog.broker.settings.listener_prefix import listener_of
 from duolog.core.errors import ConfigError
 from duolog.core.listening import (
     BACKLOG,
@@ -93,7 +94,8 @@ def endpoints(
     """Return the listeners that the settings, or else the command line, ask for.
 
     Raises:
-        ConfigError: an address or a name cannot be used, or a name is there twice.
+        ConfigError: an address or a name cannot be used, a name is there twice, or a setting is
+            for a listener that is not there.
     """
     if listen and settings.text("listeners"):
         raise ConfigError(
@@ -115,6 +117,7 @@ def endpoints(
             )
     _check_ports(addresses)
     by_name = _protocols(settings)
+    _check_names(settings, {*addresses, *(by_name or ())})
     protocols = {name: _protocol(name, by_name) for name in addresses}
     return [
         Endpoint(
@@ -209,6 +212,26 @@ def _check_ports(addresses: Mapping[str, Address]) -> None:
                 f'listeners "{other}" and "{name}" have the same address {address}',
                 name="listeners",
                 hint="Give each a port of its own.",
+            )
+
+
+def _check_names(settings: "BrokerSettings", listeners: Set[str]) -> None:
+    """Refuse a setting for a listener that is not there: its name is probably misspelled.
+
+    Kafka ignores such a setting, so that a misspelled `ssl.client.auth` leaves a listener open to
+    clients without a certificate. Listeners of other processes, such as controllers, are named in
+    `listener.security.protocol.map`. Settings that were stored at run time are not checked: they
+    must not keep the broker from starting.
+    """
+    known = {name.lower() for name in listeners}
+    for setting in settings.static:
+        listener = listener_of(setting)
+        # The name of a SASL mechanism may follow that of the listener.
+        if listener and not any(f"{listener}.".startswith(f"{name}.") for name in known):
+            raise ConfigError(
+                f'there is no listener "{listener.upper()}"',
+                name=setting,
+                hint=f"The listeners are {', '.join(sorted(listeners))}.",
             )
 
 

@@ -69,6 +69,37 @@ def test_impossible_combinations_are_refused_with_a_reason(
         endpoints(settings(**texts))
 
 
+def test_a_setting_for_a_listener_that_is_not_there_is_refused_with_the_listeners() -> None:
+    misspelled = {
+        "listeners": "INTERNAL://127.0.0.1:1,EXTERNAL://127.0.0.1:2",
+        "listener.name.extrenal.ssl.client.auth": "required",
+    }
+
+    with pytest.raises(ConfigError, match='no listener "EXTRENAL"') as refused:
+        endpoints(BrokerSettings(misspelled))
+
+    assert refused.value.name == "listener.name.extrenal.ssl.client.auth"
+    assert "EXTERNAL, INTERNAL" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "listener.name.external.ssl.client.auth",
+        "listener.name.external.scram-sha-256.connections.max.reauth.ms",
+        "listener.name.controller.ssl.client.auth",
+    ],
+)
+def test_settings_for_named_listeners_and_their_mechanisms_are_accepted(setting: str) -> None:
+    given = {
+        "listeners": "EXTERNAL://127.0.0.1:2",
+        "listener.security.protocol.map": "EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        setting: "required" if setting.endswith("auth") else "1000",
+    }
+
+    assert [endpoint.name for endpoint in endpoints(BrokerSettings(given))] == ["EXTERNAL"]
+
+
 def test_each_listener_has_a_protocol_of_its_own() -> None:
     found = endpoints(
         settings(
