@@ -27,6 +27,8 @@ from conformance.backup_load import (
 )
 from conformance.command import Duolog
 from conformance.secured_broker import SecuredBroker
+from duolog.log.backup.log_source import lock_staging
+from duolog.log.files.disk import RealDisk
 from duolog.testing import Client, EmbeddedCluster
 
 SETTINGS: Final = {
@@ -170,6 +172,31 @@ def test_a_killed_backup_is_continued(tmp_path: Path, cluster: EmbeddedCluster, 
     with EmbeddedCluster(restore(tmp_path, max(numbers))) as restored:
         found = Client(restored.bootstrap_servers).read(EVENTS)
     assert [record.key_text for record in found] == written
+
+
+def test_a_broker_removes_the_second_names_of_a_killed_backup_and_no_others(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    with EmbeddedCluster(data) as cluster:
+        Client(cluster.bootstrap_servers).create_topic(EVENTS, partitions=1)
+    left = data / ".backup/some-topic/0/segment"
+    left.parent.mkdir(parents=True)
+    left.touch()
+
+    lock = lock_staging(RealDisk(), str(data))
+    with EmbeddedCluster(data):
+        during_a_backup = _second_names(data)
+    lock.release()
+    with EmbeddedCluster(data):
+        after_it = _second_names(data)
+
+    assert during_a_backup == [left]
+    assert after_it == []
+
+
+def _second_names(data: Path) -> list[Path]:
+    return [path for path in (data / ".backup").glob("*/**/*") if path.is_file()]
 
 
 def test_a_topic_that_is_deleted_meanwhile_is_no_error(

@@ -39,6 +39,7 @@ from duolog.core.clock import Clock, SystemClock
 from duolog.core.errors import ConfigError
 from duolog.core.listening import is_loopback
 from duolog.core.operating_system.support import ensure_broker_supported
+from duolog.log.backup.log_source import remove_left_names
 from duolog.log.files.disk import Disk, RealDisk
 from duolog.log.log_manager import LogManager
 from duolog.security.logins.inner import INNER_LISTENER
@@ -155,6 +156,7 @@ def _serve(options: BrokerOptions, settings: BrokerSettings, edges: Edges) -> in
             opened.callback(companion.endpoint.listening.close)
         disk = edges.open_disk(open_files_max(settings.integer("log.open.files.max")))
         log_manager = LogManager(disk, str(options.data_dir), edges.clock, settings.values)
+        remove_left_names(disk, str(options.data_dir))
         broker = Broker(
             log_manager=log_manager,
             clock=edges.clock,

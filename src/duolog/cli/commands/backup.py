@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from duolog.cli.backup.ahead import applications_ahead
+from duolog.cli.backup.checkpoint_scan import find_applications
 from duolog.cli.backup.taking import taken
 from duolog.cli.errors import FAILED
 from duolog.cli.terminal import output
@@ -169,6 +170,7 @@ def _verify(directory: Path, form: str) -> int:
 def _back_up(directory: Path, data: Path, *, full: bool, keep: int | None) -> None:
     root = data.resolve()
     broker = broker_in(root)
+    _ensure_whole(root)
     _ensure_outside(directory, root)
     _ensure_own(broker)
     disk = RealDisk()
@@ -209,6 +211,24 @@ def broker_in(root: Path) -> Path:
         detail="Neither it nor its directory broker has a file meta.properties.",
         hint="Name the directory that `duolog broker`, `run` or `start` uses with --data.",
     )
+
+
+def _ensure_whole(root: Path) -> None:
+    """Refuse the directory of the broker alone, next to which applications have checkpoints.
+
+    Raises:
+        BackupRefused: the backup would be without them.
+    """
+    if root.name != "broker":
+        return
+    left_out = find_applications(root.parent)
+    if left_out:
+        raise BackupRefused(
+            f'directory "{root}" is only a part of a data directory',
+            detail=f"{root.parent} has {counted(len(left_out), 'checkpoint')} of applications, "
+            "which would not be in the backup.",
+            hint=f"Give --data {root.parent}.",
+        )
 
 
 def _ensure_outside(directory: Path, root: Path) -> None:

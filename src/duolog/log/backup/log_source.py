@@ -214,6 +214,24 @@ def unstage(data_dir: str) -> None:
             os.rmdir(directory)  # noqa: PTH106
 
 
+def remove_left_names(disk: Disk, data_dir: str) -> None:
+    """Remove the second names of a backup that was killed; without them, deleted segments are gone.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    if not disk.exists(f"{data_dir}/{STAGING}"):
+        return
+    try:
+        lock = lock_staging(disk, data_dir)
+    except BackupRefused:
+        return  # The backup is running, and removes them itself.
+    try:
+        unstage(data_dir)
+    finally:
+        lock.release()
+
+
 def lock_staging(disk: Disk, data_dir: str) -> DirLock:
     """Keep other backups away from the second names of a data directory.
 

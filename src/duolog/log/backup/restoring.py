@@ -5,8 +5,10 @@ the first start reads the logs as a whole, and builds them. It finds the mark of
 the end of each log, and refuses a log that does not reach its end.
 
     leader epoch    far above that of the backup: the lost broker may have used the next ones, and
-                    a client that has seen them notices that the log was truncated
-    producer ids    above all that the lost broker can have assigned
+                    a client that has seen them notices that the log was truncated; partly random,
+                    so that two restores of one backup hardly ever use the same
+    producer ids    above all that the lost broker can have assigned, and apart from those of
+                    another restore
     cluster id      kept, because clients, registries and checkpoints know it; or new
 
 The file `.restoring` is there, and locked, until all is written, and `meta.properties` is written
@@ -16,6 +18,7 @@ Thread: one.
 """
 
 import base64
+import secrets
 import uuid
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
@@ -37,6 +40,9 @@ from duolog.log.segments.segment import LOG_SUFFIX, segment_name
 
 EPOCHS_AHEAD: Final = 1000
 """Number of starts after a backup before a restored broker could use a leader epoch again."""
+_RESTORES: Final = 1000
+_STARTS_BETWEEN: Final = 16
+"""Number of starts before one of two restores could use a leader epoch of the other."""
 _UNFINISHED: Final = ".restoring"
 _BROKERS: Final = ("", "broker")
 """Where a broker's files can be in a data directory; see `Manifest.broker`."""
@@ -170,7 +176,7 @@ class _Restore:
         cut = self._manifest.cut
         for name, data in self._manifest.settings.items():
             write_checked(self._disk, self._broker, name, data)
-        epoch = cut.leader_epoch + EPOCHS_AHEAD
+        epoch = cut.leader_epoch + EPOCHS_AHEAD + secrets.randbelow(_RESTORES) * _STARTS_BETWEEN
         first_producer_id = epoch << _EPOCH_SHIFT
         write_checked(self._disk, self._broker, PRODUCER_IDS, b"%d" % first_producer_id)
         write_checked(self._disk, self._broker, LEADER_EPOCH, b"%d\n" % epoch)

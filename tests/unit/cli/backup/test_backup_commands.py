@@ -113,6 +113,23 @@ def test_a_directory_without_a_broker_is_refused(
     assert not (tmp_path / "backups").exists()
 
 
+def test_the_directory_of_the_broker_alone_is_refused_next_to_checkpoints(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "all"
+    root.mkdir()
+    (data / "checkpoints").rename(root / "checkpoints")
+    data.rename(root / "broker")
+
+    assert main(["backup", str(tmp_path / "backups"), "--data", str(root / "broker")]) == 1
+
+    said = capsys.readouterr().err
+    assert "is only a part of a data directory" in said
+    assert f"--data {root}" in said
+    assert not (tmp_path / "backups").exists()
+    assert main(["backup", str(tmp_path / "backups"), "--data", str(root)]) == 0
+
+
 def test_the_files_of_another_user_are_refused(
     data: Path,
     tmp_path: Path,

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from duolog.log import LogManager
+from duolog.log.backup import restoring
 from duolog.log.backup.copies import Copy
 from duolog.log.backup.packs import PackReader
 from duolog.log.backup.repository import Repository
@@ -72,9 +73,27 @@ def test_leader_epochs_and_producer_ids_are_never_used_again() -> None:
     manager = LogManager(out, OUT, FakeClock(), {})
 
     original = LogManager(disk.kill(), DATA, FakeClock(), {})
-    assert manager.leader_epoch == original.leader_epoch + EPOCHS_AHEAD
+    assert manager.leader_epoch >= original.leader_epoch + EPOCHS_AHEAD
     assert int(manager.read_meta("producer-ids") or 0) == (manager.leader_epoch - 1) << 40
     assert manager.cluster_id == original.cluster_id
+
+
+def test_two_restores_of_one_backup_use_other_leader_epochs_and_producer_ids(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backups = CrashDisk()
+    back_up(small_directory(), backups)
+    drawn = iter([0, 999])
+    monkeypatch.setattr(restoring.secrets, "randbelow", lambda _: next(drawn))
+    epochs, producer_ids = [], []
+    for out in (CrashDisk(), CrashDisk()):
+        restored(backups, out)
+        manager = LogManager(out, OUT, FakeClock(), {})
+        epochs.append(manager.leader_epoch)
+        producer_ids.append(int(manager.read_meta("producer-ids") or 0))
+
+    assert epochs[1] - epochs[0] == 999 * 16
+    assert producer_ids[1] - producer_ids[0] == (999 * 16) << 40
 
 
 def test_a_restored_cluster_can_have_a_new_id() -> None:
