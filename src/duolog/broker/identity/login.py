@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from duolog.core.units import SECOND_MS
 from duolog.protocol.error_codes import ErrorCode
 from duolog.security.identity.principal import USER, Identity, Principal
+from duolog.security.logins.inner import INNER_LISTENER
 from duolog.security.sasl.exchange import Challenge, Exchange, Failure, Result, Slow, Success
 
 if TYPE_CHECKING:
@@ -199,7 +200,9 @@ class Login:
             # Java clients log in again after 85 to 95 % of the lifetime.
             self._expiry = logins.timers.call_later(lifetime_ms / SECOND_MS, connection.shut)
         connection.let_in(identity)
-        logins.audit.login(identity, self._mechanism, connection.listener)
+        # The broker's own servers connect all the time; the log would contain little else.
+        if connection.listener != INNER_LISTENER:
+            logins.audit.login(identity, self._mechanism, connection.listener)
         return Authenticated(
             ErrorCode.NONE, auth_bytes=success.data, session_lifetime_ms=lifetime_ms or 0
         )

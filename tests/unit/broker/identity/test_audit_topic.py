@@ -13,6 +13,7 @@ from duolog.record.batch import whole_batches
 from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.security.identity.principal import Identity
 from duolog.security.logins.audit import TEXT_MAX
+from duolog.security.logins.inner import INNER_LISTENER, INNER_USER, InnerLogin
 from unit.broker.identity.test_logins import ALICE, RIGHT, gated_broker, logged_in, plain
 
 AUDIT = "audit"
@@ -54,6 +55,23 @@ def test_the_topic_has_the_lines_of_the_log_without_secrets(
     assert [json.loads(line) for line in logged] == found[2:]
     assert WRONG not in str(found)
     assert RIGHT not in str(found)
+
+
+def test_logins_of_the_brokers_own_servers_are_in_it_only_if_they_fail(audited: Any) -> None:
+    audited.broker.security.admit(InnerLogin(RIGHT))
+    audited.broker.entrances.gated.add(INNER_LISTENER)
+    for typed in (RIGHT, WRONG):
+        client = audited.client()
+        client.connection.listener = INNER_LISTENER
+        plain(client, INNER_USER, typed)
+    plain(audited.client())
+
+    found = [line for line in wait_for(audited, 4) if line["event"] == "login"]
+
+    assert [(line["listener"], line["outcome"]) for line in found] == [
+        (INNER_LISTENER, "failure"),
+        ("", "success"),
+    ]
 
 
 def test_lines_of_the_last_requests_are_there_after_a_restart(
