@@ -71,6 +71,16 @@ def server_context(settings: TlsSettings, listener: str) -> ServerContext:
     return ServerContext(context, expires_at)
 
 
+def warn_of_expiry(listener: str, expires_at: datetime, now: datetime) -> None:
+    """Log a warning if the certificate of a listener has expired, or expires within two weeks."""
+    left = expires_at - now
+    if left < _SOON:
+        logger.warning(
+            "a certificate has expired" if left < timedelta(0) else "a certificate expires soon",
+            extra={"listener": listener, "expires_at": str(expires_at)},
+        )
+
+
 def _load_key_pair(context: ssl.SSLContext, settings: TlsSettings, listener: str) -> datetime:
     if settings.keystore_location and (settings.certificate_chain or settings.key):
         raise ConfigError(
@@ -94,12 +104,7 @@ def _load_key_pair(context: ssl.SSLContext, settings: TlsSettings, listener: str
             "certificates; `duolog cert` makes one.",
         )
     pair = read_key_pair(chain, key, settings.key_password, where)
-    left = pair.expires_at - datetime.now(UTC)
-    if left < _SOON:
-        logger.warning(
-            "a certificate has expired" if left < timedelta(0) else "a certificate expires soon",
-            extra={"listener": listener, "keystore": where, "expires_at": str(pair.expires_at)},
-        )
+    warn_of_expiry(listener, pair.expires_at, datetime.now(UTC))
     try:
         with private_path(pair.pem()) as path:
             context.load_cert_chain(path)

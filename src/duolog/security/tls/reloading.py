@@ -9,17 +9,17 @@ Threads: any, one at a time; `context` may be read from all.
 import logging
 import os
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from duolog.core.errors import ConfigError
 from duolog.security.identity.mapping_rules import MappingRules
-from duolog.security.tls.contexts import server_context
+from duolog.security.tls.contexts import server_context, warn_of_expiry
 from duolog.security.tls.settings import TlsSettings
 
 if TYPE_CHECKING:
     import ssl
-    from datetime import datetime
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +62,7 @@ class ListenerTls:
         self.context, self.expires_at = made
         self.client_auth = settings.client_auth
         self._seen = seen
+        self._warned_on = datetime.now(UTC).date()
 
     def try_reload(self) -> bool:
         """Load everything again, or keep what there is and log why; return whether it was done."""
@@ -80,10 +81,14 @@ class ListenerTls:
         )
         return True
 
-    def follow_files(self) -> None:
-        """Reload if a file has changed since it was read."""
+    def follow_files(self, now: datetime | None = None) -> None:
+        """Reload if a file has changed since it was read; once a day, warn of the expiry."""
         if _signatures(self._read()) != self._seen:
             self.try_reload()
+        now = now or datetime.now(UTC)
+        if now.date() != self._warned_on:
+            self._warned_on = now.date()
+            warn_of_expiry(self.listener, self.expires_at, now)
 
 
 def _signatures(settings: TlsSettings) -> Mapping[str, tuple[int, int, int]]:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from duolog.log import LogManager
-from duolog.log.backup import restoring
 from duolog.log.backup.copies import Copy
 from duolog.log.backup.packs import PackReader
 from duolog.log.backup.repository import Repository
@@ -84,7 +83,7 @@ def test_two_restores_of_one_backup_use_other_leader_epochs_and_producer_ids(
     backups = CrashDisk()
     back_up(small_directory(), backups)
     drawn = iter([0, 999])
-    monkeypatch.setattr(restoring.secrets, "randbelow", lambda _: next(drawn))
+    monkeypatch.setattr("duolog.log.backup.restoring.secrets.randbelow", lambda _: next(drawn))
     epochs, producer_ids = [], []
     for out in (CrashDisk(), CrashDisk()):
         restored(backups, out)

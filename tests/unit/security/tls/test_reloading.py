@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,20 @@ def test_a_file_that_is_away_for_a_while_is_one_line(
         tls.follow_files()
 
     assert len([row for row in caplog.records if row.levelno == logging.ERROR]) == 1
+
+
+def test_a_certificate_that_expires_soon_is_a_line_each_day(
+    files: Certificates, caplog: pytest.LogCaptureFixture
+) -> None:
+    tls = listener(files)
+    caplog.clear()
+
+    noon = tls.expires_at.replace(hour=12)
+    for days, minutes in ((-20, 0), (-13, 0), (-13, 5), (-12, 0), (2, 0)):
+        tls.follow_files(noon + timedelta(days=days, minutes=minutes))
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "a certificate expires soon",
+        "a certificate expires soon",
+        "a certificate has expired",
+    ]
