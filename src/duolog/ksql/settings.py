@@ -125,6 +125,11 @@ _OF_START: Final = frozenset(
         "ksql.service.id",
         "ksql.logging.processing.topic.name",
         "ksql.logging.processing.rows.include",
+        "ksql.logging.processing.stream.auto.create",
+        "ksql.logging.processing.stream.name",
+        "ksql.logging.processing.topic.auto.create",
+        "ksql.logging.processing.topic.partitions",
+        "ksql.logging.processing.topic.replication.factor",
         "ksql.query.retry.backoff.initial.ms",
         "ksql.query.retry.backoff.max.ms",
     }

@@ -21,6 +21,7 @@ from duolog.core.errors import ConfigError
 from duolog.core.listening import Address, is_loopback, open_listener, parse_address
 from duolog.core.operating_system.limits import raise_descriptors_max
 from duolog.registry.http.hosts import AllowedHosts
+from duolog.runtime.sql.processing_log import declare
 from duolog.runtime.sql.service import DEFAULT_SERVICE, SqlService
 from duolog.server.access.server_access import OpenAccess, ServerAccess, UserAccess
 from duolog.server.cluster import Cluster
@@ -122,6 +123,7 @@ def run(options: ServerOptions, report: Callable[[str], None]) -> int:
         try:
             context.access.load()
             context.sql.follow()
+            declare(context.sql)
             context.sql.stand_by()
             if options.warm:
                 context.sql.warm_up()

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import waiting
 from duolog.runtime.sql.answers import Message
 from duolog.runtime.sql.engine import SqlEngine
+from duolog.runtime.sql.processing_log import STREAM_AUTO_CREATE
 from duolog.testing import EmbeddedCluster
 from duolog.testing.client import Client
 
@@ -42,6 +43,7 @@ class Shop:
             properties={
                 "ksql.query.retry.backoff.initial.ms": "500",
                 "commit.interval.ms": "200",
+                STREAM_AUTO_CREATE: "true",
             },
             engine_settings={"class.archive": "false"},
         )
@@ -96,6 +98,19 @@ def test_queries_survive_a_restart_lost_data_and_a_failed_query(
         assert entry["message"]["type"] == 0
         assert entry["message"]["deserializationError"]["topic"] == "orders"
         assert entry["message"]["deserializationError"]["target"] == "value"
+        engine.start()
+        _, rows, _ = answers_of(
+            engine,
+            "SET 'auto.offset.reset' = 'earliest';"
+            "SELECT logger, message->type, message->deserializationError->`topic` "
+            "FROM ksql_processing_log EMIT CHANGES LIMIT 2;"
+            "UNSET 'auto.offset.reset';",
+        )
+        assert isinstance(rows, list)
+        assert sorted(rows) == [
+            ("processing.CSAS_LARGE_0.source", 0, "orders"),
+            ("processing.CTAS_TOTALS_1.source", 0, "orders"),
+        ]
 
         # It continues from its state, also after a pause and with another condition.
         answers_of(engine, "PAUSE CTAS_TOTALS_1;")

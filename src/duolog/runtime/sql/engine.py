@@ -17,7 +17,8 @@ from typing import Self
 
 from duolog.runtime.sql.answers import Answer, Message, Rows
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery, Starter
-from duolog.runtime.sql.service import DEFAULT_SERVICE, LOGGED_ROWS, PROCESSING_LOG, SqlService
+from duolog.runtime.sql.processing_log import LOGGED_ROWS, PROCESSING_LOG, declare
+from duolog.runtime.sql.service import DEFAULT_SERVICE, SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
 from duolog.security.clients.brokers import Brokers
 
@@ -86,6 +87,7 @@ class SqlEngine(StatementRunner):
 
     def start(self) -> None:
         """Start running the service's persistent queries here; see `SqlService.start`."""
+        declare(self.service)
         self.service.start()
 
     def warm_up(self) -> None:

@@ -48,6 +48,7 @@ from duolog.runtime.sql.persistent.query_supervisor import (
 from duolog.runtime.sql.persistent.service_queries import ServiceQueries
 from duolog.runtime.sql.persistent.shutdown_deadline import shutdown_deadline
 from duolog.runtime.sql.persistent.spark_queries import SparkQueries, SparkQuerySettings
+from duolog.runtime.sql.processing_log import LOGGED_ROWS, PROCESSING_LOG
 from duolog.runtime.sql.reply import showing
 from duolog.security.clients.brokers import Brokers
 from duolog.security.clients.profiles import brokers_of
@@ -64,8 +65,6 @@ logger: Final = logging.getLogger(__name__)
 
 DEFAULT_SERVICE: Final = "default_"
 """As in ksqlDB; names of a service's topics start with its id."""
-PROCESSING_LOG: Final = "ksql.logging.processing.topic.name"
-LOGGED_ROWS: Final = "ksql.logging.processing.rows.include"
 _FIRST_PAUSE: Final = "ksql.query.retry.backoff.initial.ms"
 _LONGEST_PAUSE: Final = "ksql.query.retry.backoff.max.ms"
 _IDLE_S: Final = 2.0
@@ -99,7 +98,7 @@ class SqlService:
     ) -> None:
         self.brokers = brokers = brokers_of(bootstrap)
         self.service_id = service_id
-        self._given = given = {"ksql.service.id": service_id, **(properties or {})}
+        self.given = given = {"ksql.service.id": service_id, **(properties or {})}
         provide_registries()
         # A value that is not allowed is an error of the start, not of the first statement.
         self._settings = _with(Settings(given), given)
@@ -228,7 +227,7 @@ class SqlService:
         Raises:
             SqlError: a property is unknown, or its value is not allowed.
         """
-        session = SqlSession(given=self._given)
+        session = SqlSession(given=self.given)
         _with(session.state.settings, properties or {})
         session.state.variables.update(
             {name.upper(): value for name, value in (variables or {}).items()}
