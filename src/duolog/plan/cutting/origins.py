@@ -42,7 +42,7 @@ from duolog.plan.nodes.two_sides import JoinOfSides
 
 
 class Kind(IntEnum):
-    """The way from a source column to a result column; a way is as strong as its strongest step."""
+    """Way from a source column to a result column, as strong as its strongest step."""
 
     COPIED = 0
     """The same value."""
