@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from duolog.cli.http_service import HttpService, http_service_options
 from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.inner_login import logged_in, login_option
-from duolog.cli.options import read_assignments, set_option, stop_with_stdin_option
+from duolog.cli.options import stop_with_stdin_option
 
 if TYPE_CHECKING:
-    from duolog.registry.access.settings import AccessSettings
     from duolog.registry.rules.settings import RulesSettings
     from duolog.security.logins.inner import InnerLogin
 
@@ -41,17 +41,6 @@ def _rules(compatibility: str) -> "RulesSettings":
     from duolog.registry.rules.settings import RulesSettings  # noqa: PLC0415
 
     return RulesSettings(compatibility_level=CompatibilityLevel[compatibility.upper()])
-
-
-def _access(assignments: tuple[str, ...], *, cluster_users: bool) -> "AccessSettings | None":
-    """Return the settings of a registry with the users of the cluster."""
-    if not cluster_users:
-        if assignments:
-            raise click.UsageError("--set needs --cluster-users.")
-        return None
-    from duolog.registry.access.settings import AccessSettings  # noqa: PLC0415 - as below
-
-    return AccessSettings(read_assignments(assignments))
 
 
 @click.command(epilog="Schemas are described in docs/guide/schemas.md.")
@@ -90,24 +79,7 @@ def _access(assignments: tuple[str, ...], *, cluster_users: bool) -> "AccessSett
     help="File with users, in TOML; all requests then need a name and a password. SIGHUP makes the "
     "registry read it again.",
 )
-@click.option(
-    "--cluster-users",
-    is_flag=True,
-    help="Take users, tokens and rights from the cluster: all requests then need a password or a "
-    "token. The registry's own user needs CLUSTER_ACTION on the cluster.",
-)
-@set_option("A setting of --cluster-users, such as super.users=User:ann. Repeatable.")
-@click.option(
-    "--tls-cert",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="PEM file with the certificate chain, and the private key unless --tls-key is given: the "
-    "registry then speaks HTTPS. It is read again when it changes.",
-)
-@click.option(
-    "--tls-key",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="PEM file with the private key.",
-)
+@http_service_options("registry")
 @click.option(
     "--hash-password",
     is_flag=True,
@@ -115,20 +87,6 @@ def _access(assignments: tuple[str, ...], *, cluster_users: bool) -> "AccessSett
     expose_value=False,
     callback=_print_hash,
     help="Ask for a password, print its hash for the users file, and exit.",
-)
-@click.option(
-    "--allow-host",
-    "hosts",
-    multiple=True,
-    metavar="NAME",
-    help="Another name under which clients address this registry. Repeatable.",
-)
-@click.option(
-    "--insecure",
-    "--allow-insecure-listen",
-    "insecure",
-    is_flag=True,
-    help="Accept that others can connect without authentication or encryption.",
 )
 @click.option(
     "--session-timeout",
@@ -144,16 +102,6 @@ def _access(assignments: tuple[str, ...], *, cluster_users: bool) -> "AccessSett
     is_flag=True,
     help="Start although records of the topic cannot be read; each is named in the log.",
 )
-@click.option(
-    "--log-format", type=click.Choice(["text", "json"]), default="text", help="Format of the log."
-)
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-    help="Level of the log; the access log has level info.",
-)
 @cluster_options
 @login_option
 @stop_with_stdin_option
@@ -166,16 +114,9 @@ def registry(
     group: str,
     compatibility: str,
     users: Path | None,
-    cluster_users: bool,
-    assignments: tuple[str, ...],
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    hosts: tuple[str, ...],
-    insecure: bool,
     session_s: float,
     skip_damaged_records: bool,
-    log_format: str,
-    log_level: str,
+    http: HttpService,
     cluster: Cluster,
 ) -> int:
     """Run a schema registry for Avro, JSON Schema and Protobuf.
@@ -197,14 +138,11 @@ def registry(
     """
     # Imported late to keep `duolog registry --help` fast.
     from duolog import __version__  # noqa: PLC0415
-    from duolog.broker.log_format import log_to_stderr  # noqa: PLC0415
     from duolog.registry.process import RegistryOptions, run  # noqa: PLC0415
     from duolog.registry.store.clients import KafkaOptions  # noqa: PLC0415
     from duolog.runtime.impact.of_registry import impact_in  # noqa: PLC0415
     from duolog.runtime.metrics.insecure_servers import note_insecure  # noqa: PLC0415
 
-    log_to_stderr(log_format, log_level)
-    access = _access(assignments, cluster_users=cluster_users)
     cluster = logged_in(cluster, inner)
     return run(
         RegistryOptions(
@@ -212,12 +150,12 @@ def registry(
             listen=listen,
             advertise=advertise,
             users=users,
-            access=access,
+            access=http.access,
             inner=inner,
-            tls_certificate=tls_cert,
-            tls_key=tls_key,
-            hosts=hosts,
-            insecure=insecure,
+            tls_certificate=http.tls_certificate,
+            tls_key=http.tls_key,
+            hosts=http.hosts,
+            insecure=http.insecure,
             noted=note_insecure,
             session_s=session_s,
             skip_damaged_records=skip_damaged_records,

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from duolog.cli.http_service import HttpService, http_service_options
 from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.inner_login import logged_in, login_option
 from duolog.cli.options import (
     data_option,
-    read_assignments,
-    set_option,
     stop_with_stdin_option,
 )
 from duolog.cli.registry.options import (
@@ -25,19 +24,7 @@ from duolog.core.java_properties import parse_properties
 from duolog.core.text_files import read_text_file
 
 if TYPE_CHECKING:
-    from duolog.registry.access.settings import AccessSettings
     from duolog.security.logins.inner import InnerLogin
-
-
-def _access(assignments: tuple[str, ...], *, cluster_users: bool) -> "AccessSettings | None":
-    """Return the settings of a server with the users of the cluster."""
-    if not cluster_users:
-        if assignments:
-            raise click.UsageError("--set needs --cluster-users.")
-        return None
-    from duolog.registry.access.settings import AccessSettings  # noqa: PLC0415 - as below
-
-    return AccessSettings(read_assignments(assignments))
 
 
 def _properties(file: Path | None) -> Mapping[str, str]:
@@ -80,46 +67,7 @@ def _properties(file: Path | None) -> Mapping[str, str]:
     metavar="FILE",
     help="Java properties file with properties of all statements, as with SET.",
 )
-@click.option(
-    "--cluster-users",
-    is_flag=True,
-    help="Take users, tokens and rights from the cluster: all requests then need a password or a "
-    "token. The server's own user needs CLUSTER_ACTION on the cluster.",
-)
-@set_option("A setting of --cluster-users, such as super.users=User:ann. Repeatable.")
-@click.option(
-    "--tls-cert",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="PEM file with the certificate chain, and the private key unless --tls-key is given: the "
-    "server then speaks HTTPS. It is read again when it changes.",
-)
-@click.option(
-    "--tls-key",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="PEM file with the private key.",
-)
-@click.option(
-    "--allow-host",
-    "hosts",
-    multiple=True,
-    metavar="NAME",
-    help="Another name under which clients address this server. Repeatable.",
-)
-@click.option(
-    "--insecure",
-    is_flag=True,
-    help="Accept that others can connect without authentication or encryption.",
-)
-@click.option(
-    "--log-format", type=click.Choice(["text", "json"]), default="text", help="Format of the log."
-)
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-    help="Level of the log; the access log has level info.",
-)
+@http_service_options("server")
 @click.option("--warm", is_flag=True, help="Start the JVM now, not with the first query.")
 @cluster_options
 @login_option
@@ -135,14 +83,7 @@ def server(
     data_dir: Path | None,
     registry: RegistryAddress,
     properties_file: Path | None,
-    cluster_users: bool,
-    assignments: tuple[str, ...],
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    hosts: tuple[str, ...],
-    insecure: bool,
-    log_format: str,
-    log_level: str,
+    http: HttpService,
     cluster: Cluster,
 ) -> int:
     """Run a server for SQL over HTTP, with ksqlDB's REST interface.
@@ -158,14 +99,11 @@ def server(
     """
     # Imported late to keep `duolog server --help` fast.
     from duolog import __version__  # noqa: PLC0415
-    from duolog.broker.log_format import log_to_stderr  # noqa: PLC0415
     from duolog.registry.store.clients import KafkaOptions  # noqa: PLC0415
     from duolog.runtime.data_dirs import default_data_dir  # noqa: PLC0415
     from duolog.runtime.metrics.insecure_servers import note_insecure  # noqa: PLC0415
     from duolog.server.process import ServerOptions, run  # noqa: PLC0415
 
-    log_to_stderr(log_format, log_level)
-    access = _access(assignments, cluster_users=cluster_users)
     pass_on(registry)
     cluster = logged_in(cluster, inner)
     if inner is not None and not registry.user:
@@ -176,18 +114,18 @@ def server(
             brokers=cluster.brokers,
             data=data_dir or default_data_dir("sql"),
             properties=sql_properties(registry, _properties(properties_file)),
-            engine_settings={"logging.format": "json"} if log_format == "json" else {},
+            engine_settings={"logging.format": "json"} if http.log_format == "json" else {},
             warm=warm,
             kafka=KafkaOptions(cluster.bootstrap_servers, properties=cluster.properties),
             listen=listen,
             service_id=service_id,
             base_path=base_path,
             proxies=proxies,
-            access=access,
-            hosts=hosts,
-            tls_certificate=tls_cert,
-            tls_key=tls_key,
-            insecure=insecure,
+            access=http.access,
+            hosts=http.hosts,
+            tls_certificate=http.tls_certificate,
+            tls_key=http.tls_key,
+            insecure=http.insecure,
             noted=note_insecure,
             version=__version__,
         ),
