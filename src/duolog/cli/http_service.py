@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpService:
-    """What the options say about a service over HTTP.
+    """The chosen options of a service over HTTP.
 
     Attributes:
         access: settings of users and rights of the cluster; None without them.
