@@ -69,6 +69,14 @@ class ServerProcess(ABC):
         """Do what must be done before each start."""
         return
 
+    def address_in(self, line: bytes) -> str | None:
+        """Return the address in the ready line; empty if more lines follow, None if it is not one.
+
+        A line is empty if the program has ended, or if the time is up.
+        """
+        match = self.ready_line.match(line)
+        return match and match[1].decode()
+
     def __enter__(self) -> Self:
         self.start()
         return self
@@ -192,9 +200,11 @@ class ServerProcess(ABC):
         return "" if self._log_path is None else f"See its log, {self._log_path}."
 
     def _wait_until_ready(self, deadline: float) -> str:
-        line = self._next_line(deadline)
-        if match := self.ready_line.match(line):
-            return match[1].decode()
+        address: str | None = ""
+        while address == "":
+            address = self.address_in(self._next_line(deadline))
+        if address is not None:
+            return address
         ended = time.monotonic() < deadline
         problem = "did not start" if ended else "was not ready in time"
         raise self.unavailable(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import click
+from click.core import ParameterSource
 
 from duolog.cli.demo.dataset import YEARS_MAX, ensure_extra_installed
 from duolog.cli.demo.options import DemoOptions
@@ -35,7 +36,17 @@ _OWN_ENTRIES: Final = (
     "dataset",
     "engine.log",
     "registry.log",
+    "start",
+    "start.log",
 )
+_NOT_SERVED: Final = {
+    "rate": "--rate",
+    "value_format": "--format",
+    "mode": "--mode",
+    "bootstrap_servers": "--bootstrap-servers",
+    "assignments": "--set",
+}
+"""Options that have no effect on the queries of a SQL server."""
 # Limit micro-batches so that the tables change visibly while catching up.
 _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
 
@@ -61,6 +72,11 @@ _SETTINGS: Final = {"max.offsets.per.trigger": "100000"}
     default="json",
     show_default=True,
     help="Format of the topics' values. avro: also run a schema registry.",
+)
+@click.option(
+    "--server",
+    is_flag=True,
+    help="Run the demo in SQL on `duolog start`, and read its tables with clients over HTTP.",
 )
 @mode_option
 @click.option(
@@ -95,6 +111,7 @@ def demo(
     limit: int | None,
     years: int,
     value_format: str,
+    server: bool,
     mode: str,
     as_json: bool,
     data_dir: Path | None,
@@ -112,6 +129,10 @@ def demo(
     measures the time from produce to result. At the end it compares the tables with the same
     computation in one batch; the exit status is 1 if they differ.
 
+    With --server, the same demo runs in SQL: `duolog start` runs the queries, and curl, two clients
+    of ksqlDB and pandas read the tables. Clients that are missing are installed in the data
+    directory, or skipped.
+
     The next run resumes where the last one stopped.
 
     \b
@@ -120,6 +141,7 @@ def demo(
       duolog demo --rate 200 --mode real-time
       duolog demo --fresh --limit 50000 --json
       duolog demo --format avro
+      duolog demo --server
       duolog demo --bootstrap-servers 127.0.0.1:9092
       duolog demo -b kafka.example:9093 --client-properties client.properties
 
@@ -127,8 +149,11 @@ def demo(
     The last line of --json:
       {"events", "matches_batch", "seconds_to_first_row", "events_per_second", "p50_ms", "p99_ms"}
       p50_ms and p99_ms measure the live flights, events_per_second all others.
+      With --server: {"events", "matches_batch", "clients"}
     """
     started_at = time.monotonic()
+    if server:
+        _ensure_served_options()
     ensure_extra_installed()
     _ensure_engine_can_start()
     if fresh and brokers and not yes:
@@ -137,7 +162,7 @@ def demo(
             "planes, flights-by-airline, flights-by-destination). To confirm, add --yes."
         )
     options = DemoOptions(
-        data_dir=_data_dir(data_dir, value_format),
+        data_dir=_data_dir(data_dir, "server" if server else value_format),
         mode=cast("Mode", mode),
         rate=rate,
         limit=limit,
@@ -147,6 +172,7 @@ def demo(
         broker_settings=read_assignments(broker_assignments),
         format=value_format,
         registry_arguments=_login_options() if brokers else (),
+        server=server,
     )
     return play(options, started_at, fresh=fresh, as_json=as_json)
 
@@ -162,10 +188,22 @@ def _login_options() -> tuple[str, ...]:
     return tuple(word for name, value in options.items() if value for word in (name, str(value)))
 
 
-def _data_dir(given: Path | None, value_format: str) -> Path:
-    """Return the directory of a format: topics and state of another one cannot be resumed."""
+def _ensure_served_options() -> None:
+    """Refuse options that a SQL server does not have.
+
+    Raises:
+        UsageError: one is given.
+    """
+    context = click.get_current_context()
+    for name, option in _NOT_SERVED.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option} cannot be combined with --server.")
+
+
+def _data_dir(given: Path | None, kind: str) -> Path:
+    """Return the directory of a kind of demo: topics and state of another one are not resumed."""
     directory = given or default_data_dir("demo")
-    return directory if value_format == "json" else directory / value_format
+    return directory if kind == "json" else directory / kind
 
 
 def _ensure_engine_can_start() -> None:
@@ -180,12 +218,14 @@ def play(options: DemoOptions, started_at: float, *, fresh: bool, as_json: bool)
     # Imported late to keep `duolog demo --help` fast.
     from duolog.cli.demo.run import DemoRun  # noqa: PLC0415
     from duolog.cli.demo.screen import screen_for  # noqa: PLC0415
+    from duolog.cli.demo.served import ServedRun  # noqa: PLC0415
 
     end_in_order_on_signals()
     if fresh:
         delete_data(options.data_dir)
+    kind = ServedRun if options.server else DemoRun
     with ExitStack() as running:
-        run = DemoRun(options, running, started_at=started_at)
+        run = kind(options, running, started_at=started_at)
         try:
             with screen_for(as_json=as_json, started_at=started_at) as screen:
                 run.start(screen, fresh=fresh)

@@ -23,3 +23,5 @@ class DemoOptions(NamedTuple):
     format: str = "json"
     registry_arguments: tuple[str, ...] = ()
     """Options by which the registry of the demo logs in to the user's cluster."""
+    server: bool = False
+    """Run in SQL on `duolog start`."""

@@ -41,14 +41,14 @@ class DemoTopics:
         self.cluster = cluster
         self._admin: AdminClient = cluster.admin()
 
-    def create(self) -> None:
-        """Create the missing source topics.
+    def create(self, table_partitions: int = 1) -> None:
+        """Create the missing source topics; the tables get `table_partitions`.
 
         Raises:
             KafkaError: no broker answers, or it refuses.
         """
         wanted = [NewTopic(FLIGHTS, FLIGHTS_PARTITIONS, config=_FLIGHTS_CONFIG)]
-        wanted += [NewTopic(table, 1, config=_TABLE_CONFIG) for table in TABLES]
+        wanted += [NewTopic(table, table_partitions, config=_TABLE_CONFIG) for table in TABLES]
         for topic, future in self._admin.create_topics(wanted).items():
             self._wait(future, f'create topic "{topic}"', but_not=_ALREADY_EXISTS)
 

@@ -33,3 +33,13 @@ def test_a_machine_without_java_is_reported_before_a_broker_starts(
     assert status == 1
     assert f"JAVA_HOME has no Java: {tmp_path / 'gone'}" in capsys.readouterr().err
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("words", [("--rate", "5"), ("--format", "json"), ("-b", "127.0.0.1:1")])
+def test_options_without_effect_on_a_sql_server_are_refused(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main(["demo", "--server", *words])
+
+    assert status == 2
+    assert "cannot be combined with --server" in capsys.readouterr().err
