@@ -79,6 +79,10 @@ class OutputClosed(BaseException):
     """The reader of standard output closed it."""
 
 
+class ClientFailed(DuologError):
+    """A client that the demo runs did not read a table."""
+
+
 class DatasetMissing(DuologError):
     """The data set of the demo is not installed."""
 
@@ -116,6 +120,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     CheckpointInUse: CONFLICT,
     CheckpointMismatch: CONFLICT,
     CheckpointNotWritable: DENIED,
+    ClientFailed: FAILED,
     CommandDamaged: FAILED,
     ConfigError: USAGE,
     ConnectorMissing: FAILED,

@@ -23,7 +23,7 @@ from duolog.cli.demo.check import COLUMNS, Difference, differences
 from duolog.cli.demo.dataset import Dataset
 from duolog.cli.demo.tables import Row
 from duolog.cli.demo.topics import BY_AIRLINE, BY_DESTINATION
-from duolog.core.errors import DuologError
+from duolog.cli.errors import ClientFailed
 
 QUERIES: Final = {
     topic: f"SELECT {key}, {', '.join(COLUMNS)} FROM {table};"  # noqa: S608 - made of constants
@@ -67,12 +67,8 @@ class Skipped(Exception):
     """The machine cannot run a client; the message has the reason."""
 
 
-class ClientFailed(DuologError):
-    """A client that runs here did not read a table."""
-
-
 class Answer(NamedTuple):
-    """The tables as one client has read them, beside the batch.
+    """The tables as one client has read them, compared with the batch.
 
     Attributes:
         client: the name of the client.

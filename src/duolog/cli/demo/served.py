@@ -4,7 +4,7 @@
     clients installed ────────────────────────────────────────────┘
 
 The statements are those of `flights.sql`, sent in one request. They are sent again by the next run:
-each creates its stream or table only if it does not exist, and the queries go on by themselves.
+each creates its stream or table only if it does not exist. The queries continue by themselves.
 """
 
 import json
@@ -67,7 +67,7 @@ class ServedResult(NamedTuple):
         if as_json:
             write_json(self.as_json())
         else:
-            click.echo(f"Both tables after {self.events:,} flights, beside a batch in DuckDB:")
+            click.echo(f"Both tables after {self.events:,} flights and a batch in DuckDB:")
             for answer in self.answers:
                 color = "red" if answer.differences else "yellow" if answer.skipped else "green"
                 click.secho(f"  {answer.client:<14} {answer.verdict}", fg=color)
