@@ -87,15 +87,14 @@ def _origins(query: "PersistentQuery") -> Iterator[tuple[str, list[tuple[str, st
     """Yield the result columns of a query with their origins."""
     from duolog.plan.cutting.origins import origins_of  # noqa: PLC0415 - as above
 
-    by_topic = {topic: one for one in query.planned.sources for topic in one.topics}
+    by_name = {one.name: one for one in query.planned.sources}
     for sink in query.planned.plan.sinks:
         # Window bounds are part of the key and not columns.
         for column in {one.name for one in query.planned.columns} & set(sink.parent.schema.names):
             found = []
             for source, name in origins_of(sink.parent, column):
-                of = by_topic.get(getattr(source, "topic", ""))
-                names = {one.name for one in of.columns} if of else set()
-                if of is not None and name in names:
+                of = by_name[query.planned.read_by[source.name]]
+                if name in {one.name for one in of.columns}:
                     found.append((of.name, name))
             yield column, found
 

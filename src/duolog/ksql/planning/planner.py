@@ -70,6 +70,8 @@ class Planned:
     """Time after which rows of the result are removed if they, or their input, are not updated."""
     selected: tuple[str, ...] = ()
     """Columns in select order, with stars expanded."""
+    read_by: Mapping[str, str] = field(default_factory=dict)
+    """The stream or table that a source node of the plan reads, by the name of the node."""
 
 
 def plan_query(select: exp.Select, catalog: Catalog, target: Target) -> Planned:
@@ -274,6 +276,7 @@ class _Planner:
             sources,
             _window_in_key(select, result.node, relation),
             ttl_of(result.node) if result.node.is_table else None,
+            read_by=dict(self.steps.sources),
         )
 
     def _timed(self, node: Node, timestamp: TimestampColumn | None) -> Node:

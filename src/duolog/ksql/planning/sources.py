@@ -250,12 +250,14 @@ class SourceReader:
         if as_stream:
             return self._streams(source, schema, formats, times)
         kind = GlobalTableSource if everywhere else TableSource
-        return self.steps.add(
+        table = self.steps.add(
             "table",
             lambda name: kind(
                 name, source.topic, schema, *formats, f"{name}-store", times, source.ttl_ms
             ),
         )
+        self.steps.sources[table.name] = source.name
+        return table
 
     def _streams(
         self,
@@ -275,6 +277,7 @@ class SourceReader:
             )
 
         streams = tuple(map(stream, source.topics))
+        self.steps.sources.update({one.name: source.name for one in streams})
         if len(streams) == 1:
             return streams[0]
         return self.steps.add("merge", lambda name: Merge(name, streams))

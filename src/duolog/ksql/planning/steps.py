@@ -14,6 +14,8 @@ class Steps:
     """Names the nodes of one query: `filter-3` is a filter, and the third node."""
 
     _count: int = field(default=0)
+    sources: dict[str, str] = field(default_factory=dict)
+    """The stream or table that a source node reads, by the name of the node."""
 
     def add(self, kind: str, make: Callable[[str], NodeT]) -> NodeT:
         """Create a node; `make` gets its name."""
