@@ -94,6 +94,12 @@ class LiveQuery:
     failures: int = 0
     """Consecutive failures."""
     progress: "Progress | None" = None
+    restarts: int = 0
+    """Starts after the first one, for any reason, since this process supervises the query."""
+    failures_total: int = 0
+    """Failures since then: of starts, and of running queries."""
+    started_at_ms: int | None = None
+    """Time of the last start, in ms since 1970; None while it does not run."""
 
 
 @dataclass(slots=True)
@@ -105,7 +111,10 @@ class _Entry:
     """True if the running query is the old one that the desired one will replace."""
     error: str = ""
     failures: int = 0
+    failures_total: int = 0
+    starts: int = 0
     started_at: float = 0.0
+    started_at_ms: int = 0
     due_at: float = 0.0
     """Time of the next start."""
 
@@ -169,6 +178,12 @@ class QuerySupervisor:
             ids = list(self._wanted)
         found = (self.live(one, with_progress=with_progress) for one in ids)
         return [live for live in found if live is not None]
+
+    def running(self) -> dict[str, ManagedQuery]:
+        """Return the queries that have started and not ended, by id."""
+        with self._changed:
+            found = {name: entry.running for name, entry in self._entries.items()}
+        return {name: one for name, one in found.items() if one is not None and not one.has_ended}
 
     def wait_until(self, done: Callable[[], bool], timeout_s: float) -> bool:
         """Wait for a condition that the supervisor brings about; return false after the timeout."""
@@ -300,6 +315,8 @@ class QuerySupervisor:
         try:
             entry.running = started.result()
             entry.started_at = time.monotonic()
+            entry.started_at_ms = time.time_ns() // 1_000_000
+            entry.starts += 1
             entry.is_replaced = False
         except DuologError as error:
             self._note(entry, error)
@@ -315,6 +332,7 @@ class QuerySupervisor:
 
     def _note(self, entry: _Entry, error: DuologError | None) -> None:
         entry.failures += 1
+        entry.failures_total += 1
         entry.error = str(error) if error is not None else "the query ended unexpectedly"
         pause_s = self._pauses.after(entry.failures)
         entry.due_at = time.monotonic() + pause_s
@@ -356,11 +374,21 @@ def _not_started(wanted: DesiredQuery) -> LiveState:
 
 def _live(query_id: str, entry: _Entry, *, with_progress: bool = False) -> LiveQuery:
     running = entry.running
+    runs = running is not None and not running.has_ended
     state: LiveState = _not_started(entry.wanted)
-    if running is not None and not running.has_ended:
+    if running is not None and runs:
         state = "UNRESPONSIVE" if running.state == "restarting" else "RUNNING"
     elif state != "PAUSED" and entry.error:
         state = "ERROR"
     progress = running.progress() if running is not None and with_progress else None
     error = (progress.trouble if progress is not None else "") or entry.error
-    return LiveQuery(query_id, state, error, entry.failures, progress)
+    return LiveQuery(
+        query_id,
+        state,
+        error,
+        entry.failures,
+        progress,
+        restarts=max(0, entry.starts - 1),
+        failures_total=entry.failures_total,
+        started_at_ms=entry.started_at_ms if runs else None,
+    )

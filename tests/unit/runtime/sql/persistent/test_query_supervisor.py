@@ -97,6 +97,35 @@ def test_a_query_that_fails_while_running_keeps_its_error(
     assert (live.failures, live.error) == (1, "a sum has overflowed")
 
 
+def test_restarts_and_failures_are_counted_and_the_start_has_a_time(
+    supervisor: QuerySupervisor, starter: FakeStarter
+) -> None:
+    starter.refused[ONE] = "its topic is gone"
+    before_ms = time.time_ns() // 1_000_000
+    supervisor.want({name: DesiredQuery(query) for name, query in queries().items()})
+    wait_for(supervisor, lambda: starter.starts.count(ONE) == 2)
+    del starter.refused[ONE]
+    wait_for(supervisor, lambda: ONE in supervisor.running())
+    starter.running[ONE].fail("the disk is full")
+    wait_for(supervisor, lambda: ONE not in supervisor.running())
+
+    failed = supervisor.live(ONE)
+    assert failed is not None
+    assert failed.started_at_ms is None
+
+    wait_for(supervisor, lambda: ONE in supervisor.running())
+    one, two = supervisor.live(ONE), supervisor.live(TWO)
+    assert one is not None
+    assert two is not None
+    # Two starts and a run have failed; only the second run is a restart.
+    assert (one.failures_total, one.restarts) == (3, 1)
+    assert (two.failures_total, two.restarts) == (0, 0)
+    assert two.started_at_ms is not None
+    assert one.started_at_ms is not None
+    assert before_ms <= two.started_at_ms <= one.started_at_ms <= time.time_ns() // 1_000_000
+    assert supervisor.running() == starter.running
+
+
 def test_a_paused_query_stops_keeps_its_state_and_resumes(
     supervisor: QuerySupervisor, starter: FakeStarter
 ) -> None:
