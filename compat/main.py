@@ -14,7 +14,7 @@ sys.path.insert(0, str(HERE))
 
 from lib.broker import apache_kafka, duolog, none, secured  # noqa: E402
 from lib.outcomes import Outcome, Outcomes, Verdict, compare, read_expected  # noqa: E402
-from lib.suite import CACHE, Suite, folder_of_results, is_project, is_secured  # noqa: E402
+from lib.suite import CACHE, Suite, folder_of_results, is_of_sql_server, is_project, is_secured  # noqa: E402
 
 NAMES = sorted(path.parent.name for path in HERE.glob("*/suite.py"))
 
@@ -73,7 +73,7 @@ def keep(
 def run(name: str, selection: list[str], *, peer: bool) -> bool:
     suite = load(name)
     cache = CACHE / name
-    if is_project(suite):
+    if is_project(suite) or is_of_sql_server(suite):
         target_of = none
     elif is_secured(suite):
         target_of = secured

@@ -127,6 +127,6 @@ def apache_kafka(settings: Mapping[str, str]) -> Iterator[Target]:
 
 @contextmanager
 def none(settings: Mapping[str, str]) -> Iterator[Target]:
-    """Run no broker: the suite starts its own with `duolog.testing.containers`."""
+    """Run no broker: the suite starts its own."""
     assert not settings
     yield Target("", None)

@@ -36,12 +36,19 @@ def is_secured(suite: Suite) -> bool:
     return bool(getattr(suite, "secured", False))
 
 
+def is_of_sql_server(suite: Suite) -> bool:
+    """Return True if the suite runs against `duolog start`, which it starts itself."""
+    return bool(getattr(suite, "of_sql_server", False))
+
+
 def folder_of_results(suite: Suite) -> str:
     """Return the folder of the suite's results in `compat/results`, as sections of the page."""
     if is_project(suite):
         return "projects"
     if is_secured(suite):
         return "security"
+    if is_of_sql_server(suite):
+        return "sql_server"
     return "registry" if getattr(suite, "of_registry", False) else ""
 
 

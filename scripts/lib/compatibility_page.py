@@ -30,6 +30,11 @@ REGISTRY: Final = RESULTS / "registry"
 REGISTRY_INTRO: Final = """\
 Results of clients of the schema registry, and of another registry's tests, with `duolog registry`
 on a broker. Their own tests are used if these talk to a registry; otherwise we wrote checks."""
+SQL_SERVER: Final = RESULTS / "sql_server"
+SQL_SERVER_INTRO: Final = """\
+Results of ksqlDB's clients and consoles with `duolog start`. A client's own tests are used if it
+has some that talk to a server; checks of ours call the rest of its interface. Checks whose name
+starts with `logins` ran over TLS with a user and a password."""
 EXPECTED_INTRO: Final = """\
 Tests that are expected to fail, with the reason. Please report any other failure as a bug."""
 KNOWN: Final = Path(__file__).parents[2] / "compat/known_issues.toml"
@@ -51,8 +56,11 @@ def compatibility_page() -> str:
     parts += ["## Security", SECURITY_INTRO, _suites(security)]
     of_registry = [json.loads(path.read_text()) for path in sorted(REGISTRY.glob("*.json"))]
     parts += ["## Schema registry", REGISTRY_INTRO, _suites(of_registry)]
+    of_sql_server = [json.loads(path.read_text()) for path in sorted(SQL_SERVER.glob("*.json"))]
+    of_sql_server.sort(key=lambda result: str(result["client"]).lower())
+    parts += ["## SQL server", SQL_SERVER_INTRO, _suites(of_sql_server)]
     parts += ["## Expected failures", EXPECTED_INTRO]
-    parts += [_expected([*results, *projects, *security, *of_registry])]
+    parts += [_expected([*results, *projects, *security, *of_registry, *of_sql_server])]
     parts += ["## Known issues", KNOWN_INTRO, _known()]
     parts += ["## API, version, client", VERSIONS_INTRO, _versions(results)]
     return "\n\n".join(parts)

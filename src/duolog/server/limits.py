@@ -16,7 +16,8 @@ class Limits:
         bodies_bytes_max: the bodies of all requests that are being received.
         connections_max: open connections; the one that is idle for longest makes room.
         requests_max: requests that are being answered, push queries included.
-        streams_max: requests of one HTTP/2 connection at once.
+        streams_max: requests of one HTTP/2 connection at once. zttp announces 128 to each client;
+            with a lower limit, requests that a client may send would be refused.
         idle_s: a connection without a request is closed.
         head_s: from the first byte of a request to the last byte of its headers.
         body_s: from the headers to the last byte of the body.
@@ -35,7 +36,7 @@ class Limits:
     bodies_bytes_max: int = 64 * MIB
     connections_max: int = 2000
     requests_max: int = 1000
-    streams_max: int = 100
+    streams_max: int = 128
     idle_s: float = 75.0
     head_s: float = 10.0
     body_s: float = 30.0

@@ -9,7 +9,8 @@ from typing import Any
 
 import waiting
 from conformance.command import Duolog
-from conformance.server.test_start import get, started
+from conformance.server.started import started
+from conformance.server.test_start import get
 
 STATEMENT = (
     "CREATE STREAM visits (k VARCHAR KEY, n BIGINT) "

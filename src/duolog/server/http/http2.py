@@ -7,6 +7,9 @@ A response waits as soon as `PARKED_BYTES_MAX` of it do not fit into the window 
 response of HTTP/1.1 waits for the socket. A client that resets most of its streams is
 disconnected (CVE-2023-44487).
 
+Each line of a response in ksqlDB's delimited form is a frame of its own, because some clients parse
+a frame as a row.
+
 Thread: the event loop.
 Source: RFC 9113.
 """
@@ -20,12 +23,14 @@ from uvicorn.protocols.http.zttp_h2_impl import RequestResponseCycle, ZttpH2Prot
 
 from duolog.core.units import KIB
 from duolog.server.http.connections import Door, Timer
+from duolog.server.queries.row_forms import DELIMITED
 
 PARKED_BYTES_MAX: Final = 64 * KIB
 RESETS_MAX: Final = 100
 """The number of streams that may be reset in addition to those that were answered."""
 UNPRODUCTIVE_BYTES_MAX: Final = 256 * KIB
 """Bytes that complete neither headers nor a part of a body."""
+_DELIMITED: Final = (b"content-type", DELIMITED.encode())
 _REFUSED_STREAM: Final = 7
 _ENHANCE_YOUR_CALM: Final = 11
 _PROTOCOL_ERROR: Final = 1
@@ -122,10 +127,19 @@ class Http2(ZttpH2Protocol):
             self.transport.abort()
 
     def _bound(self, cycle: RequestResponseCycle) -> None:
-        """Let a response wait for the window of its client."""
+        """Let a response wait for the window of its client, and send lines as frames."""
         send = cycle.send
+        by_line = False
 
         async def send_within_window(message: Any) -> None:
+            nonlocal by_line
+            if message["type"] == "http.response.start":
+                by_line = _DELIMITED in message["headers"]
+            elif by_line and not cycle.disconnected:
+                *lines, last = message.get("body", b"").splitlines(keepends=True) or [b""]
+                for line in lines:
+                    cycle.stream.send_data(line)
+                message = {**message, "body": last}
             await send(message)
             try:
                 async with asyncio.timeout(self._door.limits.write_s):

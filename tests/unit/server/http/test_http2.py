@@ -17,6 +17,7 @@ from duolog.server.http.routes import Endpoint
 from duolog.server.limits import Limits
 from duolog.server.messages import Request, Streamed
 from duolog.server.operations.context import ServerContext
+from duolog.server.queries.row_forms import ARRAY, DELIMITED
 from unit.registry.turns import turns
 from unit.server.http.test_http1 import ECHO, LATE, SOON, run, with_deadline
 from unit.server.memory import Client, MemoryServer, context
@@ -34,6 +35,7 @@ class Client2:
         self.h2.initiate_connection()
         self.statuses: dict[int, int] = {}
         self.bodies: dict[int, bytes] = {}
+        self.frames: dict[int, list[bytes]] = {}
         self.ended: set[int] = set()
         self.resets: set[int] = set()
         self.reads = True
@@ -65,6 +67,7 @@ class Client2:
                 self.bodies.setdefault(stream, b"")
             case h2.events.DataReceived(stream_id=stream, data=data):
                 self.bodies[stream] += data
+                self.frames.setdefault(stream, []).append(data)
                 if self.reads:
                     self.h2.acknowledge_received_data(event.flow_controlled_length, stream)
             case h2.events.StreamEnded(stream_id=stream):
@@ -96,6 +99,26 @@ def test_a_request_without_a_body_is_answered() -> None:
         status, body = await client.until(client.ask("GET", "/info"))
 
         assert (status, json.loads(body)["KsqlServerInfo"]["version"]) == (200, "1.2.3")
+
+    run(test())
+
+
+def test_as_many_requests_are_allowed_at_once_as_announced() -> None:
+    """A client that keeps to the announced number must not be refused."""
+
+    async def test() -> None:
+        client = Client2(serve(Limits()))
+        client.receive()
+        announced = client.h2.remote_settings.max_concurrent_streams
+
+        streams = [client.ask("POST", "/echo", end=False) for _ in range(announced)]
+        await turns()
+        client.receive()
+        assert client.resets == set()
+        for stream in streams:
+            client.h2.send_data(stream, b"x", end_stream=True)
+            client.flush()
+            assert await client.until(stream) == (200, b"x")
 
     run(test())
 
@@ -311,5 +334,35 @@ def test_a_target_that_is_not_ascii_does_not_end_other_streams(path: str) -> Non
         client.flush()
 
         assert await client.until(other) == (200, b"1")
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("media_type", "frames"),
+    [
+        (DELIMITED, [b'{"queryId":"q"}\n', b"[1]\n", b"[2]\n", b"[3]\n"]),
+        (ARRAY, [b'{"queryId":"q"}\n', b"[1]\n[2]\n[3]\n"]),
+    ],
+)
+def test_each_line_of_the_delimited_form_is_a_frame(media_type: str, frames: list[bytes]) -> None:
+    """The npm client ksqldb-client parses each frame as a row."""
+
+    async def rows(request: Request, context: ServerContext) -> Streamed:
+        async def pieces() -> AsyncIterator[bytes]:
+            yield b'{"queryId":"q"}\n'
+            yield b"[1]\n[2]\n[3]\n"
+            yield b""
+
+        return Streamed(pieces(), media_type)
+
+    async def test() -> None:
+        server = MemoryServer(limits=LATE, endpoints=(Endpoint("GET", "/rows", rows),))
+        client = Client2(server)
+
+        stream = client.ask("GET", "/rows")
+        await client.until(stream)
+
+        assert [frame for frame in client.frames[stream] if frame] == frames
 
     run(test())
