@@ -1,4 +1,4 @@
-"""An admin client that works again after a broker has restarted.
+"""An admin client that works again after a broker has restarted or partitions were added.
 
 librdkafka's admin client keeps the leader epochs that it has seen. After a restart of the broker,
 requests for offsets fail with FENCED_LEADER_EPOCH or "No leaders found", and the client does not
@@ -25,6 +25,8 @@ STALE: Final = frozenset(
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError._NOENT,  # noqa: SLF001 - "No leaders found", of which it has no other name
+        # It does not ask for new metadata after partitions were added, either.
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
     }
 )
 """Errors of requests with old metadata."""

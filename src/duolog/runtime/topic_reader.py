@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from duolog.core.errors import KafkaError
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.renewed_admin import RenewedAdmin
+from duolog.runtime.topic_states import state_of
 from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
@@ -63,8 +64,8 @@ class TopicReader:
         self._brokers = brokers
         self._admin = RenewedAdmin(brokers)
         self._reached: dict[int, int] = {}
-        self.was_recreated = False
-        """True if the topic ends before the position of the reader: it was recreated."""
+        self.topic_id = ""
+        """Id of the topic that is read; empty before it is opened, or if brokers have no ids."""
 
     def __enter__(self) -> Self:
         try:
@@ -102,7 +103,6 @@ class TopicReader:
         deadline = time.monotonic() + timeout_s
         with self._translated_errors():
             ends = self._end_offsets(list(self._reached))
-            self.was_recreated = any(end < self._reached[number] for number, end in ends.items())
             while (behind := self._remaining(ends)) > 0:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
@@ -141,9 +141,11 @@ class TopicReader:
         # The client itself would retry for as long as a request may take.
         ensure_reachable(self._brokers)
         with self._translated_errors():
-            found = self._consumer.list_topics(self.topic, _TIMEOUT_S).topics[self.topic]
-            ensure_well(found.error)
-            self._reached = self.first_offsets(self._end_offsets(list(found.partitions)))
+            # Before the first record is read: if the topic is created again now, the id is that
+            # of the topic which is gone.
+            state = self._admin.ask(lambda admin: state_of(admin, self.topic, _TIMEOUT_S))
+            self.topic_id = state.id
+            self._reached = self.first_offsets(self._end_offsets(sorted(state.partitions)))
             self._assign()
 
     def _assign(self) -> None:

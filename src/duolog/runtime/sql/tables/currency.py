@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Final
 
 from duolog.ksql.errors import SqlError
-from duolog.ksql.settings import ANSWER_OFFSETS
+from duolog.ksql.settings import ANSWER_OFFSETS, ANSWER_TIMEOUT
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.answers import Offsets, offsets_text
 from duolog.runtime.sql.tables.end_offsets import EndOffsets, Ends, Place, requester
@@ -29,6 +29,10 @@ from duolog.runtime.sql.tables.freshness import Wanted
 from duolog.runtime.sql.tables.materialized_table import MaterializedTable
 from duolog.security.clients.brokers import Brokers
 
+_NO_PROGRESS_S: Final = 300.0
+"""Without a time limit, an answer waits for this time while nothing is applied."""
+_CHECK_S: Final = 2.0
+"""An answer that has waited for this time checks that the topic is still the same."""
 _RETRY_S: Final = 0.005
 """Pause before the ends are read again; a transaction takes longer."""
 
@@ -73,20 +77,32 @@ class Currency:
             yield self._latest(tables, wanted)
 
     def _latest(self, tables: Sequence[MaterializedTable], wanted: Wanted) -> float | None:
+        deadline = _deadline(wanted)
         known_at_s = _complete_at(tables)
         oldest_s = time.monotonic() - wanted.staleness_ms_max / 1000
         if known_at_s is None or not wanted.staleness_ms_max or known_at_s < oldest_s:
+            ends = self._ends(tables)
+            for table in tables:
+                self._wait(table, ends.of(table.source.topic), deadline)
+                _note_complete(table, ends)
+            known_at_s = ends.asked_at_s if tables else None
+        for table in tables:
+            self._wait_for_wanted(table, wanted)
+        return known_at_s
+
+    def _ends(self, tables: Sequence[MaterializedTable]) -> Ends:
+        """Return the ends of the committed records, and follow partitions that were added.
+
+        Raises:
+            Outdated: a topic was created again.
+        """
+        while True:
             before = [table.reached() for table in tables]
             ends = self._committed.of(_places(tables))
             for table, reached in zip(tables, before, strict=True):
                 _ensure_same_topic(table, reached, ends)
-            for table in tables:
-                _wait(table, ends.of(table.source.topic), None)
-                _note_complete(table, ends)
-            known_at_s = ends.asked_at_s if tables else None
-        for table in tables:
-            _wait_for_wanted(table, wanted)
-        return known_at_s
+            if not any([_has_grown(table, ends) for table in tables]):
+                return ends
 
     @contextmanager
     def _snapshot(
@@ -109,7 +125,7 @@ class Currency:
                     for table in ordered:
                         table.follower.proceed(ends.of(table.source.topic))
                     for table in ordered:
-                        _wait(table, ends.of(table.source.topic), None)
+                        self._wait(table, ends.of(table.source.topic), _deadline(wanted))
                         _note_complete(table, ends)
                     yield ends.asked_at_s
                     return
@@ -119,13 +135,52 @@ class Currency:
 
     def _one_moment(self, tables: Sequence[MaterializedTable]) -> Ends | None:
         """Return the ends of one moment without transactions; None if there may be none."""
-        before = [table.reached() for table in tables]
-        places = _places(tables)
-        committed = self._committed.of(places)
-        written = self._written.of(places)
-        for table, reached in zip(tables, before, strict=True):
-            _ensure_same_topic(table, reached, committed)
+        committed = self._ends(tables)
+        written = self._written.of(_places(tables))
         return committed if committed.offsets == written.offsets else None
+
+    def _wait(
+        self, table: MaterializedTable, ends: Mapping[int, int], deadline: float | None
+    ) -> None:
+        """Wait until the rows include all records before these offsets."""
+        applied, moved_at_s = -1, time.monotonic()
+        while True:
+            limit_s = moved_at_s + _NO_PROGRESS_S if deadline is None else deadline
+            left_s = max(0.0, limit_s - time.monotonic())
+            if table.follower.wait_for(ends, min(left_s, _CHECK_S)):
+                return
+            if table.follower.is_closed:
+                table.is_outdated = True
+                raise Outdated
+            if time.monotonic() >= limit_s:
+                raise _not_read(table, ends, deadline)
+            # The offsets may be those of a topic that was created again before they were read.
+            self._ends([table])
+            now_applied = sum(table.reached().values())
+            if now_applied > applied:
+                applied, moved_at_s = now_applied, time.monotonic()
+
+    def _wait_for_wanted(self, table: MaterializedTable, wanted: Wanted) -> None:
+        """Wait until the offsets that the caller wants are in the rows."""
+        offsets = wanted.offsets_min.get(table.source.topic)
+        if not offsets:
+            return
+        if offsets.keys() - set(table.follower.partitions):
+            self._ends([table])
+        unknown = offsets.keys() - set(table.follower.partitions)
+        if unknown:
+            raise SqlError(
+                f'topic "{table.source.topic}" has no partition {min(unknown)}',
+                detail=f"{ANSWER_OFFSETS} names it.",
+            )
+        if not table.follower.wait_for(offsets, wanted.wait_s):
+            topic = table.source.topic
+            raise BrokerUnavailable(
+                f'topic "{topic}" has not reached the wanted offsets in {wanted.wait_s:g} s',
+                detail=f"Wanted {offsets_text({topic: offsets})}, reached "
+                f"{offsets_text({topic: table.reached()})}.",
+                hint="Check that they were written and committed.",
+            )
 
 
 def offsets_of_tables(tables: Sequence[MaterializedTable]) -> Offsets:
@@ -156,46 +211,38 @@ def _note_complete(table: MaterializedTable, ends: Ends) -> None:
 
 
 def _ensure_same_topic(table: MaterializedTable, reached: Mapping[int, int], ends: Ends) -> None:
-    """Raise Outdated if the topic ends before the offsets reached earlier."""
-    now = ends.of(table.source.topic)
-    if any(now[at] < offset for at, offset in reached.items()):
+    """Raise Outdated if the topic is another one, or ends before the offsets reached earlier."""
+    now, state = ends.of(table.source.topic), ends.topics.get(table.source.topic)
+    is_other = state is not None and not state.is_same(table.follower.topic_id)
+    if is_other or any(now[at] < offset for at, offset in reached.items()):
         table.is_outdated = True
         raise Outdated
 
 
-def _wait(table: MaterializedTable, ends: Mapping[int, int], timeout_s: float | None) -> None:
-    if table.follower.wait_for(ends, timeout_s):
-        return
-    if table.follower.is_closed:
-        table.is_outdated = True
-        raise Outdated
-    topic = table.source.topic
-    raise BrokerUnavailable(
-        f'cannot read topic "{topic}" to its end',
+def _has_grown(table: MaterializedTable, ends: Ends) -> bool:
+    """Follow the partitions that were added to a topic; return true if there are any."""
+    state = ends.topics.get(table.source.topic)
+    added = set() if state is None else state.partitions - set(table.follower.partitions)
+    table.follower.add_partitions(sorted(added))
+    return bool(added)
+
+
+def _deadline(wanted: Wanted) -> float | None:
+    return None if wanted.timeout_s is None else time.monotonic() + wanted.timeout_s
+
+
+def _not_read(
+    table: MaterializedTable, ends: Mapping[int, int], deadline: float | None
+) -> BrokerUnavailable:
+    topic, progress = table.source.topic, table.follower.progress()
+    return BrokerUnavailable(
+        f'cannot read topic "{topic}" to its end' + ("" if deadline is None else " in time"),
         detail=f"Wanted {offsets_text({topic: ends})}, reached "
-        f"{offsets_text({topic: table.reached()})}.",
+        f"{offsets_text({topic: table.reached()})}. Reading {progress}.",
+        hint=""
+        if deadline is None
+        else f"Ask again, or increase '{ANSWER_TIMEOUT}'; the topic is being read meanwhile.",
     )
-
-
-def _wait_for_wanted(table: MaterializedTable, wanted: Wanted) -> None:
-    """Wait until the offsets that the caller wants are in the rows."""
-    offsets = wanted.offsets_min.get(table.source.topic)
-    if not offsets:
-        return
-    unknown = offsets.keys() - set(table.follower.partitions)
-    if unknown:
-        raise SqlError(
-            f'topic "{table.source.topic}" has no partition {min(unknown)}',
-            detail=f"{ANSWER_OFFSETS} names it.",
-        )
-    if not table.follower.wait_for(offsets, wanted.wait_s):
-        topic = table.source.topic
-        raise BrokerUnavailable(
-            f'topic "{topic}" has not reached the wanted offsets in {wanted.wait_s:g} s',
-            detail=f"Wanted {offsets_text({topic: offsets})}, reached "
-            f"{offsets_text({topic: table.reached()})}.",
-            hint="Check that they were written and committed.",
-        )
 
 
 def _includes(ends: Ends, tables: Sequence[MaterializedTable], wanted: Wanted) -> bool:

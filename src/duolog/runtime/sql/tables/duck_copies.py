@@ -6,7 +6,7 @@
 An answer reads in one transaction of its own cursor: it sees no half of a copy, and answers run
 side by side.
 
-Threads: any; one at a time copies.
+Threads: any; one at a time brings a copy up to date, and different copies are made side by side.
 """
 
 import threading
@@ -29,57 +29,76 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE: Final = 50_000
 
 
+class _Copy:
+    """A table of DuckDB with a connection of its own; one thread at a time uses it."""
+
+    def __init__(self, duck: "DuckTable", connection: "DuckDBPyConnection") -> None:
+        self.duck = duck
+        self.connection = connection
+        self.lock = threading.Lock()
+
+
 class DuckCopies:
     """A DuckDB database with copies of tables."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        """Guards the maps, for moments: the garbage collector may drop a table while it is held.
+
+        A thread that holds the lock of a copy may take it, but not the other way round.
+        """
         self._database: DuckDBPyConnection | None = None
-        self._writer: DuckDBPyConnection | None = None
         self._numbers = count()
-        self._copies: dict[TableRows, DuckTable] = {}
-        self._forgotten: deque[TableRows] = deque()
-        self._dropped: deque[DuckTable] = deque()
-        """Tables to drop by the next thread that has the lock."""
+        self._copies: dict[TableRows, _Copy] = {}
+        self._streams: dict[DuckTable, _Copy] = {}
+        self._dropped: deque[_Copy] = deque()
+        """Copies to drop by the next thread that may use them."""
 
     @property
     def database(self) -> "DuckDBPyConnection":
         """The database; opened by the first use."""
-        self._opened()
-        assert self._database is not None
-        return self._database
+        # Imported here: duckdb takes 100 ms, and look-ups do not need it.
+        from duolog.runtime.sql.duck.sandbox import connect  # noqa: PLC0415
+
+        with self._lock:
+            if self._database is None:
+                self._database = connect()
+            return self._database
 
     def copied(self, source: SourceInfo, rows: TableRows) -> str:
         """Return the name of a DuckDB table with the current rows.
+
+        Copies of different tables are made side by side.
 
         Raises:
             Undecodable: a value cannot be decoded; the copy is as before.
             SqlError: the rows do not fit into memory.
         """
-        writer = self._opened()
-        with self._locked():
-            duck = self._copies.get(rows)
-            if duck is None:
-                duck = self._created(writer, source, "t")
-                self._copies[rows] = duck
-                if rows.is_forgotten:
-                    # Only the caller reads it; the next copy drops it.
-                    self._forgotten.append(rows)
-            writer.begin()
+        self._tidy()
+        with self._lock:
+            copy = self._copies.get(rows)
+            if copy is None:
+                copy = self._copies[rows] = self._created(source, "t")
+        with self._using(copy):
+            copy.connection.begin()
             try:
-                _bring(duck, rows)
-                writer.commit()
+                _bring(copy.duck, rows)
+                copy.connection.commit()
             except BaseException:
-                writer.rollback()
+                copy.connection.rollback()
                 rows.forget_copy()
                 raise
-        return duck.name
+        if rows.is_forgotten:
+            # Only the caller reads it; the next copy drops it.
+            self._forget_copy(rows)
+        return copy.duck.name
 
     def new(self, source: SourceInfo) -> "DuckTable":
         """Return a new, empty table for the rows of a source; the caller drops it."""
-        writer = self._opened()
-        with self._locked():
-            return self._created(writer, source, "s")
+        with self._lock:
+            copy = self._created(source, "s")
+            self._streams[copy.duck] = copy
+        return copy.duck
 
     def add(self, duck: "DuckTable", rows: "list[tuple[object, ...]]") -> None:
         """Insert rows into a table of `new`.
@@ -87,79 +106,74 @@ class DuckCopies:
         Raises:
             SqlError: the rows do not fit into memory.
         """
-        with self._locked():
+        with self._using(self._streams[duck]):
             duck.add(range(len(rows)), rows)
 
     def drop(self, duck: "DuckTable") -> None:
-        """Drop a table of `new`, now or after the copy that is being made.
+        """Drop a table of `new`, now or after the use of another thread. Does nothing if dropped.
 
-        The garbage collector may call this in the thread that copies, which has the lock.
+        The garbage collector may call this in any thread, at any point.
         """
-        self._dropped.append(duck)
+        with self._lock:
+            copy = self._streams.pop(duck, None)
+            if copy is not None:
+                self._dropped.append(copy)
         self._tidy()
 
     def forget(self, rows: TableRows) -> None:
-        """Drop the copy of a table, now or before the next copy. Does nothing if there is none."""
+        """Drop the copy of a table, now or after the use of another thread, if there is one."""
         rows.is_forgotten = True
-        self._forgotten.append(rows)
+        self._forget_copy(rows)
         self._tidy()
 
     def close(self) -> None:
-        """Close the database. Does nothing if closed."""
+        """Close the database, after the copies that are being made. Does nothing if closed."""
         with self._lock:
-            database, self._database = self._database, None
+            copies = [*self._copies.values(), *self._streams.values(), *self._dropped]
             self._copies.clear()
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
-            if database is not None:
-                database.close()
+            self._streams.clear()
+            self._dropped.clear()
+            database, self._database = self._database, None
+        for copy in copies:
+            with copy.lock:
+                copy.connection.close()
+        if database is not None:
+            database.close()
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the lock, and drop what others have dropped before and meanwhile."""
+    def _using(self, copy: _Copy) -> Iterator[None]:
+        """Have a copy alone, and drop what others have dropped meanwhile."""
+        with copy.lock, _translated_errors():
+            yield
+        self._tidy()
+
+    def _forget_copy(self, rows: TableRows) -> None:
         with self._lock:
-            self._drop_forgotten()
-            with _translated_errors():
-                yield
-        if self._dropped:
-            self._tidy()
+            copy = self._copies.pop(rows, None)
+            if copy is not None:
+                self._dropped.append(copy)
 
     def _tidy(self) -> None:
-        """Drop what is to be dropped, unless another thread has the lock and then does it."""
-        if self._lock.acquire(blocking=False):
-            try:
-                self._drop_forgotten()
-            finally:
-                self._lock.release()
-
-    def _drop_forgotten(self) -> None:
-        while self._forgotten:
-            duck = self._copies.pop(self._forgotten.popleft(), None)
-            if duck is not None:
-                self._dropped.append(duck)
-        while self._dropped:
-            duck = self._dropped.popleft()
-            if self._database is not None:
-                duck.drop()
-
-    def _opened(self) -> "DuckDBPyConnection":
-        """Return the connection that writes, apart from those of answers."""
-        # Imported here: duckdb takes 100 ms, and look-ups do not need it.
-        from duolog.runtime.sql.duck.sandbox import connect  # noqa: PLC0415
-
+        """Drop what is to be dropped, unless another thread uses it, and then does it."""
         with self._lock:
-            if self._database is None or self._writer is None:
-                self._database = connect()
-                self._writer = self._database.cursor()
-            return self._writer
+            waiting, self._dropped = self._dropped, deque()
+        for copy in waiting:
+            if copy.lock.acquire(blocking=False):
+                try:
+                    copy.duck.drop()
+                    copy.connection.close()
+                finally:
+                    copy.lock.release()
+            else:
+                with self._lock:
+                    self._dropped.append(copy)
 
-    def _created(
-        self, writer: "DuckDBPyConnection", source: SourceInfo, letter: str
-    ) -> "DuckTable":
-        from duolog.runtime.sql.duck.tables import DuckTable  # noqa: PLC0415 - as in `_opened`
+    def _created(self, source: SourceInfo, letter: str) -> _Copy:
+        from duolog.runtime.sql.duck.tables import DuckTable  # noqa: PLC0415 - as in `database`
 
-        return DuckTable(writer, f"{letter}{next(self._numbers)}", source_columns(source))
+        connection = self.database.cursor()
+        name = f"{letter}{next(self._numbers)}"
+        return _Copy(DuckTable(connection, name, source_columns(source)), connection)
 
 
 @contextmanager

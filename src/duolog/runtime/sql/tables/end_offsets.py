@@ -1,4 +1,4 @@
-"""Ask the broker for end offsets, in one request for all answers that wait.
+"""Ask the broker for end offsets and topic ids, at once for all answers that wait.
 
 An answer that arrives while a request is under way waits for the next one, which then serves all
 answers that have arrived meanwhile: the request is always sent after the answer was asked for.
@@ -8,9 +8,9 @@ Threads: any.
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
@@ -18,6 +18,7 @@ from confluent_kafka.admin import OffsetSpec
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.renewed_admin import STALE, RenewedAdmin
+from duolog.runtime.topic_states import StatesRequest, TopicState, refusal
 from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
@@ -33,6 +34,8 @@ class Ends:
     offsets: Mapping[Place, int]
     asked_at_s: float
     """By `time.monotonic`."""
+    topics: Mapping[str, TopicState] = field(default_factory=dict)
+    """The topics of the partitions, if their states were asked for, too."""
 
     def of(self, topic: str) -> dict[int, int]:
         """Return the end offsets of a topic by partition."""
@@ -53,13 +56,20 @@ class _Round:
         return self.found is not None or self.raised is not None
 
 
+class Found(NamedTuple):
+    """The answer of a broker: values, or reasons of refusals."""
+
+    offsets: Mapping[Place, int | KafkaError]
+    topics: Mapping[str, TopicState | KafkaError]
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
-    offsets: dict[Place, int | KafkaError]
+    answer: Found
     asked_at_s: float
 
 
-Request = Callable[[Iterable[Place]], dict[Place, int | KafkaError]]
+Request = Callable[[Collection[Place]], Found]
 
 
 class EndOffsets:
@@ -75,7 +85,7 @@ class EndOffsets:
         self._next = _Round()
         self._is_asking = False
 
-    def of(self, places: Iterable[Place]) -> Ends:
+    def of(self, places: Collection[Place]) -> Ends:
         """Return end offsets as of now or later.
 
         Raises:
@@ -96,13 +106,7 @@ class EndOffsets:
         if mine.found is None:
             assert mine.raised is not None
             raise mine.raised
-        offsets: dict[Place, int] = {}
-        for place in wanted:
-            found = mine.found.offsets[place]
-            if isinstance(found, KafkaError):
-                raise found
-            offsets[place] = found
-        return Ends(offsets, mine.found.asked_at_s)
+        return _ends(wanted, mine.found)
 
     def _ask(self, mine: _Round) -> None:
         asked_at_s = time.monotonic()
@@ -118,6 +122,23 @@ class EndOffsets:
                 self._changed.notify_all()
 
 
+def _ends(wanted: set[Place], found: _Found) -> Ends:
+    """Return what one of the answers that wait has asked for."""
+    topics: dict[str, TopicState] = {}
+    for topic in {name for name, _ in wanted} & found.answer.topics.keys():
+        state = found.answer.topics[topic]
+        if isinstance(state, KafkaError):
+            raise state
+        topics[topic] = state
+    offsets: dict[Place, int] = {}
+    for place in wanted:
+        offset = found.answer.offsets[place]
+        if isinstance(offset, KafkaError):
+            raise offset
+        offsets[place] = offset
+    return Ends(offsets, found.asked_at_s, topics)
+
+
 def _interrupted() -> KafkaError:
     return KafkaError(
         "cannot read end offsets",
@@ -127,40 +148,39 @@ def _interrupted() -> KafkaError:
 
 
 def requester(brokers: Brokers, *, committed: bool) -> Request:
-    """Return a function that asks for end offsets of committed records, or of all records."""
+    """Return a function that asks for end offsets of committed records, or of all records.
+
+    For committed records, it asks for the states of the topics at the same time.
+    """
     isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
 
     renewed = RenewedAdmin(brokers)
 
-    def listed(asked: dict[TopicPartition, OffsetSpec]) -> dict[Place, int | KafkaError]:
-        found: dict[Place, int | KafkaError] = {}
-        answers = renewed.client.list_offsets(
-            asked, isolation_level=isolation, request_timeout=_TIMEOUT_S
+    def listed(places: Collection[Place]) -> Found:
+        admin = renewed.client
+        topics = {topic for topic, _ in places} if committed else set()
+        states = StatesRequest(admin, topics, _TIMEOUT_S)
+        answers = admin.list_offsets(
+            {TopicPartition(*place): OffsetSpec.latest() for place in places},  # type: ignore[no-untyped-call]
+            isolation_level=isolation,
+            request_timeout=_TIMEOUT_S,
         )
+        offsets: dict[Place, int | KafkaError] = {}
         for at, answer in answers.items():
             try:
-                found[at.topic, at.partition] = answer.result(_TIMEOUT_S).offset
+                offsets[at.topic, at.partition] = answer.result(_TIMEOUT_S).offset
             except (KafkaException, TimeoutError) as error:
-                found[at.topic, at.partition] = _refusal(at.topic, error)
-        return found
+                offsets[at.topic, at.partition] = refusal(at.topic, error)
+        return Found(offsets, states.found())
 
-    def request(places: Iterable[Place]) -> dict[Place, int | KafkaError]:
-        asked = {TopicPartition(*place): OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
-        if not asked:
-            return {}
-        found = listed(asked)
-        if any(isinstance(one, KafkaError) and one.code in STALE for one in found.values()):
+    def request(places: Collection[Place]) -> Found:
+        if not places:
+            return Found({}, {})
+        found = listed(places)
+        refused = [*found.offsets.values(), *found.topics.values()]
+        if any(isinstance(one, KafkaError) and one.code in STALE for one in refused):
             renewed.renew()
-            found = listed(asked)
+            found = listed(places)
         return found
 
     return request
-
-
-def _refusal(topic: str, error: BaseException) -> KafkaError:
-    refusal = error.args[0] if isinstance(error, KafkaException) else None
-    return KafkaError(
-        f'cannot read topic "{topic}"',
-        code=refusal.code() if refusal else ClientError.REQUEST_TIMED_OUT,
-        detail=f"{refusal.str() if refusal else error}.",
-    )

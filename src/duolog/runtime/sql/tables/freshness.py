@@ -37,6 +37,8 @@ class Wanted:
     snapshot: bool = False
     wait_s: float = DEFAULT_WAIT_S
     """Time limit for offsets that do not exist yet, and for a moment without transactions."""
+    timeout_s: float | None = None
+    """Time limit of the answer; None: it waits while its topics are being read."""
 
 
 LATEST: Final = Wanted()
@@ -62,6 +64,7 @@ def wanted_of(settings: Settings) -> Wanted:
         offsets_of(settings[ANSWER_OFFSETS] or ""),
         snapshot,
         timeout_ms / 1000 if timeout_ms else DEFAULT_WAIT_S,
+        timeout_ms / 1000 if timeout_ms else None,
     )
 
 

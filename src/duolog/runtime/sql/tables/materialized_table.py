@@ -10,6 +10,7 @@ from confluent_kafka import Message
 
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.shared_attempt import SharedAttempt
 from duolog.runtime.sql.tables.table_rows import TableRows
 from duolog.runtime.sql.tables.topic_follower import TopicFollower
 from duolog.security.clients.brokers import Brokers
@@ -37,26 +38,21 @@ class MaterializedTable:
         self.complete_at_s: float | None = None
         """Latest known time, by `time.monotonic`, before which all commits are in the rows."""
         self._brokers = brokers
-        self._starting = threading.Lock()
+        self._start = SharedAttempt(self._opened)
+        self._lock = threading.Lock()
         self._started: TopicFollower | None = None
         self._is_closed = False
 
     def ensure_started(self) -> None:
         """Open the topic and start to follow it. Does nothing if it is followed.
 
+        Threads that call it while the topic is being opened share that attempt.
+
         Raises:
             BrokerUnavailable, KafkaError: the topic cannot be opened, or the table is closed.
         """
-        if self._started is not None:
-            return
-        with self._starting:
-            if self._started is None and not self._is_closed:
-                topic = self.source.topic
-                follower = TopicFollower(topic, self._brokers, self.rows.lock, self._apply)
-                follower.start()
-                self._started = follower
         if self._started is None:
-            raise BrokerUnavailable(f"cannot read {self.source.name}: its rows were dropped")
+            self._start.get()
 
     @property
     def follower(self) -> TopicFollower:
@@ -75,10 +71,28 @@ class MaterializedTable:
 
     def close(self) -> None:
         """Stop. Does nothing if closed."""
-        with self._starting:
+        with self._lock:
             self._is_closed = True
         if self._started is not None:
             self._started.close()
+
+    def _opened(self) -> TopicFollower:
+        dropped = BrokerUnavailable(f"cannot read {self.source.name}: its rows were dropped")
+        if self._is_closed:
+            raise dropped
+        follower = TopicFollower(self.source.topic, self._brokers, self.rows.lock, self._apply)
+        follower.start()
+        if not self._keeps(follower):
+            follower.close()
+            raise dropped
+        return follower
+
+    def _keeps(self, follower: TopicFollower) -> bool:
+        """Keep a follower; return false if the table was closed while the topic was opened."""
+        with self._lock:
+            if not self._is_closed:
+                self._started = follower
+            return not self._is_closed
 
     def _apply(self, messages: Sequence[Message]) -> None:
         take = self.rows.take

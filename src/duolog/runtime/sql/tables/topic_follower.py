@@ -11,14 +11,15 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar, Final
 
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka import KafkaException, Message
+from confluent_kafka import KafkaException, Message, TopicPartition
 
 from duolog.core.errors import DuologError, KafkaError
+from duolog.runtime.sql.tables.progress import Progress
 from duolog.runtime.topic_reader import TopicReader, ensure_well
 from duolog.security.clients.brokers import Brokers
 
@@ -31,7 +32,6 @@ _RECORDS_PER_POLL: Final = 5_000
 _RECORDS_PER_LOCK: Final = 200
 """A look-up waits while at most this many records are applied, about 0.5 ms."""
 _RECEIVED_MAX: Final = 20_000
-_NO_PROGRESS_S: Final = 300.0
 _REPORT_S: Final = 5.0
 _NOWHERE: Final[Mapping[int, int]] = MappingProxyType({})
 
@@ -66,6 +66,11 @@ class TopicFollower(TopicReader):
         self._failure: DuologError | None = None
         self._closing = False
         self._thread: threading.Thread | None = None
+        self._goal: Mapping[int, int] = _NOWHERE
+        """Ends of the partitions when the topic was opened."""
+        self._opened_at_s = self._reported_at_s = time.monotonic()
+        self._rebuilt_at_s: float | None = None
+        """Time at which the goal was reached."""
 
     def start(self) -> None:
         """Open the topic, and start to follow it.
@@ -99,40 +104,48 @@ class TopicFollower(TopicReader):
         """Numbers of the partitions that are followed."""
         return list(self._reached)
 
+    def add_partitions(self, numbers: Iterable[int]) -> None:
+        """Follow further partitions, from their first record. Does nothing if followed or closed.
+
+        Raises:
+            KafkaError: the topic cannot be followed any more.
+        """
+        with self._changed:
+            if self._failure is not None:
+                raise self._failure
+            added = [number for number in numbers if number not in self._reached]
+            if not added or self._closing:
+                return
+            self._consumer.incremental_assign([TopicPartition(self.topic, at, 0) for at in added])
+            self._reached.update(dict.fromkeys(added, 0))
+
     def reached(self) -> dict[int, int]:
         """Return the offset of the first record of each partition that is not applied."""
         with self._changed:
             return dict(self._reached)
 
-    def wait_for(self, ends: Mapping[int, int], timeout_s: float | None = None) -> bool:
+    def progress(self) -> Progress:
+        """Return how much is applied of the records that the topic had when it was opened."""
+        with self._changed:
+            return self._progress()
+
+    def wait_for(self, ends: Mapping[int, int], timeout_s: float) -> bool:
         """Wait until all records before these offsets are applied.
 
-        Return false if the follower is closed, or after the timeout; without a timeout, if nothing
-        was applied for 5 minutes.
+        Return false if the follower is closed, or after the timeout.
 
         Raises:
             KafkaError: the topic cannot be followed any more.
         """
-        started = moved = reported = time.monotonic()
+        deadline = time.monotonic() + timeout_s
         with self._changed:
-            left = self._remaining(ends)
-            whole = max(left, 1)
-            while left > 0:
+            while self._remaining(ends) > 0:
                 if self._failure is not None:
                     raise self._failure
-                now = time.monotonic()
-                if self._closing or now >= (
-                    moved + _NO_PROGRESS_S if timeout_s is None else started + timeout_s
-                ):
+                left_s = deadline - time.monotonic()
+                if self._closing or left_s <= 0:
                     return False
-                if now - reported >= _REPORT_S:
-                    reported = now
-                    self._report(whole - left, whole, now - started)
-                until = _REPORT_S if timeout_s is None else started + timeout_s - now
-                self._changed.wait(min(until, _REPORT_S))
-                before, left = left, self._remaining(ends)
-                if left < before:
-                    moved = time.monotonic()
+                self._changed.wait(left_s)
         return True
 
     def hold(self) -> None:
@@ -191,6 +204,7 @@ class TopicFollower(TopicReader):
                 except Exception as error:  # noqa: BLE001 - as in `_follow`
                     self._fail(error)
                     return
+                self._note_progress()
                 self._changed.notify_all()
             # Let look-ups that wait for the lock have it.
             time.sleep(0)
@@ -218,11 +232,13 @@ class TopicFollower(TopicReader):
         for message in self._received:
             number, offset = message.partition() or 0, message.offset() or 0
             last = offset if _is_end(message) else offset + 1
-            if number not in passed and last <= limits[number]:
+            # A partition that was added during the hold has no limit yet.
+            limit = limits.get(number, 0)
+            if number not in passed and last <= limit:
                 within.append(message)
                 continue
             # No further record is before the limit.
-            passed[number] = limits[number]
+            passed[number] = limit
             kept.append(message)
         self._received = kept
         return within, passed
@@ -265,15 +281,28 @@ class TopicFollower(TopicReader):
             )
         self._changed.notify_all()
 
-    def _report(self, applied: int, whole: int, elapsed_s: float) -> None:
-        logger.info(
-            "reading topic %s: %d %% (%d of %d offsets, %d per second)",
-            self.topic,
-            100 * applied // whole,
-            applied,
-            whole,
-            applied / max(elapsed_s, 0.001),
-        )
+    def first_offsets(self, ends: Mapping[int, int]) -> dict[int, int]:
+        self._goal = dict(ends)
+        self._opened_at_s = self._reported_at_s = time.monotonic()
+        return super().first_offsets(ends)
+
+    def _progress(self) -> Progress:
+        ended_at_s = self._rebuilt_at_s or time.monotonic()
+        total = sum(self._goal.values())
+        left = self._remaining(self._goal)
+        return Progress(self.topic, total - left, total, ended_at_s - self._opened_at_s)
+
+    def _note_progress(self) -> None:
+        """Report a rebuild that takes long, now and then; the lock is held."""
+        if self._rebuilt_at_s is not None:
+            return
+        now = time.monotonic()
+        is_rebuilt = self._remaining(self._goal) == 0
+        if is_rebuilt:
+            self._rebuilt_at_s = now
+        if now - self._reported_at_s >= _REPORT_S:
+            self._reported_at_s = now
+            logger.info("%s topic %s", "read" if is_rebuilt else "reading", self._progress())
 
 
 def _is_end(message: Message) -> bool:

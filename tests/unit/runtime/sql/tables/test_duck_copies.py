@@ -1,6 +1,7 @@
 """Copies of tables in DuckDB: their end, and their errors."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -9,6 +10,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
 from duolog.runtime.sql.tables.duck_copies import DuckCopies
 from duolog.runtime.sql.tables.table_rows import TableRows
+from waiting import DEADLINE_S
 
 _TABLE = (
     "CREATE TABLE t (id STRING PRIMARY KEY, v INT) WITH (kafka_topic='t', value_format='JSON');"
@@ -81,4 +83,33 @@ def test_a_copy_that_does_not_fit_into_the_memory_is_an_error_of_the_query(
     copies.database.execute("RESET GLOBAL memory_limit")
     copies.drop(table)
     assert names(copies) == []
+    copies.close()
+
+
+def test_copies_of_other_tables_are_made_while_one_takes_long(source: SourceInfo) -> None:
+    copies, slow, other = DuckCopies(), TableRows(source), TableRows(source)
+    started, may_go_on = threading.Event(), threading.Event()
+    changes = slow.changes
+
+    def held() -> object:
+        started.set()
+        assert may_go_on.wait(DEADLINE_S)
+        return changes()
+
+    slow.changes = held  # type: ignore[method-assign, assignment]
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(copies.copied, source, slow)
+        assert started.wait(DEADLINE_S)
+
+        assert pool.submit(copies.copied, source, other).result(DEADLINE_S) == "t1"
+        stream = copies.new(source)
+        copies.add(stream, [("k", 1, "t", 1, 0, 0)])
+        copies.drop(stream)
+        copies.forget(slow)
+        assert names(copies) == ["t0", "t1"], "the copy that is being made is dropped after it"
+
+        may_go_on.set()
+        assert first.result(DEADLINE_S) == "t0"
+    copies.copied(source, other)
+    assert names(copies) == ["t1"]
     copies.close()

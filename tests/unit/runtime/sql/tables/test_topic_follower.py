@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Message, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.sql.tables import topic_follower
@@ -109,7 +109,7 @@ def test_a_held_follower_reaches_the_offset_of_a_commit_marker(bootstrap: str) -
 def test_a_wait_ends_when_the_follower_is_closed(bootstrap: str) -> None:
     followed = Followed(bootstrap, "closing")
     results: list[bool] = []
-    waiter = threading.Thread(target=lambda: results.append(followed.follower.wait_for({0: 9})))
+    waiter = threading.Thread(target=lambda: results.append(followed.wait(p0=9)))
     waiter.start()
 
     followed.follower.close()
@@ -138,7 +138,7 @@ def test_a_failure_is_raised_by_every_wait(bootstrap: str) -> None:
 
     for _ in range(2):
         with pytest.raises(KafkaError, match="failing"):
-            followed.follower.wait_for({0: 1})
+            followed.follower.wait_for({0: 1}, DEADLINE_S)
     followed.follower.close()
 
 
@@ -159,3 +159,75 @@ def test_records_beyond_the_limits_do_not_keep_out_those_before_them(
     followed.follower.release()
     assert followed.wait(p0=8)
     followed.follower.close()
+
+
+def test_added_partitions_are_followed_from_their_first_record(bootstrap: str) -> None:
+    followed = Followed(bootstrap, "growing")
+    followed.write("a")
+    assert followed.wait(p0=1)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_partitions([NewPartitions("growing", 3)])["growing"].result(DEADLINE_S)
+    # The producer of the topic does not know the partition yet.
+    other = Producer({"bootstrap.servers": bootstrap})
+    wait_until(lambda: len(other.list_topics("growing").topics["growing"].partitions) == 3, "3")
+    other.produce("growing", b"z", partition=2)
+    assert not other.flush(DEADLINE_S)
+
+    followed.follower.add_partitions([1, 2])
+    followed.follower.add_partitions([0, 2])
+
+    assert followed.wait(p0=1, p2=1)
+    followed.write("b")
+    assert followed.wait(p0=2)
+    assert followed.values == [b"a", b"z", b"b"]
+    assert followed.follower.reached() == {0: 2, 1: 0, 2: 1}
+    followed.follower.close()
+    followed.follower.add_partitions([3])
+
+
+def test_a_partition_that_is_added_during_a_hold_is_held_too(bootstrap: str) -> None:
+    followed = Followed(bootstrap, "held-growing")
+    followed.follower.hold()
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_partitions([NewPartitions("held-growing", 2)])["held-growing"].result(DEADLINE_S)
+    other = Producer({"bootstrap.servers": bootstrap})
+    wait_until(
+        lambda: len(other.list_topics("held-growing").topics["held-growing"].partitions) == 2, "2"
+    )
+    other.produce("held-growing", b"z", partition=1)
+    assert not other.flush(DEADLINE_S)
+
+    followed.follower.add_partitions([1])
+    wait_until(lambda: len(followed.follower._received) >= 1, "received")  # noqa: SLF001
+    followed.follower.proceed(followed.follower.reached())
+    assert followed.values == []
+    followed.follower.release()
+
+    assert followed.wait(p1=1)
+    assert followed.values == [b"z"]
+    followed.follower.close()
+
+
+def test_the_progress_counts_the_records_that_were_there_at_the_start(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(topic_follower, "_REPORT_S", 0.0)
+    caplog.set_level("INFO", topic_follower.__name__)
+    first = Followed(bootstrap, "rebuilt", 2)
+    first.write("a", "b", "c")
+    first.write("d", partition=1)
+    assert first.wait(p0=3, p1=1)
+    first.follower.close()
+
+    follower = TopicFollower("rebuilt", Brokers(bootstrap), threading.Lock(), lambda _: None)
+    follower.start()
+    assert follower.wait_for({0: 3, 1: 1}, DEADLINE_S)
+    progress = follower.progress()
+    first.write("e", "f")
+    assert follower.wait_for({0: 5}, DEADLINE_S)
+
+    assert (progress.topic, progress.applied, progress.total) == ("rebuilt", 4, 4)
+    assert progress.is_complete
+    assert follower.progress() == progress, "later records are not part of it"
+    assert "read topic rebuilt: 100 % (4 of 4 offsets, " in caplog.text
+    follower.close()

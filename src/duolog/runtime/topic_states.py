@@ -1,0 +1,90 @@
+"""Ids and partitions of topics, to notice those that were created again or have grown.
+
+A topic that is deleted and created under the same name gets another id; offsets of the first do not
+belong to the second. Brokers without topic ids (Kafka before 2.8) report none: then a topic that
+was created again is noticed only if it ends before the offsets that were read.
+
+Source: KIP-516.
+"""
+
+from collections.abc import Collection
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Final
+
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, TopicDescription
+
+from duolog.core.errors import KafkaError
+
+_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+"""Sixteen bytes of zero in base64."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """A topic as a broker describes it."""
+
+    id: str
+    """In Kafka's notation; empty if the broker has no topic ids."""
+    partitions: frozenset[int]
+
+    def is_same(self, topic_id: str) -> bool:
+        """Return false if a topic with this id is another one."""
+        return not self.id or not topic_id or self.id == topic_id
+
+
+class StatesRequest:
+    """A request for the states of topics that was sent; it does not create topics.
+
+    Args:
+        admin: sends it.
+        topics: names.
+        timeout_s: time limit.
+    """
+
+    def __init__(self, admin: AdminClient, topics: Collection[str], timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._futures: dict[str, Future[TopicDescription]] = (
+            admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=timeout_s)
+            if topics
+            else {}
+        )
+
+    def found(self) -> dict[str, TopicState | KafkaError]:
+        """Wait for the answer, and return the state of each topic, or the reason of a refusal."""
+        found: dict[str, TopicState | KafkaError] = {}
+        for topic, future in self._futures.items():
+            try:
+                found[topic] = _state(future.result(self._timeout_s))
+            except (KafkaException, TimeoutError) as error:
+                found[topic] = refusal(topic, error)
+        return found
+
+
+def state_of(admin: AdminClient, topic: str, timeout_s: float) -> TopicState:
+    """Return the state of one topic.
+
+    Raises:
+        KafkaException, TimeoutError: there is no such topic, or no broker answers.
+    """
+    asked = TopicCollection([topic])
+    future = admin.describe_topics(asked, request_timeout=timeout_s)[topic]
+    return _state(future.result(timeout_s))
+
+
+def refusal(topic: str, error: BaseException) -> KafkaError:
+    """Return the error of a topic that cannot be read."""
+    given = error.args[0] if isinstance(error, KafkaException) else None
+    return KafkaError(
+        f'cannot read topic "{topic}"',
+        code=given.code() if given else ClientError.REQUEST_TIMED_OUT,
+        detail=f"{given.str() if given else error}.",
+    )
+
+
+def _state(described: TopicDescription) -> TopicState:
+    topic_id = str(described.topic_id)
+    partitions = frozenset(one.id for one in described.partitions)
+    return TopicState("" if topic_id.rstrip("=") == _NO_ID else topic_id, partitions)
