@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from duolog.core.errors import KafkaError
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.renewed_admin import RenewedAdmin
-from duolog.runtime.topic_states import state_of
+from duolog.runtime.topic_states import state_of, when_ready
 from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
@@ -162,7 +162,7 @@ class TopicReader:
             )
             return {at.partition: one.result(_TIMEOUT_S).offset for at, one in answers.items()}
 
-        return self._admin.ask(listed)
+        return when_ready(self._admin, self.topic, _TIMEOUT_S, listed)
 
     def _reach(self, message: Message) -> None:
         number, error = message.partition() or 0, message.error()

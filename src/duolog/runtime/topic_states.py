@@ -4,22 +4,33 @@ A topic that is deleted and created under the same name gets another id; offsets
 belong to the second. Brokers without topic ids (Kafka before 2.8) report none: then a topic that
 was created again is noticed only if it ends before the offsets that were read.
 
+A broker may describe a partition that was just created, and refuse requests for its offsets for
+some milliseconds.
+
 Source: KIP-516.
 """
 
-from collections.abc import Collection
-from concurrent.futures import Future
+import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, TopicDescription
 
 from duolog.core.errors import KafkaError
+from duolog.runtime.renewed_admin import RenewedAdmin
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """Sixteen bytes of zero in base64."""
+STARTING_S: Final = 5.0
+"""Time in which a partition that was created must be ready."""
+PAUSE_S: Final = 0.02
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,33 @@ def state_of(admin: AdminClient, topic: str, timeout_s: float) -> TopicState:
     return _state(future.result(timeout_s))
 
 
+def when_ready(
+    admin: RenewedAdmin, topic: str, timeout_s: float, ask: Callable[[AdminClient], T]
+) -> T:
+    """Return what a request for offsets returns; repeat it while partitions are not ready.
+
+    Raises:
+        KafkaException, TimeoutError: as `ask` does, and `state_of`.
+    """
+    deadline = time.monotonic() + STARTING_S
+    while True:
+        try:
+            return admin.ask(ask)
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code != ClientError.UNKNOWN_TOPIC_OR_PART or time.monotonic() >= deadline:
+                raise
+        # If the topic does not exist, this raises.
+        admin.ask(lambda client: state_of(client, topic, timeout_s))
+        time.sleep(PAUSE_S)
+
+
+def _state(described: TopicDescription) -> TopicState:
+    topic_id = str(described.topic_id)
+    partitions = frozenset(one.id for one in described.partitions)
+    return TopicState("" if topic_id.rstrip("=") == _NO_ID else topic_id, partitions)
+
+
 def refusal(topic: str, error: BaseException) -> KafkaError:
     """Return the error of a topic that cannot be read."""
     given = error.args[0] if isinstance(error, KafkaException) else None
@@ -82,9 +120,3 @@ def refusal(topic: str, error: BaseException) -> KafkaError:
         code=given.code() if given else ClientError.REQUEST_TIMED_OUT,
         detail=f"{given.str() if given else error}.",
     )
-
-
-def _state(described: TopicDescription) -> TopicState:
-    topic_id = str(described.topic_id)
-    partitions = frozenset(one.id for one in described.partitions)
-    return TopicState("" if topic_id.rstrip("=") == _NO_ID else topic_id, partitions)

@@ -125,6 +125,7 @@ class _Turn:
         if self._feed.admit(member) != "too early":
             return False
         assert member.positions is not None
+        member.positions = self._feed.with_all_partitions(member.positions)
         self._reader.seek(self._feed.source.topic, member.positions)
         messages, after = self._reader.read(_RECORDS_MAX, _WAIT_S)
         member.take(self._decoder.batch(messages, member.positions, after), self._tables)

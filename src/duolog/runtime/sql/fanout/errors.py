@@ -10,6 +10,7 @@ from duolog.ksql.errors import SqlError
 logger: Final = logging.getLogger(__name__)
 
 OFFSET_OUT_OF_RANGE: Final = 1
+UNKNOWN_TOPIC_ID: Final = 100
 
 
 class ClientTooSlow(QueryError):
@@ -50,6 +51,18 @@ class EvaluationTooSlow(SqlError):
 
 class TokenRefused(SqlError):
     """A continuation token that does not belong to the query, or to records that exist."""
+
+
+class TopicReplaced(KafkaError):
+    """A topic was deleted and created again under the same name while a push query has read it."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(
+            f'topic "{topic}" was deleted and created again',
+            code=UNKNOWN_TOPIC_ID,
+            detail="Its records are others than those that the query has read.",
+            hint="Start the query again without a continuation token.",
+        )
 
 
 class RecordsDeleted(KafkaError):

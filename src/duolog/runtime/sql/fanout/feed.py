@@ -10,6 +10,7 @@ where R is the start of the recent batches. It first gets the rows between P and
 in a partition, it waits for the reader; if P is before R, it catches up by a reader of its own.
 
 A table's reader starts at the first retained record and keeps the current rows in memory.
+Partitions that are added are read from their first record on.
 
 Threads: an own one reads; any may admit clients. The lock is held while a batch is evaluated.
 """
@@ -56,6 +57,7 @@ class Feed:
 
     Args:
         source: the source.
+        topic_id: the id of its topic; empty if the broker has no topic ids.
         brokers: the brokers of the cluster.
         database: for the evaluation.
         starts: the positions to start from.
@@ -67,6 +69,7 @@ class Feed:
     def __init__(
         self,
         source: SourceInfo,
+        topic_id: str,
         brokers: Brokers,
         database: BatchDatabase,
         *,
@@ -76,8 +79,9 @@ class Feed:
         failed: Callable[[], None],
     ) -> None:
         self.source = source
-        self.partitions = sorted(starts)
-        """The partitions that are read: those at the start of the reader."""
+        self.topic_id = topic_id
+        self._added: dict[int, int] = {}
+        """First offsets of partitions that were added after the start."""
         self._decoder = Decoder(source)
         self._catch_up = catch_up
         self._failed = failed
@@ -135,6 +139,29 @@ class Feed:
                 self._waiting.append(member)
             return admission
 
+    @property
+    def partitions(self) -> list[int]:
+        """The partitions that are read, or will be with the next batch."""
+        with self._lock:
+            return sorted({*self._positions, *self._added})
+
+    def add_partitions(self, firsts: Positions) -> None:
+        """Read further partitions from these offsets. Does nothing for those that are read."""
+        with self._lock:
+            for number, first in firsts.items():
+                if number not in self._positions:
+                    self._added.setdefault(number, first)
+
+    def with_all_partitions(self, positions: Positions) -> dict[int, int]:
+        """Return positions with those of partitions that were added later: their first records."""
+        with self._lock:
+            return {**self._added, **positions}
+
+    def fail(self, error: BaseException) -> None:
+        """End the queries of all clients with an error, and stop."""
+        self._stopping = True
+        self._fail(error)
+
     def snapshot(self) -> Snapshot:
         """Return the current rows of the table.
 
@@ -168,7 +195,11 @@ class Feed:
     def _run(self) -> None:
         try:
             while not self._stopping:
+                self._read_added()
                 messages, after = self._reader.read(_RECORDS_MAX, _WAIT_S)
+                if self._stopping:
+                    # The records may be those of a topic that was created again.
+                    break
                 batch = self._decoder.batch(messages, self._positions, after)
                 with self._lock:
                     if after != batch.before:
@@ -182,6 +213,15 @@ class Feed:
         finally:
             self._reader.close()
             self._tables.close()
+
+    def _read_added(self) -> None:
+        """Read the partitions that were added since the last batch, too."""
+        with self._lock:
+            if self._added.keys() <= self._positions.keys():
+                return
+            self._positions = {**self._added, **self._positions}
+            positions = dict(self._positions)
+        self._reader.seek(self.source.topic, positions)
 
     def _deliver(self, batch: Batch) -> None:
         self._positions = dict(batch.after)

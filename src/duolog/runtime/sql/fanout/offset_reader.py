@@ -1,6 +1,6 @@
 """Read one topic from given offsets, without skipping a record unnoticed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final, TypeVar
 
 from confluent_kafka import (
@@ -8,7 +8,6 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaException,
     Message,
-    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka import KafkaError as ClientError
@@ -18,6 +17,7 @@ from duolog.core.errors import KafkaError
 from duolog.runtime.renewed_admin import RenewedAdmin
 from duolog.runtime.sql.fanout.errors import RecordsDeleted
 from duolog.runtime.sql.fanout.positions import Positions
+from duolog.runtime.topic_states import StatesRequest, TopicState, state_of, when_ready
 from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
@@ -40,6 +40,8 @@ _PASSING: Final = frozenset(
         ClientError._ALL_BROKERS_DOWN,  # noqa: SLF001
         ClientError._TIMED_OUT,  # noqa: SLF001
         ClientError._RESOLVE,  # noqa: SLF001
+        # Of a partition that was added, until the client has new metadata.
+        ClientError._UNKNOWN_PARTITION,  # noqa: SLF001
         ClientError.LEADER_NOT_AVAILABLE,
         ClientError.NOT_LEADER_FOR_PARTITION,
     }
@@ -89,7 +91,12 @@ class OffsetReader:
                 # Offsets before the end may not be records: transaction markers, compaction.
                 self._positions[number] = max(self._positions[number], one.offset() or 0)
             elif error.code() == ClientError._AUTO_OFFSET_RESET:  # noqa: SLF001
-                raise self._deleted(self._lost(), number)
+                if (lost := self._deleted(number, one.offset())) is not None:
+                    self._lost()
+                    raise lost
+                # Of an earlier assignment: the next call continues at the positions.
+                self.seek(self._lost(), dict(self._positions))
+                break
             elif error.code() not in _PASSING:
                 raise _refused(self._lost(), error)
         return messages, dict(self._positions)
@@ -105,14 +112,21 @@ class OffsetReader:
         topic, self._topic = self._topic, ""
         return topic
 
-    def _deleted(self, topic: str, partition: int) -> KafkaError:
-        position, place = self._positions[partition], TopicPartition(topic, partition)
+    def _deleted(self, partition: int, refused: int | None) -> KafkaError | None:
+        """Return the reason why the position of a partition cannot be read.
+
+        None if the offset that was refused is another one, and the position can be read.
+        """
+        topic, position = self._topic, self._positions[partition]
+        place = TopicPartition(topic, partition)
         try:
             first, end = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
         except KafkaException as error:
             return _failed(topic, error)
         if position < first:
             return RecordsDeleted(topic, partition, position, first)
+        if position <= end and refused != position:
+            return None
         return KafkaError(
             f'cannot read topic "{topic}"',
             code=ClientError.OFFSET_OUT_OF_RANGE,
@@ -131,27 +145,24 @@ class TopicOffsets:
     def __init__(self, brokers: Brokers) -> None:
         self._admin = RenewedAdmin(brokers)
 
-    def partitions(self, topic: str) -> list[int]:
-        """Return the numbers of a topic's partitions.
+    def state(self, topic: str) -> TopicState:
+        """Return the id and the partitions of a topic.
 
         Raises:
             KafkaError: there is no such topic, or no broker answers.
         """
+        return self._answer(topic, lambda admin: state_of(admin, topic, _TIMEOUT_S))
 
-        def described(admin: AdminClient) -> list[int]:
-            # A request for metadata by the name alone would create the topic.
-            asked = TopicCollection([topic])
-            answer = admin.describe_topics(asked, request_timeout=_TIMEOUT_S)[topic]
-            return sorted(one.id for one in answer.result(_TIMEOUT_S).partitions)
-
-        return self._answer(topic, described)
+    def states(self, topics: Collection[str]) -> dict[str, TopicState | KafkaError]:
+        """Return the states of topics, or the reasons of refusals, by one request."""
+        return StatesRequest(self._admin.client, topics, _TIMEOUT_S).found()
 
     def first(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
-        """Return the offset of the first retained record of each partition. As `partitions`."""
+        """Return the offset of the first retained record of each partition. As `state`."""
         return self._offsets(topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
     def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
-        """Return the offset after the last committed record. As `partitions`."""
+        """Return the offset after the last committed record. As `state`."""
         return self._offsets(topic, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
     def _offsets(self, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> dict[int, int]:
@@ -167,7 +178,7 @@ class TopicOffsets:
                 at.partition: answer.result(_TIMEOUT_S).offset for at, answer in answers.items()
             }
 
-        return self._answer(topic, listed)
+        return self._answer(topic, lambda _: when_ready(self._admin, topic, _TIMEOUT_S, listed))
 
     def _answer(self, topic: str, ask: Callable[[AdminClient], T]) -> T:
         try:

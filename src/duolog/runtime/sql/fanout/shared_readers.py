@@ -6,7 +6,8 @@
 
 Two sources over one topic with other columns or formats have a reader each.
 
-Threads: any. One thread per source, a few for clients that catch up; none per client.
+Threads: any. One thread per source, one that watches the topics, a few for clients that catch up;
+none per client.
 """
 
 import threading
@@ -15,6 +16,7 @@ from typing import Final, Literal
 
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.runtime.broker_probe import ensure_reachable
+from duolog.runtime.shared_attempt import SharedAttempt
 from duolog.runtime.sql.fanout.batch_database import BatchDatabase
 from duolog.runtime.sql.fanout.catch_up import CatchUps
 from duolog.runtime.sql.fanout.errors import ReadersClosed, RecordsDeleted, TokenRefused
@@ -24,11 +26,11 @@ from duolog.runtime.sql.fanout.member import Member
 from duolog.runtime.sql.fanout.offset_reader import TopicOffsets
 from duolog.runtime.sql.fanout.positions import Place, Positions
 from duolog.runtime.sql.fanout.row_buffer import BufferLimits, ResultRow, RowBuffer
-from duolog.runtime.sql.fanout.tokens import Tokens, same_rows
+from duolog.runtime.sql.fanout.tokens import Continued, Tokens, same_rows
+from duolog.runtime.sql.fanout.topic_watch import TopicWatch, adapt
 from duolog.security.clients.brokers import Brokers
 
-Start = Literal["earliest", "latest", "again"] | Place
-"""`again`: continue with a table, of whose current rows the client has a part."""
+Start = Literal["earliest", "latest"] | Continued
 
 _LIMITS: Final = BufferLimits()
 
@@ -78,10 +80,14 @@ class SharedRows:
 
 
 class _Entry:
-    """The reader of a source, with the number of its clients."""
+    """The reader of a source, with the number of its clients.
 
-    def __init__(self) -> None:
-        self.opening = threading.Lock()
+    Args:
+        open_feed: starts the reader, for the first client.
+    """
+
+    def __init__(self, open_feed: "Callable[[_Entry], Feed]") -> None:
+        self.opening = SharedAttempt(lambda: open_feed(self))
         self.clients = 0
         self.feed: Feed | None = None
 
@@ -102,8 +108,9 @@ class SharedReaders:
         self._database = BatchDatabase()
         self._catch_ups = CatchUps(brokers, self._database)
         self._stopped: list[Feed] = []
-        """Readers that end, or serve their clients only."""
+        """Readers that end."""
         self._closed = False
+        self._watch = TopicWatch(self._offsets, self._feeds)
 
     def subscribe(
         self, shape: Shape, start: Start, tokens: Tokens, limits: BufferLimits = _LIMITS
@@ -122,24 +129,22 @@ class SharedReaders:
             TokenRefused: the place to start from is not one of the topic.
         """
         key = same_rows(shape.source)
-        with self._lock:
-            if self._closed:
-                raise ReadersClosed
-            entry = self._entries.setdefault(key, _Entry())
-            entry.clients += 1
+        entry = self._entered(key)
         try:
             # The reader first: so a client that starts at the end is not before its position.
-            feed = self._feed(key, entry)
-            if self._offsets.partitions(shape.source.topic) != feed.partitions:
-                # Those who have the reader keep it; this client and later ones get another.
-                entry = self._replaced(key, entry)
-                feed = self._feed(key, entry)
-            member = self._member(shape, start, feed.partitions, limits)
+            feed = entry.opening.get()
+            if not adapt(feed, self._offsets.state(shape.source.topic), self._offsets):
+                # The clients of the topic that is gone have got an error.
+                gone, entry = entry, self._entered(key)
+                self._leave(key, gone)
+                feed = entry.opening.get()
+            member = self._member(shape, start, feed, limits)
             feed.add(member)
         except BaseException:
             self._leave(key, entry)
             raise
-        return SharedRows(member.buffer, tokens, lambda: self._leave(key, entry))
+        of_topic = tokens.of_topic(feed.topic_id)
+        return SharedRows(member.buffer, of_topic, lambda: self._leave(key, entry))
 
     @property
     def sources(self) -> list[str]:
@@ -154,6 +159,7 @@ class SharedReaders:
             feeds = [one.feed for one in self._entries.values() if one.feed is not None]
             feeds += self._stopped
             self._entries.clear()
+        self._watch.close()
         for feed in feeds:
             feed.stop()
         for feed in feeds:
@@ -161,20 +167,19 @@ class SharedReaders:
         self._catch_ups.close()
         self._database.close()
 
-    def _member(
-        self, shape: Shape, start: Start, partitions: Sequence[int], limits: BufferLimits
-    ) -> Member:
-        topic = shape.source.topic
+    def _member(self, shape: Shape, start: Start, feed: Feed, limits: BufferLimits) -> Member:
+        topic, partitions = shape.source.topic, feed.partitions
+        positions: Positions | None
         match start:
-            case Place():
+            case Continued():
+                _ensure_same_topic(topic, start, feed)
                 first = self._offsets.first(topic, partitions)
+                if start.place is None:
+                    return Member(shape, RowBuffer(limits, None), first, Place(first))
                 ends = self._offsets.ends(topic, partitions)
-                place = _checked(topic, start, first, ends)
-                positions: Positions | None = first if shape.source.is_table else place.offsets
+                place = _checked(topic, start.place, first, ends)
+                positions = first if shape.source.is_table else place.offsets
                 return Member(shape, RowBuffer(limits, place), positions, place)
-            case "again":
-                positions = self._offsets.first(topic, partitions)
-                return Member(shape, RowBuffer(limits, None), positions, Place(positions))
             case "earliest":
                 positions = self._offsets.first(topic, partitions)
             case _ if shape.source.is_table:
@@ -184,42 +189,48 @@ class SharedReaders:
         place_ = None if positions is None else Place(positions)
         return Member(shape, RowBuffer(limits, place_), positions)
 
-    def _feed(self, source: SourceInfo, entry: _Entry) -> Feed:
-        """Return the reader of a source; start it for the first client."""
-        with entry.opening:
-            if entry.feed is None:
-                # The client itself would retry for as long as a request may take.
-                ensure_reachable(self._brokers)
-                partitions = self._offsets.partitions(source.topic)
-                ends = self._offsets.ends(source.topic, partitions)
-                starts = self._offsets.first(source.topic, partitions) if source.is_table else ends
-                with self._lock:
-                    if self._closed:
-                        raise ReadersClosed
-                    entry.feed = feed = Feed(
-                        source,
-                        self._brokers,
-                        self._database,
-                        starts=starts,
-                        ends=ends,
-                        catch_up=lambda member: self._catch_ups.add(member, feed),
-                        failed=lambda: self._forget(source, entry),
-                    )
-            return entry.feed
-
-    def _replaced(self, source: SourceInfo, entry: _Entry) -> _Entry:
-        """Move a client to another reader of the same source, and return that."""
+    def _entered(self, source: SourceInfo) -> _Entry:
+        """Return the entry of a source, with one more client."""
         with self._lock:
             if self._closed:
                 raise ReadersClosed
-            if self._entries.get(source) is entry:
-                del self._entries[source]
-                if entry.feed is not None:
-                    self._stopped.append(entry.feed)
-            other = self._entries.setdefault(source, _Entry())
-            other.clients += 1
-        self._leave(source, entry)
-        return other
+            if source not in self._entries:
+                self._entries[source] = _Entry(lambda entry: self._opened(source, entry))
+            entry = self._entries[source]
+            entry.clients += 1
+            return entry
+
+    def _opened(self, source: SourceInfo, entry: _Entry) -> Feed:
+        """Start the reader of a source.
+
+        Raises:
+            BrokerUnavailable, KafkaError: the topic cannot be read.
+        """
+        # The client itself would retry for as long as a request may take.
+        ensure_reachable(self._brokers)
+        # The id first: if the topic is created again now, that is noticed.
+        state = self._offsets.state(source.topic)
+        ends = self._offsets.ends(source.topic, state.partitions)
+        starts = self._offsets.first(source.topic, ends) if source.is_table else ends
+        with self._lock:
+            if self._closed:
+                raise ReadersClosed
+            entry.feed = feed = Feed(
+                source,
+                state.id,
+                self._brokers,
+                self._database,
+                starts=starts,
+                ends=ends,
+                catch_up=lambda member: self._catch_ups.add(member, feed),
+                failed=lambda: self._forget(source, entry),
+            )
+        self._watch.start()
+        return feed
+
+    def _feeds(self) -> list[Feed]:
+        with self._lock:
+            return [one.feed for one in self._entries.values() if one.feed is not None]
 
     def _leave(self, source: SourceInfo, entry: _Entry) -> None:
         with self._lock:
@@ -238,6 +249,15 @@ class SharedReaders:
         with self._lock:
             if self._entries.get(source) is entry:
                 del self._entries[source]
+
+
+def _ensure_same_topic(topic: str, start: Continued, feed: Feed) -> None:
+    if start.topic_id and feed.topic_id and start.topic_id != feed.topic_id:
+        raise TokenRefused(
+            f'the continuation token belongs to an earlier topic "{topic}"',
+            detail="That topic was deleted, and another one was created under its name.",
+            hint="Start the query again without a continuation token.",
+        )
 
 
 def _checked(topic: str, place: Place, first: Positions, ends: Positions) -> Place:

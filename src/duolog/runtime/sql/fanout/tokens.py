@@ -1,10 +1,11 @@
 """Continuation tokens: texts with which a client continues a push query.
 
-    base64url( JSON, CRC-32 )      {"v": 1, "s": service, "q": query, "o": offsets, "g": given}
+    base64url( JSON, CRC-32 )      {"v": 1, "s": service, "q": query, "i": topic id,
+                                    "o": offsets, "g": given}
 
 `q` is a digest of the query and the definition of its source, so that a token of another query is
 refused. A token has no secret. Without `o`, the client has a part of a
-table's current rows, and no position in its topic.
+table's current rows, and no position in its topic. Tokens of older releases have no topic id.
 """
 
 import base64
@@ -31,11 +32,23 @@ def same_rows(source: SourceInfo) -> SourceInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Continued:
+    """Start of a query that continues another one."""
+
+    place: Place | None
+    """None: the client has a part of the current rows of a table."""
+    topic_id: str = ""
+    """Id of the topic that was read; empty if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tokens:
     """Encodes and decodes the tokens of one query of a service."""
 
     service_id: str
     fingerprint: str
+    topic_id: str = ""
+    """Id of the topic that is read; empty if the broker has no topic ids."""
 
     @classmethod
     def of(cls, shape: Shape, service_id: str) -> "Tokens":
@@ -46,6 +59,8 @@ class Tokens:
     def token(self, place: Place | None) -> str:
         """Return the token of a place; None: the client has a part of a table's current rows."""
         content: dict[str, object] = {"v": _VERSION, "s": self.service_id, "q": self.fingerprint}
+        if self.topic_id:
+            content["i"] = self.topic_id
         if place is not None:
             content["o"] = {str(at): offset for at, offset in sorted(place.offsets.items())}
             if place.given:
@@ -53,6 +68,18 @@ class Tokens:
         data = json.dumps(content, separators=(",", ":")).encode()
         crc = zlib.crc32(data).to_bytes(_CRC_BYTES, "big")
         return base64.urlsafe_b64encode(data + crc).decode().rstrip("=")
+
+    def of_topic(self, topic_id: str) -> "Tokens":
+        """Return these tokens for a topic with an id."""
+        return replace(self, topic_id=topic_id)
+
+    def start(self, token: str) -> "Continued":
+        """Return where a query continues with a token.
+
+        Raises:
+            TokenRefused: as `place`.
+        """
+        return Continued(self.place(token), str(_content(token).get("i", "")))
 
     def place(self, token: str) -> Place | None:
         """Return the place of a token, None amid the current rows of a table.

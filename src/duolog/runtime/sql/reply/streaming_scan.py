@@ -49,10 +49,9 @@ def streaming_rows(
             )
         return None
     tokens = Tokens.of(shape, given["ksql.service.id"] or "")
-    place = tokens.place(token) if token else None
     start: Start = "earliest" if given[settings.OFFSET_RESET] == "earliest" else "latest"
     if token:
-        start = "again" if place is None else place
+        start = tokens.start(token)
     rows = engine.shared_readers.subscribe(shape, start, tokens)
     return tuple((one.name, sql_name(one.type)) for one in shape.columns), rows
 

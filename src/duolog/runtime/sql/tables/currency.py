@@ -101,7 +101,8 @@ class Currency:
             ends = self._committed.of(_places(tables))
             for table, reached in zip(tables, before, strict=True):
                 _ensure_same_topic(table, reached, ends)
-            if not any([_has_grown(table, ends) for table in tables]):
+            have_grown = [_has_grown(table, ends) for table in tables]
+            if not any(have_grown):
                 return ends
 
     @contextmanager
@@ -214,7 +215,7 @@ def _ensure_same_topic(table: MaterializedTable, reached: Mapping[int, int], end
     """Raise Outdated if the topic is another one, or ends before the offsets reached earlier."""
     now, state = ends.of(table.source.topic), ends.topics.get(table.source.topic)
     is_other = state is not None and not state.is_same(table.follower.topic_id)
-    if is_other or any(now[at] < offset for at, offset in reached.items()):
+    if is_other or any(now.get(at, -1) < offset for at, offset in reached.items()):
         table.is_outdated = True
         raise Outdated
 

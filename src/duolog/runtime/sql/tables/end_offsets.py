@@ -18,7 +18,13 @@ from confluent_kafka.admin import OffsetSpec
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.renewed_admin import STALE, RenewedAdmin
-from duolog.runtime.topic_states import StatesRequest, TopicState, refusal
+from duolog.runtime.topic_states import (
+    PAUSE_S,
+    STARTING_S,
+    StatesRequest,
+    TopicState,
+    refusal,
+)
 from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
@@ -32,6 +38,7 @@ class Ends:
     """End offsets, and the time before which they were asked for."""
 
     offsets: Mapping[Place, int]
+    """Without partitions that a topic does not have, if its state was asked for, too."""
     asked_at_s: float
     """By `time.monotonic`."""
     topics: Mapping[str, TopicState] = field(default_factory=dict)
@@ -133,10 +140,28 @@ def _ends(wanted: set[Place], found: _Found) -> Ends:
     offsets: dict[Place, int] = {}
     for place in wanted:
         offset = found.answer.offsets[place]
+        topic, partition = place
+        if topic in topics and partition not in topics[topic].partitions:
+            # A topic that was created again may have fewer.
+            continue
         if isinstance(offset, KafkaError):
             raise offset
         offsets[place] = offset
     return Ends(offsets, found.asked_at_s, topics)
+
+
+def _is_starting(found: Found) -> bool:
+    """Return true if offsets are refused of a partition that exists: it was just created."""
+    return any(
+        isinstance(offset, KafkaError)
+        and offset.code == ClientError.UNKNOWN_TOPIC_OR_PART
+        # Those of all records are asked for after the topic was described.
+        and (
+            (state := found.topics.get(topic)) is None
+            or (isinstance(state, TopicState) and partition in state.partitions)
+        )
+        for (topic, partition), offset in found.offsets.items()
+    )
 
 
 def _interrupted() -> KafkaError:
@@ -180,6 +205,10 @@ def requester(brokers: Brokers, *, committed: bool) -> Request:
         refused = [*found.offsets.values(), *found.topics.values()]
         if any(isinstance(one, KafkaError) and one.code in STALE for one in refused):
             renewed.renew()
+            found = listed(places)
+        deadline = time.monotonic() + STARTING_S
+        while _is_starting(found) and time.monotonic() < deadline:
+            time.sleep(PAUSE_S)
             found = listed(places)
         return found
 

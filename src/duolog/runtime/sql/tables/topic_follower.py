@@ -253,6 +253,8 @@ class TopicFollower(TopicReader):
                 # Offsets before the end may not be records: transaction markers, compaction.
                 reached[number] = offset
                 continue
+            if _is_new(message):
+                continue
             ensure_well(message.error())
             records.append(message)
             reached[number] = offset + 1
@@ -308,3 +310,9 @@ class TopicFollower(TopicReader):
 def _is_end(message: Message) -> bool:
     error = message.error()
     return error is not None and error.code() == ClientError._PARTITION_EOF  # noqa: SLF001
+
+
+def _is_new(message: Message) -> bool:
+    """Return true if the client does not know an added partition yet; it will."""
+    error = message.error()
+    return error is not None and error.code() == ClientError._UNKNOWN_PARTITION  # noqa: SLF001

@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from sqlglot import exp
 
 from duolog.ksql.session import SqlSession
 from duolog.runtime.sql.fanout.evaluators import Shape
+from duolog.runtime.sql.fanout.positions import Place
 from duolog.runtime.sql.fanout.row_buffer import BufferLimits
-from duolog.runtime.sql.fanout.tokens import Tokens
+from duolog.runtime.sql.fanout.tokens import Continued, Tokens
 from duolog.security.clients.brokers import Brokers
 from waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from conformance.kafka.peer import KafkaPeer
     from duolog.runtime.sql.fanout.shared_readers import SharedReaders, SharedRows, Start
     from duolog.testing import EmbeddedCluster
 
@@ -30,7 +32,7 @@ class PushedTopic:
 
     def __init__(
         self,
-        cluster: EmbeddedCluster,
+        cluster: EmbeddedCluster | KafkaPeer,
         name: str,
         *,
         partitions: int = 1,
@@ -59,6 +61,38 @@ class PushedTopic:
         data = None if value is None else json.dumps(value)
         self._producer.produce(self.name, key=key, value=data, partition=partition)
 
+    def create_again(self) -> None:
+        """Delete the topic, and create another one of the same name."""
+        self.admin.delete_topics([self.name])[self.name].result(60)
+
+        def is_created() -> bool:
+            made = self.admin.create_topics([NewTopic(self.name, self.partitions)])[self.name]
+            try:
+                made.result(60)
+            except KafkaException as error:
+                # Apache Kafka deletes a topic after it has answered.
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+                return False
+            return True
+
+        wait_until(is_created, "the topic")
+
+    def grow(self, partitions: int) -> None:
+        asked = NewPartitions(self.name, partitions)
+        self.admin.create_partitions([asked])[self.name].result(60)
+
+    def write_anew(self, value: int, partition: int) -> None:
+        """Write a row by a producer that knows no older state of the topic."""
+        producer = Producer({"bootstrap.servers": self.servers})
+        wait_until(
+            lambda: partition in producer.list_topics(self.name).topics[self.name].partitions,
+            "the partition",
+        )
+        data = json.dumps({"v": value})
+        producer.produce(self.name, key=f"k{value}", value=data, partition=partition)
+        assert producer.flush(60) == 0
+
     def numbers(self, values: Sequence[int], partition: int = 0) -> None:
         """Write rows with these values of `v`."""
         for value in values:
@@ -83,15 +117,21 @@ class PushedTopic:
         self,
         readers: SharedReaders,
         select: str,
-        start: Start | str = "latest",
+        start: Start | Place | str = "latest",
         limits: BufferLimits | None = None,
     ) -> SharedRows:
         """Start a push query at `latest`, `earliest` or the place of a token."""
         shape = self.shape(select)
         tokens = self.tokens(shape)
-        if isinstance(start, str) and start not in {"latest", "earliest"}:
-            start = tokens.place(start) or "again"
+        if isinstance(start, Place):
+            start = Continued(start)
+        elif isinstance(start, str) and start not in {"latest", "earliest"}:
+            start = tokens.start(start)
         return readers.subscribe(shape, start, tokens, limits or BufferLimits())  # type: ignore[arg-type]
+
+    def place_of(self, offset: int) -> Place:
+        """Return a place in partition 0."""
+        return Place({0: offset})
 
     def read_by_a_consumer(self) -> list[tuple[int, int, object]]:
         """Return partition, offset and `v` of all records, read by confluent-kafka."""

@@ -28,7 +28,7 @@ class Message:
 
 
 class Consumer:
-    """Returns these messages in one batch, and does not answer requests for offsets."""
+    """Returns these messages in one batch, and by default does not answer requests for offsets."""
 
     batch: list[Message] = []  # noqa: RUF012 - set by the tests
     assigned: list[list[TopicPartition]] = []  # noqa: RUF012 - as above
@@ -42,8 +42,12 @@ class Consumer:
         found, Consumer.batch = self.batch[:count], self.batch[count:]
         return found
 
+    watermarks: tuple[int, int] | None = None
+
     def get_watermark_offsets(self, *_: object, **__: object) -> Any:
-        raise KafkaException(ClientError(ClientError.REQUEST_TIMED_OUT))
+        if self.watermarks is None:
+            raise KafkaException(ClientError(ClientError.REQUEST_TIMED_OUT))
+        return self.watermarks
 
 
 @pytest.fixture
@@ -76,3 +80,31 @@ def test_a_broker_that_does_not_answer_after_records_were_deleted_is_an_error(
         reader.read(10, 0)
 
     assert raised.value.code == ClientError.REQUEST_TIMED_OUT
+
+
+def test_an_error_of_an_earlier_assignment_does_not_end_the_query(
+    reader: OffsetReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client may return it after the topic was created again and assigned anew."""
+    monkeypatch.setattr(Consumer, "watermarks", (0, 5))
+    Consumer.batch = [Message(0), Message(7, ClientError._AUTO_OFFSET_RESET), Message(1)]  # noqa: SLF001
+
+    messages, after = reader.read(10, 0)
+
+    assert [one.offset() for one in messages] == [0]
+    assert after == {0: 1}
+    assert [[place.offset for place in places] for places in Consumer.assigned] == [[0], [1]]
+
+
+@pytest.mark.parametrize(("refused", "watermarks"), [(0, (0, 5)), (7, (3, 5)), (7, (0, -1))])
+def test_an_error_of_this_assignment_ends_the_query(
+    reader: OffsetReader,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: int,
+    watermarks: tuple[int, int],
+) -> None:
+    monkeypatch.setattr(Consumer, "watermarks", watermarks)
+    Consumer.batch = [Message(refused, ClientError._AUTO_OFFSET_RESET)]  # noqa: SLF001
+
+    with pytest.raises(KafkaError, match='topic "t"'):
+        reader.read(10, 0)

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import NewPartitions
 
 from duolog.core.errors import DuologError, KafkaError
 from duolog.ksql.errors import SqlError
@@ -30,6 +29,7 @@ from duolog.runtime.sql.fanout.offset_reader import TopicOffsets
 from duolog.runtime.sql.fanout.positions import Place
 from duolog.runtime.sql.fanout.row_buffer import BufferLimits, RowBuffer
 from duolog.runtime.sql.fanout.shared_readers import SharedReaders, SharedRows
+from duolog.runtime.topic_states import TopicState
 from duolog.security.clients.brokers import Brokers
 from duolog.testing import EmbeddedCluster
 from unit.runtime.sql.fanout.pushed_topic import PushedTopic, Rows, take, take_to_the_end
@@ -380,32 +380,6 @@ def test_open_and_aborted_transactions_are_not_shown(
         assert take(rows, 1) == [(4,)]
 
 
-def test_partitions_that_were_added_are_read_by_queries_that_start_later(
-    cluster: EmbeddedCluster, readers: SharedReaders, service: str
-) -> None:
-    topic = PushedTopic(cluster, service)
-    topic.numbers([1])
-    before = topic.subscribe(readers, "SELECT v FROM s", "earliest")
-    assert take(before, 1) == [(1,)]
-
-    topic.admin.create_partitions([NewPartitions(service, 2)])[service].result(60)
-    wait_until(lambda: readers._offsets.partitions(service) == [0, 1], "the partition")  # noqa: SLF001
-    # The producer of the topic does not know the partition yet.
-    other = Producer({"bootstrap.servers": cluster.bootstrap_servers})
-    other.produce(service, key="k", value='{"v": 2}', partition=1)
-    assert other.flush(60) == 0
-    continued = topic.subscribe(readers, "SELECT v FROM s", before.token())
-    whole = topic.subscribe(readers, "SELECT v FROM s", "earliest")
-    topic.numbers([3])
-
-    assert sorted(take(continued, 2)) == [(2,), (3,)]
-    assert sorted(take(whole, 3)) == [(1,), (2,), (3,)]
-    assert take(before, 1) == [(3,)]
-    for rows in (before, continued, whole):
-        rows.close()
-    assert readers.sources == []
-
-
 def test_a_reader_that_fails_ends_the_queries_of_all_clients(
     cluster: EmbeddedCluster,
     readers: SharedReaders,
@@ -461,13 +435,13 @@ def test_a_reader_that_starts_while_the_engine_closes_is_stopped(
 ) -> None:
     readers = SharedReaders(Brokers(cluster.bootstrap_servers))
     topic = PushedTopic(cluster, service)
-    partitions = TopicOffsets.partitions
+    state = TopicOffsets.state
 
-    def closing(self: TopicOffsets, name: str) -> list[int]:
+    def closing(self: TopicOffsets, name: str) -> TopicState:
         readers.close()
-        return partitions(self, name)
+        return state(self, name)
 
-    monkeypatch.setattr(TopicOffsets, "partitions", closing)
+    monkeypatch.setattr(TopicOffsets, "state", closing)
     before = set(threading.enumerate())
 
     with pytest.raises(ReadersClosed):

@@ -99,3 +99,16 @@ def test_a_topic_that_cannot_be_described_is_refused_only_to_those_who_read_it()
     assert ends.of([A]).topics["a"].partitions == {0}
     with pytest.raises(KafkaError, match="denied"):
         ends.of([A, B])
+
+
+def test_partitions_that_a_topic_does_not_have_are_not_among_the_ends() -> None:
+    """A topic that was created again may have fewer; its id shows that it is another one."""
+
+    def request(places: Collection[Place]) -> Found:
+        refused = KafkaError("no", code=ClientError.UNKNOWN_TOPIC_OR_PART, detail="")
+        return Found({A: 3, ("a", 1): refused}, {"a": TopicState("new", frozenset({0}))})
+
+    ends = EndOffsets(request).of([A, ("a", 1)])
+
+    assert ends.offsets == {A: 3}
+    assert ends.topics["a"].id == "new"

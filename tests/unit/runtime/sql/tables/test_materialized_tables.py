@@ -411,9 +411,10 @@ def test_a_topic_that_was_created_again_is_read_again(cluster: Cluster) -> None:
     assert one.ask(f"SELECT id, v FROM {name};") == [("new", 7)]
 
 
+@pytest.mark.parametrize("partitions", [1, 2, 3])
 @pytest.mark.parametrize("wanted", ["latest", "snapshot", "stale"])
 def test_a_topic_that_was_created_again_with_more_records_is_read_again(
-    cluster: Cluster, wanted: str
+    cluster: Cluster, wanted: str, partitions: int
 ) -> None:
     """Its end offsets alone do not show that it is another topic."""
     (name,), present, statements = cluster.tables("T")
@@ -426,7 +427,7 @@ def test_a_topic_that_was_created_again_with_more_records_is_read_again(
     assert one.ask(text) == [("old", 1)]
 
     cluster.delete(name)
-    cluster.create(name)
+    cluster.create(name, partitions)
     for at in range(9):
         cluster.write(name, "new", at, partition=0)
     cluster.flush()
