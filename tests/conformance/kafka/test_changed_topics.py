@@ -32,7 +32,7 @@ def readers(kafka_peer: KafkaPeer) -> Iterator[SharedReaders]:
     readers.close()
 
 
-def keys(tables: MaterializedTables, topic: PushedTopic, *, snapshot: bool = False) -> list[object]:
+def keys(tables: MaterializedTables, topic: PushedTopic, *, snapshot: bool = False) -> list[str]:
     """Return the keys of the current rows."""
     wanted = Wanted(snapshot=snapshot)
     answer = tables.read(topic.source, lambda rows: list(rows.everything()), wanted)

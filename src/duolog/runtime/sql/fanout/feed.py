@@ -197,9 +197,6 @@ class Feed:
             while not self._stopping:
                 self._read_added()
                 messages, after = self._reader.read(_RECORDS_MAX, _WAIT_S)
-                if self._stopping:
-                    # The records may be those of a topic that was created again.
-                    break
                 batch = self._decoder.batch(messages, self._positions, after)
                 with self._lock:
                     if after != batch.before:

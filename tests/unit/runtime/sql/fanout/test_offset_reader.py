@@ -85,7 +85,7 @@ def test_a_broker_that_does_not_answer_after_records_were_deleted_is_an_error(
 def test_an_error_of_an_earlier_assignment_does_not_end_the_query(
     reader: OffsetReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The client may return it after the topic was created again and assigned anew."""
+    """The client may return it after the topic was created and assigned again."""
     monkeypatch.setattr(Consumer, "watermarks", (0, 5))
     Consumer.batch = [Message(0), Message(7, ClientError._AUTO_OFFSET_RESET), Message(1)]  # noqa: SLF001
 

@@ -4,133 +4,27 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
-from sqlglot import exp
 
 from duolog.core.errors import KafkaError
 from duolog.ksql.errors import SqlError
-from duolog.ksql.session import SqlSession, parse
 from duolog.runtime.errors import BrokerUnavailable
-from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.duck.tables import DuckTable
-from duolog.runtime.sql.reply import pull
-from duolog.runtime.sql.tables import currency
 from duolog.runtime.sql.tables.currency import Currency
 from duolog.runtime.sql.tables.end_offsets import Ends
 from duolog.runtime.sql.tables.materialized_table import MaterializedTable
-from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
 from duolog.runtime.sql.tables.table_rows import TableRows
-from duolog.runtime.sql.tables.topic_follower import THREAD, TopicFollower
-from duolog.security.clients.brokers import Brokers
-from duolog.testing.cluster import EmbeddedCluster
+from duolog.runtime.sql.tables.topic_follower import THREAD
+from unit.runtime.sql.tables.asked_tables import WAIT_MS, Cluster, asker, running_cluster
 from waiting import DEADLINE_S, wait_for_equal, wait_until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-_WAIT_MS = str(DEADLINE_S * 1000)
-
-
-class Asker:
-    """A session of one client over tables that it shares with others."""
-
-    def __init__(self, present: MaterializedTables, session: SqlSession) -> None:
-        self.present, self.session, self.catalog = present, session, session.catalog
-
-    def set(self, **properties: object) -> "Asker":
-        for name, value in properties.items():
-            full = f"ksql.query.pull.{name.replace('_', '.')}"
-            self.session.state.settings.set(full, str(value))
-        return self
-
-    def answer(self, text: str) -> Rows:
-        (node,) = parse(text)
-        assert isinstance(node, exp.Query)
-        return pull.select(self, node, text)
-
-    def ask(self, text: str) -> list[tuple[object, ...]]:
-        with self.answer(text) as rows:
-            return list(rows)
-
-
-class Cluster:
-    """A broker, a producer, and tables `A0`, `B0`, … over new topics."""
-
-    def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
-        self.admin = AdminClient({"bootstrap.servers": bootstrap})
-        self.producer = Producer({"bootstrap.servers": bootstrap})
-        self._numbers = count()
-        self._opened: list[MaterializedTables] = []
-
-    def create(self, topic: str, partitions: int = 2) -> None:
-        for made in self.admin.create_topics([NewTopic(topic, partitions, 1)]).values():
-            made.result()
-
-    def delete(self, topic: str) -> None:
-        for gone in self.admin.delete_topics([topic]).values():
-            gone.result()
-
-    def grow(self, topic: str, partitions: int) -> None:
-        asked = [NewPartitions(topic, partitions)]
-        for grown in self.admin.create_partitions(asked).values():
-            grown.result()
-
-    def write_anew(self, topic: str, key: str, v: Any, partition: int) -> None:
-        """Write by a producer that knows no older state of the topic."""
-        producer = Producer({"bootstrap.servers": self.bootstrap})
-        wait_until(
-            lambda: partition in producer.list_topics(topic).topics[topic].partitions, "partition"
-        )
-        producer.produce(topic, key=key.encode(), value=json.dumps({"V": v}), partition=partition)
-        assert not producer.flush(DEADLINE_S)
-
-    def tables(self, *letters: str) -> tuple[list[str], MaterializedTables, str]:
-        """Return names of new tables, the store for them, and their statements."""
-        number = next(self._numbers)
-        names = [f"{letter}{number}" for letter in letters]
-        for name in names:
-            self.create(name)
-        statements = " ".join(
-            f"CREATE TABLE {name} (id STRING PRIMARY KEY, v INT) "
-            f"WITH (kafka_topic='{name}', value_format='JSON');"
-            for name in names
-        )
-        present = MaterializedTables(Brokers(self.bootstrap))
-        self._opened.append(present)
-        return names, present, statements
-
-    def write(self, topic: str, key: str, v: Any, **more: Any) -> None:
-        value = v if v is None or isinstance(v, bytes) else json.dumps({"V": v}).encode()
-        self.producer.produce(topic, key=key.encode(), value=value, **more)
-
-    def flush(self) -> None:
-        assert not self.producer.flush(DEADLINE_S)
-
-    def close(self) -> None:
-        for present in self._opened:
-            present.close()
-
-
-def asker(present: MaterializedTables, statements: str) -> Asker:
-    session = SqlSession()
-    list(session.run(statements))
-    return Asker(present, session)
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    path: Path = tmp_path_factory.mktemp("tables")
-    with EmbeddedCluster(path / "broker") as embedded:
-        found = Cluster(embedded.bootstrap_servers)
+    with running_cluster(tmp_path_factory.mktemp("tables")) as found:
         yield found
-        found.close()
-        assert not any(thread.name == THREAD for thread in threading.enumerate())
 
 
 def test_each_thread_reads_its_own_writes(cluster: Cluster) -> None:
@@ -241,7 +135,7 @@ def test_a_stale_answer_asks_no_broker_until_it_is_too_old(
 def test_a_stale_answer_includes_the_offsets_that_the_client_has_written(cluster: Cluster) -> None:
     (name,), present, statements = cluster.tables("T")
     text = f"SELECT v FROM {name} WHERE id = 'a';"
-    stale = asker(present, statements).set(staleness_ms_max=3_600_000, timeout_ms=_WAIT_MS)
+    stale = asker(present, statements).set(staleness_ms_max=3_600_000, timeout_ms=WAIT_MS)
     assert stale.ask(text) == []
 
     for v in range(20):
@@ -253,7 +147,7 @@ def test_a_stale_answer_includes_the_offsets_that_the_client_has_written(cluster
 
 def test_an_answer_waits_for_an_offset_that_does_not_exist_yet(cluster: Cluster) -> None:
     (name,), present, statements = cluster.tables("T")
-    waiting = asker(present, statements).set(offsets_min=f"{name}-0=1", timeout_ms=_WAIT_MS)
+    waiting = asker(present, statements).set(offsets_min=f"{name}-0=1", timeout_ms=WAIT_MS)
     text = f"SELECT COUNT(*) FROM {name};"
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(waiting.ask, text)
@@ -295,7 +189,7 @@ def test_a_snapshot_never_shows_half_of_a_transaction(cluster: Cluster) -> None:
         while not ended.is_set() or asked == 0:
             mine = [asker(present, statements).set(consistency="snapshot") for _ in range(2)]
             for one in mine:
-                one.set(timeout_ms=_WAIT_MS)
+                one.set(timeout_ms=WAIT_MS)
             for rows in pool.map(lambda one: one.ask(text), mine):
                 found = {v for row in rows for v in row}
                 assert len(found) <= 1
@@ -315,7 +209,7 @@ def test_a_snapshot_waits_while_a_transaction_is_open(cluster: Cluster) -> None:
     cluster.write(b, "k", 0)
     cluster.flush()
     text = f"SELECT x.v, y.v FROM {a} x JOIN {b} y ON x.id = y.id;"
-    snapshot = asker(present, statements).set(consistency="snapshot", timeout_ms=_WAIT_MS)
+    snapshot = asker(present, statements).set(consistency="snapshot", timeout_ms=WAIT_MS)
     assert snapshot.ask(text) == [(0, 0)]
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": f"open-{a}"})
     producer.init_transactions()
@@ -327,7 +221,7 @@ def test_a_snapshot_waits_while_a_transaction_is_open(cluster: Cluster) -> None:
         snapshot.set(timeout_ms=100).ask(text)
     assert asker(present, statements).ask(text) == [(0, 0)]
     with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(snapshot.set(timeout_ms=_WAIT_MS).ask, text)
+        answer = pool.submit(snapshot.set(timeout_ms=WAIT_MS).ask, text)
         producer.produce(a, key="k", value=json.dumps({"V": 1}))
         producer.commit_transaction()
 
@@ -343,7 +237,7 @@ def test_a_snapshot_excludes_what_is_written_after_its_moment(
         cluster.write(name, "k", 0, partition=0)
     cluster.flush()
     text = f"SELECT x.v, y.v FROM {a} x JOIN {b} y ON x.id = y.id;"
-    snapshot = asker(present, statements).set(consistency="snapshot", timeout_ms=_WAIT_MS)
+    snapshot = asker(present, statements).set(consistency="snapshot", timeout_ms=WAIT_MS)
     assert snapshot.ask(text) == [(0, 0)]
     one_moment = Currency._one_moment  # noqa: SLF001
 
@@ -409,153 +303,6 @@ def test_a_topic_that_was_created_again_is_read_again(cluster: Cluster) -> None:
     cluster.flush()
 
     assert one.ask(f"SELECT id, v FROM {name};") == [("new", 7)]
-
-
-@pytest.mark.parametrize("partitions", [1, 2, 3])
-@pytest.mark.parametrize("wanted", ["latest", "snapshot", "stale"])
-def test_a_topic_that_was_created_again_with_more_records_is_read_again(
-    cluster: Cluster, wanted: str, partitions: int
-) -> None:
-    """Its end offsets alone do not show that it is another topic."""
-    (name,), present, statements = cluster.tables("T")
-    one = asker(present, statements)
-    if wanted == "snapshot":
-        one.set(consistency=wanted, timeout_ms=_WAIT_MS)
-    text = f"SELECT id, v FROM {name};"
-    cluster.write(name, "old", 1, partition=0)
-    cluster.flush()
-    assert one.ask(text) == [("old", 1)]
-
-    cluster.delete(name)
-    cluster.create(name, partitions)
-    for at in range(9):
-        cluster.write(name, "new", at, partition=0)
-    cluster.flush()
-
-    if wanted == "stale":
-        # Until it is too old, such an answer is that of the topic before.
-        assert one.set(staleness_ms_max=3_600_000).answer(text).freshness is not None
-        one.set(staleness_ms_max=1)
-    assert one.ask(text) == [("new", 8)]
-
-
-def test_a_topic_that_is_created_again_while_an_answer_waits_for_it_is_read_again(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The end offsets may be those of the new topic, and the id that of the old one."""
-    monkeypatch.setattr(currency, "_CHECK_S", 0.05)
-    (name,), present, statements = cluster.tables("T")
-    one = asker(present, statements)
-    cluster.write(name, "old", 1, partition=0)
-    cluster.flush()
-    text = f"SELECT id, v FROM {name} WHERE id IN ('old', 'new');"
-    assert one.ask(text) == [("old", 1)]
-    follower = present._tables[name].follower  # noqa: SLF001
-    follower.hold()
-    cluster.write(name, "new", 2, partition=0)
-    cluster.flush()
-    with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(one.ask, text)
-        wait_until(lambda: follower._changed._waiters, "the answer waits")  # type: ignore[attr-defined]  # noqa: SLF001
-        cluster.delete(name)
-        cluster.create(name)
-        cluster.write(name, "new", 3, partition=0)
-        cluster.flush()
-
-        assert answer.result(DEADLINE_S) == [("new", 3)]
-
-
-@pytest.mark.parametrize("consistency", ["latest", "snapshot"])
-def test_partitions_that_were_added_are_in_the_next_answer(
-    cluster: Cluster, consistency: str
-) -> None:
-    (name,), present, statements = cluster.tables("T")
-    one = asker(present, statements).set(consistency=consistency, timeout_ms=_WAIT_MS)
-    cluster.write(name, "a", 1, partition=0)
-    cluster.flush()
-    assert one.ask(f"SELECT id FROM {name};") == [("a",)]
-    table = present._tables[name]  # noqa: SLF001
-
-    cluster.grow(name, 4)
-    cluster.write_anew(name, "b", 2, partition=3)
-
-    rows = one.answer(f"SELECT id FROM {name};")
-    assert sorted(rows) == [("a",), ("b",)]
-    assert rows.freshness is not None
-    assert rows.freshness.offsets == {name: {0: 1, 1: 0, 2: 0, 3: 1}}
-    assert present._tables[name] is table, "the rows were kept"  # noqa: SLF001
-
-
-def test_an_answer_waits_for_an_offset_of_a_partition_that_was_added(cluster: Cluster) -> None:
-    (name,), present, statements = cluster.tables("T")
-    one = asker(present, statements).set(staleness_ms_max=3_600_000, timeout_ms=_WAIT_MS)
-    text = f"SELECT v FROM {name} WHERE id = 'b';"
-    assert one.ask(text) == []
-    cluster.grow(name, 3)
-    cluster.write_anew(name, "b", 2, partition=2)
-
-    assert one.set(offsets_min=f"{name}-2=1").ask(text) == [(2,)]
-
-
-@pytest.mark.parametrize("consistency", ["latest", "snapshot"])
-def test_an_answer_ends_at_the_time_limit_of_its_query(
-    cluster: Cluster, consistency: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (name,), present, statements = cluster.tables("T")
-    one = asker(present, statements).set(consistency=consistency, timeout_ms=_WAIT_MS)
-    text = f"SELECT v FROM {name} WHERE id = 'a';"
-    assert one.ask(text) == []
-    follower = present._tables[name].follower  # noqa: SLF001
-    is_held = threading.Event()
-
-    def receive_nothing() -> None:
-        is_held.set()
-        threading.Event().wait(0.01)
-
-    monkeypatch.setattr(follower, "_receive", receive_nothing)
-    assert is_held.wait(DEADLINE_S)
-    cluster.write(name, "a", 1, partition=0)
-    cluster.flush()
-
-    with pytest.raises(BrokerUnavailable, match="to its end in time") as failed:
-        one.set(timeout_ms=300).ask(text)
-
-    assert f"Reading {name}: " in failed.value.detail
-    assert "ksql.query.pull.timeout.ms" in failed.value.hint
-    monkeypatch.undo()
-    assert one.set(timeout_ms=_WAIT_MS).ask(text) == [(1,)]
-
-
-def test_threads_that_arrive_while_a_topic_cannot_be_opened_share_the_error(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (name,), present, statements = cluster.tables("T")
-    attempts, may_fail = [0], threading.Event()
-
-    def start(_: object) -> None:
-        attempts[0] += 1
-        assert may_fail.wait(DEADLINE_S)
-        raise BrokerUnavailable("no broker answers")
-
-    monkeypatch.setattr(TopicFollower, "start", start)
-    text = f"SELECT v FROM {name} WHERE id = 'a';"
-    with ThreadPoolExecutor(8) as pool:
-        answers = [pool.submit(asker(present, statements).ask, text) for _ in range(8)]
-        wait_until(
-            lambda: (
-                (table := present._tables.get(name)) is not None  # noqa: SLF001
-                and table._start.waiting == 7  # noqa: SLF001
-            ),
-            "all wait",
-        )
-        may_fail.set()
-        for answer in answers:
-            with pytest.raises(BrokerUnavailable, match="no broker answers"):
-                answer.result(DEADLINE_S)
-
-    assert attempts == [1]
-    monkeypatch.undo()
-    assert asker(present, statements).ask(text) == []
 
 
 def test_a_deleted_topic_is_an_error_until_it_exists_again(cluster: Cluster) -> None:
