@@ -125,6 +125,7 @@ def run(options: ServerOptions, report: Callable[[str], None]) -> int:
             context.sql.follow()
             declare(context.sql)
             context.sql.stand_by()
+            context.sql.figures.start(str(address))
             if options.warm:
                 context.sql.warm_up()
             return asyncio.run(_serve(options, context, listening, tls, report))

@@ -28,7 +28,6 @@ from sqlglot import exp
 from duolog.core.errors import DuologError
 from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
-from duolog.ksql.errors import SqlError
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.settings import Settings
 from duolog.ksql.statements.state import PersistentQuery, SessionState
@@ -39,6 +38,9 @@ from duolog.runtime.sql.command_log.commands import Offsets
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
 from duolog.runtime.sql.command_log.topics import Topics
+from duolog.runtime.sql.figures.collector import Wiring
+from duolog.runtime.sql.figures.service_figures import ServiceFigures
+from duolog.runtime.sql.figures.unread import UnreadOnBroker
 from duolog.runtime.sql.persistent.query_supervisor import (
     LiveQuery,
     Pauses,
@@ -49,6 +51,7 @@ from duolog.runtime.sql.persistent.service_queries import ServiceQueries
 from duolog.runtime.sql.persistent.shutdown_deadline import shutdown_deadline
 from duolog.runtime.sql.persistent.spark_queries import SparkQueries, SparkQuerySettings
 from duolog.runtime.sql.processing_log import LOGGED_ROWS, PROCESSING_LOG
+from duolog.runtime.sql.properties import seconds, with_properties
 from duolog.runtime.sql.reply import showing
 from duolog.security.clients.brokers import Brokers
 from duolog.security.clients.profiles import brokers_of
@@ -101,7 +104,7 @@ class SqlService:
         self.given = given = {"ksql.service.id": service_id, **(properties or {})}
         provide_registries()
         # A value that is not allowed is an error of the start, not of the first statement.
-        self._settings = _with(Settings(given), given)
+        self._settings = with_properties(Settings(given), given)
         self.topics = Topics(brokers)
         # The JVM has another working directory, and a program may change its own.
         self.data = Path(data).resolve() / service_id
@@ -114,14 +117,14 @@ class SqlService:
                 settings=dict(engine_settings or {}),
                 processing_log=self.processing_log,
                 log_rows=str(given.get(LOGGED_ROWS, "")).lower() == "true",
-                interval_ms=int(_seconds(given, settings.COMMIT_INTERVAL, _IDLE_S) * 1000),
+                interval_ms=int(seconds(given, settings.COMMIT_INTERVAL, _IDLE_S) * 1000),
                 internal_prefix=f"_duolog-ksql-{service_id}_query_",
             ),
         )
         self._starter: Starter = starter or self._spark
         pauses = Pauses(
-            first_s=_seconds(given, _FIRST_PAUSE, 15.0),
-            longest_s=_seconds(given, _LONGEST_PAUSE, 900.0),
+            first_s=seconds(given, _FIRST_PAUSE, 15.0),
+            longest_s=seconds(given, _LONGEST_PAUSE, 900.0),
         )
         self._replayed = ReplayedCatalog(
             CommandTopic(brokers, service_id), self._settings[settings.REGISTRY]
@@ -142,6 +145,18 @@ class SqlService:
             supervise=partial(QuerySupervisor, self._starter, pauses),
             lock=self._lock,
         )
+        self.figures = ServiceFigures(
+            brokers,
+            service_id,
+            Wiring(
+                queries=lambda: self._queries.supervisor,
+                wanted=self._wanted,
+                kept=lambda wanted: self._spark.positions(wanted.checkpoint),
+                counts=self.topics.partitions,
+                unread=UnreadOnBroker(brokers),
+            ),
+        )
+        """Rates, lag, errors and state of the persistent queries."""
 
     @property
     def bootstrap(self) -> str:
@@ -228,7 +243,7 @@ class SqlService:
             SqlError: a property is unknown, or its value is not allowed.
         """
         session = SqlSession(given=self.given)
-        _with(session.state.settings, properties or {})
+        with_properties(session.state.settings, properties or {})
         session.state.variables.update(
             {name.upper(): value for name, value in (variables or {}).items()}
         )
@@ -381,6 +396,7 @@ class SqlService:
         broker, is killed.
         """
         self.give_up()
+        self.figures.close()
         if self._present is not None:
             self._present.close()
         if self._inserts is not None:
@@ -410,6 +426,10 @@ class SqlService:
     def wait_settled(self, timeout_s: float) -> bool:
         """Wait until each query is running, paused or failed; return false after the timeout."""
         return self._queries.wait_settled(timeout_s)
+
+    def _wanted(self) -> Mapping[str, DesiredQuery]:
+        with self._lock:
+            return self._replayed.wanted
 
     def _knows_topics(self, node: exp.Expression) -> bool:
         """Return true if a query reads only known topics, which need not be listed again."""
@@ -453,24 +473,3 @@ def _shows_states(node: exp.Expression) -> bool:
     if isinstance(node, nodes.Show):
         return node.args["kind"] == "QUERIES" or bool(node.args.get("extended"))
     return isinstance(node, nodes.Describe | nodes.Explain)
-
-
-def _with(of_session: Settings, given: Mapping[str, str]) -> Settings:
-    """Set properties, and return the settings.
-
-    Raises:
-        SqlError: a property is unknown, or its value is not allowed.
-    """
-    for name, value in given.items():
-        of_session.set(name, value)
-    return of_session
-
-
-def _seconds(given: Mapping[str, str], name: str, otherwise: float) -> float:
-    value = given.get(name)
-    try:
-        return otherwise if value is None else int(value) / 1000
-    except ValueError:
-        raise SqlError(
-            f"Invalid value {value} for configuration {name}: Not a number of type LONG"
-        ) from None

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from duolog.security.authorization.operations import CLUSTER_NAME, ResourceType
 from duolog.security.authorization.operations import Operation as Verb
 from duolog.server.access.client import Right
-from duolog.server.operations import health, information, ksql, lineage, login, metrics
+from duolog.server.operations import health, information, ksql, lineage, login, metrics, queries
 from duolog.server.operations.context import Operation
 
 _SEE_CLUSTER: Final = Right(Verb.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
@@ -56,6 +56,8 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("POST", "/close-query", ksql.close_query),
     Endpoint("GET", "/status", ksql.statuses),
     Endpoint("GET", "/status/{type}/{entity}/{action}", ksql.status),
+    Endpoint("GET", "/v1/queries", queries.queries),
+    Endpoint("GET", "/v1/queries/{query}", queries.query),
     Endpoint("GET", "/v1/lineage", lineage.lineage),
     Endpoint("GET", "/v1/lineage/{source}", lineage.lineage_of_source),
     Endpoint("GET", "/metrics", metrics.metrics, right=_SEE_CLUSTER),

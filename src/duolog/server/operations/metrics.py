@@ -4,15 +4,23 @@ Source: Prometheus text exposition format 0.0.4.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from duolog.broker.metrics.text import CONTENT_TYPE, family, histograms, single
+from duolog.core.clock import SystemClock
 from duolog.server.messages import Request, Response
+from duolog.server.operations import query_metrics
 from duolog.server.operations.context import ServerContext
+
+_CLOCK: Final = SystemClock()
 
 
 async def metrics(_request: Request, context: ServerContext) -> Response:
     """Answer with all metrics."""
-    return Response("".join(_lines(context)).encode(), media_type=CONTENT_TYPE)
+    # Figures that are measured at intervals are only looked up.
+    own = {} if context.sql is None else context.sql.figures.own()
+    found = [*_lines(context), *query_metrics.lines(own, _CLOCK.now_ms())]
+    return Response("".join(found).encode(), media_type=CONTENT_TYPE)
 
 
 def _lines(context: ServerContext) -> Iterator[str]:

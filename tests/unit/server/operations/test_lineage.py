@@ -5,69 +5,23 @@ import json
 from typing import Any
 
 import pytest
-from sqlglot import exp
 
-from duolog.ksql.lineage import around, lineage_of
-from duolog.ksql.session import SqlSession
-from duolog.ksql.statements.state import SessionState
-from duolog.security.authorization.operations import Operation, ResourceType
-from duolog.security.identity.principal import Identity
+from duolog.ksql.lineage import around
+from duolog.runtime.sql.figures.query_figures import Flow, QueryFigures
 from unit.server.memory import MemoryServer, Reply, context
+from unit.server.operations.catalog_service import Names, Service
 from unit.server.users import ANN, BOB, Rules, access_with_users
 
-TEXT = """
-CREATE STREAM orders (id STRING KEY, n INT)
-  WITH (KAFKA_TOPIC='orders', VALUE_FORMAT='JSON', PARTITIONS=1);
-CREATE STREAM salaries (id STRING KEY, n INT)
-  WITH (KAFKA_TOPIC='salaries', VALUE_FORMAT='JSON', PARTITIONS=1);
-CREATE STREAM large AS SELECT * FROM orders WHERE n > 3;
-CREATE STREAM paid AS SELECT o.id AS id, s.n AS pay FROM large o
-  JOIN salaries s WITHIN 1 HOUR ON o.id = s.id;
-"""
 
-
-class Service:
-    """A service over a catalog in memory."""
-
-    service_id = "default_"
-
-    def __init__(self) -> None:
-        self._session = SqlSession()
-        for _ in self._session.run(TEXT):
-            pass
-
-    def session(self) -> SqlSession:
-        return SqlSession()
-
-    def state_for(self, node: exp.Expression, mine: SessionState) -> SessionState:
-        del node
-        shared = self._session.state
-        return SessionState(shared.catalog.copy(), mine.settings, {}, dict(shared.queries))
-
-    @property
-    def whole(self) -> dict[str, Any]:
-        return lineage_of(self._session.state, self.service_id)
-
-
-class Names(Rules):
-    """Ann may do everything, bob may describe some streams."""
-
-    def __init__(self, *described: str) -> None:
-        super().__init__()
-        self._described = {f"default_.{name}" for name in described}
-
-    def allows(
-        self, client: Identity, operation: Operation, resource: ResourceType, name: str
-    ) -> bool:
-        if (operation, resource) == (Operation.DESCRIBE, ResourceType.SOURCE):
-            return client.principal.name == "ann" or name in self._described
-        return super().allows(client, operation, resource, name)
-
-
-def ask(path: str, authorization: str | None = None, rules: Rules | None = None) -> Reply:
+def ask(
+    path: str,
+    authorization: str | None = None,
+    rules: Rules | None = None,
+    service: Service | None = None,
+) -> Reply:
     async def run() -> Reply:
         access = None if rules is None else access_with_users(rules)
-        server = MemoryServer(context(access, sql=Service()))
+        server = MemoryServer(context(access, sql=service or Service()))
         headers = {} if authorization is None else {"Authorization": authorization}
         return await server.client().ask("GET", path, b"", **headers)
 
@@ -133,3 +87,39 @@ def test_a_user_without_rights_gets_an_empty_lineage() -> None:
         "topics": [],
         "edges": [],
     }
+
+
+def test_edges_of_queries_have_rates_when_asked_for() -> None:
+    service = Service()
+    service.figures.found = {
+        "CSAS_PAID_1": QueryFigures(
+            "CSAS_PAID_1",
+            0,
+            topics_in={"LARGE": Flow(70, 2.5), "salaries": Flow(3, None)},
+            topics_out={"PAID": Flow(2, 0.0)},
+        )
+    }
+
+    whole = found(ask("/v1/lineage?rates=true", service=service))
+
+    rates = {
+        (one["from"], one["to"]): (one["records"], one["recordsPerSecond"])
+        for one in whole["edges"]
+        if "records" in one
+    }
+    assert rates == {
+        ("source:LARGE", "query:CSAS_PAID_1"): (70, 2.5),
+        ("source:SALARIES", "query:CSAS_PAID_1"): (3, None),
+        ("query:CSAS_PAID_1", "source:PAID"): (2, 0.0),
+        # It was not measured yet.
+        ("source:ORDERS", "query:CSAS_LARGE_0"): (None, None),
+        ("query:CSAS_LARGE_0", "source:LARGE"): (None, None),
+    }
+    for edge in whole["edges"]:
+        edge.pop("records", None), edge.pop("recordsPerSecond", None)
+    assert whole == service.whole
+    assert found(ask("/v1/lineage/PAID?rates=true&direction=downstream", service=service))[
+        "edges"
+    ] == [
+        {"from": "source:PAID", "to": "topic:PAID"},
+    ]

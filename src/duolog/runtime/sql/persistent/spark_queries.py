@@ -122,6 +122,17 @@ class SparkQueries:
         application_id = application_id_of(wanted.checkpoint)
         return self.engine.explain_upgrade(wanted.query.planned.plan, application_id)
 
+    def positions(self, checkpoint: str) -> dict[str, dict[int, int]]:
+        """Return the next offsets in the checkpoint of a query that has stopped, by topic.
+
+        Empty if it has no checkpoint here, or its files cannot be read.
+        """
+        # Imported here, as the engine is.
+        from duolog.runtime.states import KeptState  # noqa: PLC0415
+
+        directory = self._checkpoints / application_id_of(checkpoint)
+        return KeptState(directory).positions() if directory.exists() else {}
+
     def forget(self, checkpoint: str) -> None:
         """Delete the checkpoint of an ended query, its changelogs, and its commit topics."""
         # Imported here, as the engine is.
