@@ -43,6 +43,17 @@ class SqlError(StatementError):
         return self
 
 
+class NoConnectCluster(SqlError):
+    """A statement about connectors: Duolog runs none, and knows no Connect cluster."""
+
+    def __init__(self, *, at: Place | None = None) -> None:
+        super().__init__(
+            "no Connect cluster is configured, so there are no connectors",
+            at=at,
+            hint="Run Kafka Connect separately, and declare streams over its topics.",
+        )
+
+
 def too_deep(statement: str) -> SqlError:
     """Return the error of a statement that is nested deeper than Python's recursion limit."""
     return SqlError(

@@ -14,7 +14,7 @@ from sqlglot import exp
 from duolog.core.errors import StatementError
 from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import Catalog
-from duolog.ksql.errors import SqlError, too_deep
+from duolog.ksql.errors import NoConnectCluster, SqlError, too_deep
 from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.expressions.user_calls import with_functions
 from duolog.ksql.settings import Settings
@@ -175,10 +175,7 @@ def _run_script(_state: SessionState, node: nodes.RunScript) -> Done:
 
 
 def _no_connect(_state: SessionState, node: exp.Expression) -> Done:
-    raise SqlError(
-        "no Connect cluster is configured, so there are no connectors",
-        hint="Run Kafka Connect separately, and declare streams over its topics.",
-    )
+    raise NoConnectCluster(at=place_of(node))
 
 
 def _no_system(_state: SessionState, node: exp.Expression) -> Done:

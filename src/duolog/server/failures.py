@@ -4,6 +4,7 @@
     SELECT or PRINT to /ksql        400  statement_error  40002
     request that cannot be read     400  generic_error    40000
     ASSERT that does not hold       417  generic_error    41700
+    statement about connectors      500  statement_error  50000, as ksqlDB without a Connect cluster
     no broker, or the server stops  503  generic_error    50302
     anything else                   500  generic_error    50000
 
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from duolog.core.errors import ConfigError, DuologError
-from duolog.ksql.errors import SqlError
+from duolog.ksql.errors import NoConnectCluster, SqlError
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.fanout.errors import ReadersClosed
 from duolog.server.errors import BAD_REQUEST, NOT_READY, SERVER_ERROR, RequestRefused
@@ -70,7 +71,7 @@ def not_here(statement: str) -> Failure:
     return Failure(told, QUERY_ENDPOINT, statement=statement)
 
 
-def failure_of(
+def failure_of(  # noqa: PLR0911 - a table of cases
     error: DuologError, statement: str = "", entities: Sequence[Json] = ()
 ) -> RequestRefused:
     """Return the failure for an error of a statement."""
@@ -78,6 +79,9 @@ def failure_of(
     match error:
         case RequestRefused():
             return error
+        case NoConnectCluster():
+            text = error.statement or statement
+            return Failure(told, SERVER_ERROR, statement=text, entities=entities)
         case SqlError() if error.message.startswith(_OF_EXPRESSIONS):
             return bad_request(told)
         case SqlError():

@@ -24,6 +24,7 @@ class Limits:
         linger_s: a client that is refused while it sends has this time to read why.
         write_s: a client that accepts no byte of its response for so long is disconnected.
         handshake_s: TLS.
+        ping_s: between two pings of a WebSocket; a client that does not answer one is disconnected.
         grace_s: requests in progress may finish when the server stops.
         workers: threads that run statements.
         waiting_max: statements that wait for such a thread.
@@ -43,6 +44,7 @@ class Limits:
     linger_s: float = 2.0
     write_s: float = 30.0
     handshake_s: float = 10.0
+    ping_s: float = 30.0
     grace_s: float = 5.0
     workers: int = 16
     waiting_max: int = 256

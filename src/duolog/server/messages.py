@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from duolog.server.access.client import Client
 from duolog.server.errors import RequestRefused
@@ -70,6 +70,29 @@ class Streamed:
     media_type: str
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
+
+
+class Closing(NamedTuple):
+    """The end of a WebSocket.
+
+    Attributes:
+        code: of RFC 6455: 1000 to 4999.
+        reason: for people; what exceeds 123 bytes is cut off.
+    """
+
+    code: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """The texts of a WebSocket, in lists that are sent together; the last part is its end.
+
+    The server asks for the next part when the client has room for it, and closes the iterator when
+    the client has gone or the server stops.
+    """
+
+    parts: AsyncIterator[list[bytes] | Closing]
 
 
 def json_response(value: object, *, status: int = 200, media_type: str = KSQL_JSON) -> Response:

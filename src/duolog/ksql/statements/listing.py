@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.catalog.hints import named
-from duolog.ksql.errors import SqlError
+from duolog.ksql.errors import NoConnectCluster, SqlError
 from duolog.ksql.settings import EXACTLY_ONCE
 from duolog.ksql.statements.state import Done, PersistentQuery, Rows, SessionState
 from duolog.ksql.syntax import nodes
@@ -19,11 +19,11 @@ def show(state: SessionState, node: nodes.Show) -> Done:
     """Run SHOW or LIST.
 
     Raises:
-        SqlError: connectors are requested.
+        NoConnectCluster: connectors are requested.
     """
     kind = str(node.args["kind"])
     if kind not in _SHOWN:
-        raise SqlError("no Connect cluster is configured, so there are no connectors")
+        raise NoConnectCluster(at=place_of(node))
     if node.args.get("extended") and kind in {"STREAMS", "TABLES"}:
         return Done(node, rows=_described_all(state, kind))
     if node.args.get("extended") and kind == "QUERIES":
@@ -45,7 +45,7 @@ def describe(state: SessionState, node: nodes.Describe) -> Done:
 
         return Done(node, rows=function_listing.described(node.this, state.catalog.functions))
     if kind == "CONNECTOR":
-        raise SqlError("no Connect cluster is configured, so there are no connectors")
+        raise NoConnectCluster(at=place_of(node))
     if kind in {"STREAMS", "TABLES"}:
         return Done(node, rows=_described_all(state, kind))
     unknown = "Could not find STREAM/TABLE '{}' in the Metastore"

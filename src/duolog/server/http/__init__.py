@@ -5,7 +5,7 @@
     application.py   binds the operations of the table
     server.py        listens, and stops in order
     connections.py   HTTP/1.1 and HTTP/2 on one port, with limits of time and size
-    http1.py, http2.py
+    http1.py, http2.py, websocket.py
 
 Start reading at `routes.py`.
 """

@@ -12,13 +12,19 @@ from urllib.parse import parse_qsl
 
 from starlette.routing import Route, Router
 
-from duolog.server.errors import BAD_REQUEST, METHOD_NOT_ALLOWED, NOT_FOUND, RequestRefused
+from duolog.server.errors import (
+    BAD_REQUEST,
+    METHOD_NOT_ALLOWED,
+    NOT_FOUND,
+    UPGRADE_REQUIRED,
+    RequestRefused,
+)
 from duolog.server.http.bodies import Bodies, Receive, pieces
 from duolog.server.http.passage import KEY, Message, Passage, Send
-from duolog.server.http.responses import send_response, send_streamed
+from duolog.server.http.responses import send_messages, send_response, send_streamed
 from duolog.server.http.routes import ENDPOINTS, Endpoint
 from duolog.server.limits import Limits
-from duolog.server.messages import Request, Response
+from duolog.server.messages import Messages, Request, Response
 from duolog.server.operations.context import ServerContext
 
 PARAMETERS_MAX: Final = 100
@@ -72,9 +78,13 @@ class _AtPath:
         passage.operation = endpoint.name
         if endpoint.right is not None:
             passage.client.ensure(endpoint.right)
+        if endpoint.socket != passage.is_socket:
+            raise RequestRefused("This path is a WebSocket", UPGRADE_REQUIRED)
         request = await self._request(endpoint, scope, passage, receive)
         answer = await endpoint.operation(request, self._context)
-        if isinstance(answer, Response):
+        if isinstance(answer, Messages):
+            await send_messages(answer, receive, passage.send)
+        elif isinstance(answer, Response):
             passage.note = answer.note
             await send_response(answer, send, head=head)
         else:
@@ -84,7 +94,7 @@ class _AtPath:
         self, endpoint: Endpoint, scope: Message, passage: Passage, receive: Receive
     ) -> Request:
         body, rest = b"", pieces(receive)
-        if not endpoint.in_pieces:
+        if not (endpoint.in_pieces or endpoint.socket):
             self._bodies.ensure_length(passage.headers.get("content-length"))
             body = await self._bodies.read(receive)
         return Request(

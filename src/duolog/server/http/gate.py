@@ -16,6 +16,7 @@ Thread: the event loop.
 
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import replace
 from typing import Any
 
 from duolog.registry.http.hosts import AllowedHosts
@@ -30,11 +31,12 @@ from duolog.server.errors import (
     SHUTTING_DOWN,
     TOO_MANY_REQUESTS,
     UNAUTHORIZED,
+    UPGRADE_REQUIRED,
     RequestRefused,
 )
 from duolog.server.http.access_log import log_access
 from duolog.server.http.bodies import ClientGone, Receive
-from duolog.server.http.passage import KEY, Passage, Send
+from duolog.server.http.passage import KEY, Passage, Send, answering, token_of
 from duolog.server.http.responses import send_response
 from duolog.server.http.routes import PUBLIC_PATHS
 from duolog.server.limits import Limits
@@ -66,7 +68,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; only errors after the start of the response are raised."""
-        assert scope["type"] == "http", scope["type"]
+        assert scope["type"] in {"http", "websocket"}, scope["type"]
         counts = self._context.counts
         counts.in_progress += 1
         passage: Passage | None = None
@@ -75,7 +77,8 @@ class Gate:
             scope[KEY] = passage
             await self._answer(scope, passage, receive)
         except RequestRefused as error:  # Of the headers: there is no passage yet.
-            await send_response(error_response(error), send, head=scope["method"] == "HEAD")
+            refused = error_response(error)
+            await send_response(refused, answering(scope, send), head=scope["method"] == "HEAD")
         finally:
             counts.in_progress -= 1
             if passage is not None:
@@ -111,7 +114,7 @@ class Gate:
         below = path == base or path.startswith(f"{base}/")
         if not (below and path.removeprefix(base) in PUBLIC_PATHS):
             self._ensure_capacity()
-            await self._log_in(passage)
+            await self._log_in(scope, passage)
         if not below:
             raise RequestRefused("HTTP 404 Not Found", NOT_FOUND)
         scope["root_path"] = base
@@ -134,11 +137,14 @@ class Gate:
         if self._context.stopping.is_set():
             raise RequestRefused("The server is shutting down", SHUTTING_DOWN)
 
-    async def _log_in(self, passage: Passage) -> None:
+    async def _log_in(self, scope: Scope, passage: Passage) -> None:
         headers = passage.headers
+        authorization = headers.get("authorization")
+        if authorization is None and passage.is_socket and (token := token_of(scope)) is not None:
+            authorization = f"Bearer {token}"
         try:
             client = await self._context.access.authentication.client(
-                headers.get("authorization"), headers.get("cookie"), passage.host
+                authorization, headers.get("cookie"), passage.host
             )
         except Unauthenticated:
             raise RequestRefused("Unauthorized", UNAUTHORIZED) from None
@@ -146,8 +152,9 @@ class Gate:
             raise RequestRefused(
                 "Too many passwords are being checked now", TOO_MANY_REQUESTS
             ) from None
-        changes = client.login is Login.SESSION and passage.method not in _READING
-        if changes and "origin" not in headers:
+        # A WebSocket is not subject to the browser's rules about other sites.
+        guarded = passage.is_socket or passage.method not in _READING
+        if client.login is Login.SESSION and guarded and "origin" not in headers:
             # A browser sends Origin with each such request; it was checked above.
             raise RequestRefused("A session needs the header Origin", FORBIDDEN)
         passage.client = client
@@ -163,6 +170,8 @@ class Gate:
                 tuple(("WWW-Authenticate", each) for each in challenges),
                 response.note,
             )
+        if error.code == UPGRADE_REQUIRED:
+            response = replace(response, headers=(("Upgrade", "websocket"),))
         await send_response(response, passage.send, head=passage.method == "HEAD")
 
     def _note(self, passage: Passage) -> None:

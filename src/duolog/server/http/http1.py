@@ -4,6 +4,8 @@
       │ idle_s                │ head_s, 431                   └ body not read to its end: draining
       ▼ closed                ▼ closed                                         │ head_s ▼ closed
 
+A request to a WebSocket leaves HTTP: another class takes its connection over (`websocket.py`).
+
 A client that is refused while it sends a large body gets to read why: what it sends is dropped for
 `head_s`, and then the connection is closed.
 
@@ -15,13 +17,16 @@ import asyncio
 import sys
 from typing import Final
 
+import zttp
 from uvicorn.protocols.http.zttp_impl import ZttpProtocol
 
 from duolog.core.units import KIB
 from duolog.server.http.connections import Door, Timer
+from duolog.server.http.routes import SOCKET_PATHS
 
 PIPELINED_BYTES_MAX: Final = 64 * KIB
 """A client may send so much before the response to its last request."""
+_OF_BODIES: Final = frozenset({b"content-length", b"transfer-encoding"})
 _SIZE_LIMIT: Final = "size limit"
 """In the text of zttp's error for a header of 16 KiB, or for more than 100 headers."""
 
@@ -51,6 +56,8 @@ class Http1(ZttpProtocol):
         self._head_bytes = 0
         self._pipelined_bytes = 0
         self._refused = False
+        self._socket: asyncio.Protocol | None = None
+        """The WebSocket that has taken the connection over."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -78,7 +85,10 @@ class Http1(ZttpProtocol):
         except (UnicodeDecodeError, AssertionError):  # A target that is not ASCII.
             self.handle_remote_protocol_error()
         self._unset_keepalive_if_required()
-        if self._refused:
+        if self._refused or self._socket is not None:
+            if self._socket is not None and not data.endswith(b"\n"):
+                # The parser has dropped what follows the headers.
+                self.transport.abort()
             return
         if self.cycle is not before:
             self._answer()
@@ -92,7 +102,7 @@ class Http1(ZttpProtocol):
         super().on_response_complete()
         # uvicorn's timer ends with the first byte; the timers of this class replace it.
         self._unset_keepalive_if_required()
-        if self.cycle is before and not self.transport.is_closing():
+        if self.cycle is before and self._socket is None and not self.transport.is_closing():
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -109,6 +119,28 @@ class Http1(ZttpProtocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._write_timer.cancel()
+
+    def _should_upgrade(self) -> bool:
+        """Return true for a request to a WebSocket; other requests to upgrade are ignored."""
+        upgrade: bytes | None = self.conn.upgrade()
+        if upgrade is None or upgrade.lower() != b"websocket" or self.scope["method"] != "GET":
+            return False
+        has_body = any(name in _OF_BODIES for name, _ in self.headers)
+        return not has_body and self.scope["path"].endswith(tuple(SOCKET_PATHS))
+
+    def handle_websocket_upgrade(self, event: zttp.Request) -> None:
+        """Leave the connection to a WebSocket."""
+        del event
+        # Imported here: a server that nobody asks for a WebSocket does not need it.
+        from duolog.server.http.websocket import WebSocket  # noqa: PLC0415
+
+        self._timer.cancel()
+        self._write_timer.cancel()
+        self.connections.discard(self)
+        self._door.busy(self.transport)
+        self._socket = WebSocket(self._door, self.loop, dict(self.scope))
+        self.transport.set_protocol(self._socket)
+        self._socket.connection_made(self.transport)
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, in the form of all errors; zttp limits headers, too."""

@@ -3,10 +3,12 @@
 Thread: the event loop.
 """
 
+import re
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
+from urllib.parse import unquote_plus
 
 from duolog.server.access.client import NOBODY, Client
 from duolog.server.errors import BAD_REQUEST, RequestRefused
@@ -18,6 +20,10 @@ KEY: Final = "duolog.passage"
 
 _REQUEST_ID: Final = "x-request-id"
 _REQUEST_ID_MAX: Final = 128
+_SECRET: Final = re.compile(rb"(access_token)=[^&]*")
+_SECURE: Final = frozenset({"https", "wss"})
+_STARTS: Final = frozenset({"http.response.start", "websocket.accept"})
+_SWITCHED: Final = 101
 _GONE: Final = 499
 """The status in log and metrics of a client that left before its response began."""
 
@@ -27,6 +33,8 @@ class Passage:
 
     Attributes:
         headers: by names in lower case.
+        target: path and query, without the token of a client.
+        is_socket: True for a request to a WebSocket, which is refused by a response of HTTP.
         client: set after the login.
         operation: the name of the endpoint; empty as long as none is found.
         note: the code of an error, for the access log.
@@ -36,11 +44,11 @@ class Passage:
     def __init__(self, scope: Message, send: Send) -> None:
         self.headers = headers_of(scope)
         self.host = scope["client"][0] if scope.get("client") else ""
-        self.target: bytes = scope["raw_path"] + (
-            b"?" + scope["query_string"] if scope["query_string"] else b""
-        )
+        query = _SECRET.sub(rb"\1=[hidden]", scope["query_string"])
+        self.target: bytes = scope["raw_path"] + (b"?" + query if query else b"")
         self.method: str = scope["method"]
-        self.secure: bool = scope["scheme"] == "https"
+        self.is_socket: bool = scope["type"] == "websocket"
+        self.secure: bool = scope["scheme"] in _SECURE
         self.client: Client = NOBODY
         self.operation = ""
         self.note = ""
@@ -48,7 +56,7 @@ class Passage:
         self.started = False
         self.begun_at = time.perf_counter()
         self._id = _request_id(self.headers)
-        self._send = send
+        self._send = answering(scope, send)
 
     @property
     def seconds(self) -> float:
@@ -57,9 +65,9 @@ class Passage:
 
     async def send(self, message: Message) -> None:
         """Send a part of the response, with the headers that every response has."""
-        if message["type"] == "http.response.start":
+        if message["type"] in _STARTS:
             self.started = True
-            self.status = message["status"]
+            self.status = message.get("status", _SWITCHED)
             message["headers"] = [
                 *message.get("headers", ()),
                 (b"x-request-id", self._id),
@@ -83,6 +91,31 @@ def headers_of(scope: Message) -> Mapping[str, str]:
         separator = "; " if name == "cookie" else ", "
         headers[name] = value if known is None else f"{known}{separator}{value}"
     return headers
+
+
+def answering(scope: Message, send: Send) -> Send:
+    """Return a function that sends responses of HTTP, also in place of a WebSocket's handshake.
+
+    Source: ASGI's extension "WebSocket Denial Response".
+    """
+    if scope["type"] != "websocket":
+        return send
+
+    async def answer(message: Message) -> None:
+        kind: str = message["type"]
+        await send({**message, "type": f"websocket.{kind.removeprefix('websocket.')}"})
+
+    return answer
+
+
+def token_of(scope: Message) -> str | None:
+    """Return the token in the address of a request, which only a WebSocket may have there.
+
+    Browsers cannot send the header Authorization with a WebSocket.
+    """
+    found = (one.partition(b"=") for one in scope["query_string"].split(b"&"))
+    tokens = [value for name, _, value in found if name == b"access_token"]
+    return unquote_plus(tokens[-1].decode("latin-1")) if tokens else None
 
 
 def _request_id(headers: Mapping[str, str]) -> bytes:

@@ -4,15 +4,18 @@ Thread: the event loop.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import Final
 
 from duolog.server.http.bodies import Receive
 from duolog.server.http.passage import Message, Send
-from duolog.server.messages import Response, Streamed
+from duolog.server.messages import Closing, Messages, Response, Streamed
 
 _START: Final = "http.response.start"
 _BODY: Final = "http.response.body"
+_DISCONNECTED: Final = frozenset({"http.disconnect", "websocket.disconnect"})
+_REASON_MAX: Final = 123
+"""Bytes of the reason of a close, by RFC 6455."""
 _BODILESS: Final = frozenset({204, 304})
 
 
@@ -43,21 +46,63 @@ async def send_streamed(
         if head:
             await send({"type": _BODY, "body": b""})
             return
-        tasks = [asyncio.ensure_future(_send_pieces(streamed.pieces, send))]
-        if listens:
-            tasks.append(asyncio.ensure_future(_gone(receive)))
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if tasks[0].done():
-                tasks[0].result()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        sending = _send_pieces(streamed.pieces, send)
+        await _while_connected(sending, receive if listens else None)
     finally:
         close = getattr(streamed.pieces, "aclose", None)
         if close is not None:
             await close()
+
+
+async def send_messages(messages: Messages, receive: Receive, send: Send) -> None:
+    """Open a WebSocket, send its texts while they are made, and close it.
+
+    It ends when the client leaves, also while it waits for the next texts; the iterator is closed
+    in every case.
+    """
+    try:
+        await receive()  # The request to connect.
+        accept: Message = {"type": "websocket.accept", "headers": []}
+        await send(accept)
+        await _while_connected(_send_texts(messages.parts, send), receive)
+    finally:
+        close = getattr(messages.parts, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _while_connected(sending: Coroutine[None, None, None], receive: Receive | None) -> None:
+    """Run a task that sends, until its end or until the client leaves if `receive` is given."""
+    tasks = [asyncio.ensure_future(sending)]
+    if receive is not None:
+        tasks.append(asyncio.ensure_future(_gone(receive)))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if tasks[0].done():
+            tasks[0].result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _send_texts(parts: AsyncIterator[list[bytes] | Closing], send: Send) -> None:
+    async for part in parts:
+        if isinstance(part, Closing):
+            reason = _cut(part.reason)
+            await send({"type": "websocket.close", "code": part.code, "reason": reason})
+            return
+        for text in part:
+            await send({"type": "websocket.send", "text": text})
+        await asyncio.sleep(0)  # As in `_send_pieces`.
+
+
+def _cut(reason: str) -> str:
+    """Return what a frame of 125 bytes has room for, besides the code."""
+    encoded = reason.encode(errors="replace")
+    if len(encoded) <= _REASON_MAX:
+        return reason
+    return encoded[: _REASON_MAX - 3].decode(errors="ignore") + "..."
 
 
 async def _send_pieces(made: AsyncIterator[bytes], send: Send) -> None:
@@ -70,7 +115,7 @@ async def _send_pieces(made: AsyncIterator[bytes], send: Send) -> None:
 
 
 async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
+    while (await receive())["type"] not in _DISCONNECTED:
         pass
 
 

@@ -10,7 +10,16 @@ from typing import Final, NamedTuple
 from duolog.security.authorization.operations import CLUSTER_NAME, ResourceType
 from duolog.security.authorization.operations import Operation as Verb
 from duolog.server.access.client import Right
-from duolog.server.operations import health, information, ksql, lineage, login, metrics, queries
+from duolog.server.operations import (
+    health,
+    information,
+    ksql,
+    lineage,
+    login,
+    metrics,
+    queries,
+    socket_queries,
+)
 from duolog.server.operations.context import Operation
 
 _SEE_CLUSTER: Final = Right(Verb.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
@@ -24,6 +33,7 @@ class Endpoint(NamedTuple):
         right: what a user needs; None if a login is enough.
         public: True if the endpoint needs no login: it must not reveal anything.
         in_pieces: True if the operation reads the body in pieces, without a limit of its size.
+        socket: True if the endpoint is a WebSocket: its operation returns `Messages`.
     """
 
     method: str
@@ -32,6 +42,7 @@ class Endpoint(NamedTuple):
     right: Right | None = None
     public: bool = False
     in_pieces: bool = False
+    socket: bool = False
 
     @property
     def name(self) -> str:
@@ -54,6 +65,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("POST", "/query-stream", ksql.query_stream),
     Endpoint("POST", "/inserts-stream", ksql.inserts_stream, in_pieces=True),
     Endpoint("POST", "/close-query", ksql.close_query),
+    Endpoint("GET", "/ws/query", socket_queries.query, socket=True),
     Endpoint("GET", "/status", ksql.statuses),
     Endpoint("GET", "/status/{type}/{entity}/{action}", ksql.status),
     Endpoint("GET", "/v1/queries", queries.queries),
@@ -67,3 +79,4 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
 )
 
 PUBLIC_PATHS: Final = frozenset(row.path for row in ENDPOINTS if row.public)
+SOCKET_PATHS: Final = frozenset(row.path for row in ENDPOINTS if row.socket)

@@ -5,6 +5,7 @@
     POST /query-stream    a SELECT or PRINT              rows, delimited or as an array
     POST /close-query     the id of a query              nothing
     POST /inserts-stream  a stream, then rows            an acknowledgement per row
+    GET /ws/query         a SELECT or PRINT              rows, each a message of a WebSocket
 
 A reply of rows blocks while it waits for them: it is read by a thread that may wait. Most push
 queries are read by the event loop instead, see `LiveRows`.
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.core.errors import DuologError
+from duolog.runtime.sql.answers import Rows
 from duolog.server.access.checks import EVERYTHING, Checks
 from duolog.server.errors import SERVER_ERROR, RequestRefused
 from duolog.server.failures import Failure, bad_request, failure_of, message_of
@@ -30,6 +32,7 @@ from duolog.server.ksql.requests import (
     StatementRequest,
     inserts_request,
     query_to_close,
+    socket_request,
     statement_request,
     stream_request,
 )
@@ -44,6 +47,7 @@ from duolog.server.queries.row_forms import (
     stream_form,
 )
 from duolog.server.queries.running import RunningQueries
+from duolog.server.queries.socket_lines import socket_form, socket_prints
 from duolog.server.queries.started import StartedQuery
 
 logger: Final = logging.getLogger(__name__)
@@ -96,6 +100,15 @@ class Endpoints:
         """Start a query, and return its rows delimited or in the form that is asked for."""
         return _answered(lambda: self._rows(stream_request(body), accept, stream_form, checks))
 
+    def socket_query(self, query: Mapping[str, str], checks: Checks = EVERYTHING) -> Reply:
+        """Start the query of a WebSocket, and return its messages as lines.
+
+        `query` has the parameters of the address.
+        """
+        return _answered(
+            lambda: self._rows(socket_request(query), "", socket_form, checks, socket_prints)
+        )
+
     def close_query(self, body: bytes, checks: Checks = EVERYTHING) -> Reply:
         """End a push query of the same client."""
 
@@ -126,7 +139,12 @@ class Endpoints:
             raise bad_request(message_of(error)) from error
 
     def _rows(
-        self, request: StatementRequest, accept: str, form_of: FormOf, checks: Checks
+        self,
+        request: StatementRequest,
+        accept: str,
+        form_of: FormOf,
+        checks: Checks,
+        prints: Callable[[Rows], Iterator[bytes]] = printed_lines.printed_lines,
     ) -> Reply:
         self.statements.ensure_known(request)
         query = start_query(request, self._session(request, checks))
@@ -136,7 +154,7 @@ class Endpoints:
             self.running.add(printed, None)
             return streamed_reply(
                 printed_lines.CONTENT_TYPE,
-                printed_lines.printed_lines(query),
+                prints(query),
                 lambda: self.running.remove(printed),
                 unbounded=query.unbounded,
             )

@@ -5,6 +5,7 @@
     /query-stream       {"sql": …, "properties": {…}, "sessionVariables": {…}}
     /close-query        {"queryId": …}
     /inserts-stream     {"target": …, "properties": {…}}   the first line; then a row per line
+    /ws/query           ?request= and the body of /query, encoded for an address
 
 Unknown members are ignored. Values of properties and variables may be strings, numbers or booleans.
 """
@@ -15,8 +16,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
-from duolog.server.failures import bad_request
+from duolog.server.failures import Failure, bad_request
 
+_SOCKET_VERSION: Final = "1"
 _STREAMS: Final = "ksql.streams."
 """Prefix of a property that ksqlDB passes on to Kafka Streams; the rest is the property's name."""
 
@@ -69,6 +71,27 @@ def stream_request(body: bytes) -> StatementRequest:
     return StatementRequest(
         _text(given, "sql"), _properties(given, "properties"), _variables(given)
     )
+
+
+def socket_request(query: Mapping[str, str]) -> StatementRequest:
+    """Return the request of /ws/query, from the parameters of its address.
+
+    Raises:
+        Failure: 400, they are not such a request.
+    """
+    version = query.get("api-version", _SOCKET_VERSION)
+    if version != _SOCKET_VERSION:
+        raise bad_request(f"Received invalid api version: {version}")
+    text = query.get("request", "")
+    try:
+        if not text:
+            raise bad_request("missing request parameter")
+        request = statement_request(text.encode())
+        if not request.sql.strip():
+            raise bad_request('"ksql" field of "request" must be populated')
+    except Failure as failure:
+        raise bad_request(f"Error parsing request: {failure.message}") from failure
+    return request
 
 
 def query_to_close(body: bytes) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duolog.server.access.server_access import ServerAccess
-from duolog.server.messages import Request, Response, Streamed
+from duolog.server.messages import Messages, Request, Response, Streamed
 from duolog.server.operations.broker_health import BrokerHealth
 from duolog.server.operations.counts import Counts
 from duolog.server.operations.workers import Workers
@@ -48,4 +48,4 @@ class ServerContext:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-Operation = Callable[[Request, ServerContext], Awaitable[Response | Streamed]]
+Operation = Callable[[Request, ServerContext], Awaitable[Response | Streamed | Messages]]

@@ -31,27 +31,27 @@ _LINE_MAX: Final = MIB
 
 async def ksql(request: Request, context: ServerContext) -> Response:
     """Run statements."""
-    endpoints, checks = _endpoints(context), _checks(request)
+    endpoints, checks = endpoints_of(context), checks_of(request)
     return await context.workers.run(_whole, lambda: endpoints.ksql(request.body, checks))
 
 
 async def query(request: Request, context: ServerContext) -> Response | Streamed:
     """Run a query; rows are objects unless delimited ones are asked for."""
-    endpoints, checks = _endpoints(context), _checks(request)
-    return await _rows(context, lambda: endpoints.query(request.body, _accept(request), checks))
+    endpoints, checks = endpoints_of(context), checks_of(request)
+    return await rows_of(context, lambda: endpoints.query(request.body, _accept(request), checks))
 
 
 async def query_stream(request: Request, context: ServerContext) -> Response | Streamed:
     """Run a query; rows are delimited unless another form is asked for."""
-    endpoints, checks = _endpoints(context), _checks(request)
-    return await _rows(
+    endpoints, checks = endpoints_of(context), checks_of(request)
+    return await rows_of(
         context, lambda: endpoints.query_stream(request.body, _accept(request), checks)
     )
 
 
 async def close_query(request: Request, context: ServerContext) -> Response:
     """End a query of another request."""
-    endpoints, checks = _endpoints(context), _checks(request)
+    endpoints, checks = endpoints_of(context), checks_of(request)
     return await context.workers.run(_whole, lambda: endpoints.close_query(request.body, checks))
 
 
@@ -63,8 +63,8 @@ async def inserts_stream(request: Request, context: ServerContext) -> Streamed:
     """
     lines = _lines(request.pieces)
     first = await anext(lines, b"")
-    opened = _endpoints(context).open_inserts
-    inserts = await context.workers.run(opened, first, _checks(request))
+    opened = endpoints_of(context).open_inserts
+    inserts = await context.workers.run(opened, first, checks_of(request))
     acks = _acknowledged(lines, inserts, context)
     if accepts_array(_accept(request)):
         return Streamed(_array(acks), ARRAY)
@@ -73,7 +73,7 @@ async def inserts_stream(request: Request, context: ServerContext) -> Streamed:
 
 async def statuses(request: Request, context: ServerContext) -> Response:
     """Answer with the state of each command that this server has run, and the client may see."""
-    kept = _endpoints(context).statements.statuses.all()
+    kept = endpoints_of(context).statements.statuses.all()
     seen = {name: state for name, state in kept.items() if _may_see(request, context, name)}
     return json_response({"commandStatuses": seen})
 
@@ -85,7 +85,7 @@ async def status(request: Request, context: ServerContext) -> Response:
         RequestRefused: the command is unknown.
     """
     name = "/".join((request.path["type"], request.path["entity"], request.path["action"]))
-    found = _endpoints(context).statements.statuses.of(name)
+    found = endpoints_of(context).statements.statuses.of(name)
     if found is None or not _may_see(request, context, name):
         raise RequestRefused("Command not found", NOT_FOUND)
     return json_response(found)
@@ -148,13 +148,13 @@ def _ensure_short(line: bytes) -> None:
         raise RequestRefused(f"A row is longer than {_LINE_MAX} bytes", BODY_TOO_LARGE)
 
 
-def _endpoints(context: ServerContext) -> Endpoints:
+def endpoints_of(context: ServerContext) -> Endpoints:
     if context.ksql is None:
         raise RequestRefused("The server has no SQL service", NOT_READY)
     return context.ksql
 
 
-def _checks(request: Request) -> Checks:
+def checks_of(request: Request) -> Checks:
     """Return the rights of a client, to be checked from the threads of statements."""
     return Checks(request.client, asyncio.get_running_loop())
 
@@ -171,7 +171,7 @@ def _response(reply: Reply) -> Response:
     return Response(reply.body, reply.status, reply.content_type, note=reply.note)
 
 
-async def _rows(context: ServerContext, run: Callable[[], Reply]) -> Response | Streamed:
+async def rows_of(context: ServerContext, run: Callable[[], Reply]) -> Response | Streamed:
     reply = await context.workers.run(run)
     if reply.is_whole:
         return _response(reply)

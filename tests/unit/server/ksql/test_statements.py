@@ -273,11 +273,32 @@ def test_an_assertion_sees_the_topic_of_an_earlier_statement() -> None:
     assert [one["@type"] for one in found] == ["currentStatus", "assert_topic"]
 
 
-def test_connectors_are_refused_without_a_connect_cluster(catalog: Catalog) -> None:
-    status, found = run(catalog, "SHOW CONNECTORS;")
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SHOW CONNECTORS;",
+        "LIST SOURCE CONNECTORS;",
+        "SHOW CONNECTOR PLUGINS;",
+        "DESCRIBE CONNECTOR c;",
+        "DROP CONNECTOR IF EXISTS c;",
+        "CREATE SINK CONNECTOR IF NOT EXISTS c WITH ('connector.class'='x.Y');",
+        "CREATE SOURCE CONNECTOR c WITH ('connector.class'='x.Y', 'tasks.max'='1');",
+    ],
+)
+def test_connectors_are_refused_as_by_ksqldb_without_a_connect_cluster(
+    catalog: Catalog, sql: str
+) -> None:
+    before = list(catalog.performed)
 
-    assert (status, found["error_code"]) == (400, 40001)
-    assert found["message"] == "no Connect cluster is configured, so there are no connectors"
+    status, found = run(catalog, f"CREATE TYPE code AS INT; {sql}")
+
+    assert status == 500
+    assert (found["@type"], found["error_code"]) == ("statement_error", 50000)
+    assert (found["statementText"], found["entities"]) == (sql, [])
+    assert found["message"].startswith(
+        "no Connect cluster is configured, so there are no connectors\n"
+    )
+    assert catalog.performed == before
 
 
 def test_a_request_waits_for_the_command_that_it_names(catalog: Catalog) -> None:
