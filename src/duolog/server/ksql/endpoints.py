@@ -37,6 +37,7 @@ from duolog.server.ksql.requests import (
     stream_request,
 )
 from duolog.server.ksql.selects import start_query
+from duolog.server.ksql.socket_lines import socket_form, socket_prints
 from duolog.server.ksql.statements import Statements, StatementSession
 from duolog.server.queries import printed_lines
 from duolog.server.queries.live_rows import TOKENS_ENABLED, LiveRows
@@ -47,7 +48,6 @@ from duolog.server.queries.row_forms import (
     stream_form,
 )
 from duolog.server.queries.running import RunningQueries
-from duolog.server.queries.socket_lines import socket_form, socket_prints
 from duolog.server.queries.started import StartedQuery
 
 logger: Final = logging.getLogger(__name__)

@@ -18,10 +18,10 @@ from contextlib import aclosing
 from typing import Any, Final
 
 from duolog.server.errors import RequestRefused
+from duolog.server.ksql.socket_lines import DONE, last_line, reason_of
 from duolog.server.messages import Closing, Messages, Request, Response
 from duolog.server.operations.context import ServerContext
 from duolog.server.operations.ksql import checks_of, endpoints_of, rows_of
-from duolog.server.queries.socket_lines import DONE, last_line, reason_of
 
 NORMAL: Final = 1000
 GOING_AWAY: Final = 1001
