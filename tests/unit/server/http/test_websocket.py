@@ -30,9 +30,12 @@ class Talk:
         self.parts: asyncio.Queue[list[bytes] | Closing] = asyncio.Queue()
         self.taken = 0
         self.ended = asyncio.Event()
+        self.made: object = None
+        """Keeps the iterator, which Python would otherwise close some time."""
 
     async def __call__(self, _request: Request, _context: ServerContext) -> Messages:
-        return Messages(self._parts())
+        parts = self.made = self._parts()
+        return Messages(parts)
 
     async def _parts(self) -> AsyncGenerator[list[bytes] | Closing, None]:
         try:
@@ -175,6 +178,25 @@ def test_a_client_that_reads_nothing_for_too_long_is_disconnected() -> None:
 
         await client.http.closed()
         await talk.ended.wait()
+
+    run(test())
+
+
+def test_an_operation_ends_if_the_server_stops_while_its_client_does_not_read() -> None:
+    async def test() -> None:
+        talk = Talk()
+        client = SocketClient(served := serve(talk), PATH)
+        await client.until_opened()
+        client.http.transport.protocol.pause_writing()
+        talk.parts.put_nowait([b"one"])
+        await turns(20)
+        assert talk.taken == 1
+
+        for task in served.door.state.tasks:
+            task.cancel()
+
+        await talk.ended.wait()
+        await client.http.closed()
 
     run(test())
 
