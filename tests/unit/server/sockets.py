@@ -66,7 +66,7 @@ class SocketClient:
         return self.protocol.close_rcvd is not None
 
     async def until_texts(self, count: int) -> list[Any]:
-        """Return the messages once there are so many."""
+        """Return the messages once there are `count`."""
         await self.http.until(lambda: self.take() or len(self.texts) >= count)
         assert len(self.texts) >= count, self.texts
         return self.values

@@ -131,7 +131,7 @@ class Http1(ZttpProtocol):
     def handle_websocket_upgrade(self, event: zttp.Request) -> None:
         """Leave the connection to a WebSocket."""
         del event
-        # Imported here: a server that nobody asks for a WebSocket does not need it.
+        # Imported here: a server without WebSockets does not need the library.
         from duolog.server.http.websocket import WebSocket  # noqa: PLC0415
 
         self._timer.cancel()

@@ -123,7 +123,7 @@ def test_a_frame_that_is_not_valid_ends_the_connection(sent: bytes, code: int) -
         frame(TEXT, b"\xff\xfe not UTF-8"),
         frame(BINARY, bytes(MESSAGE_BYTES_MAX)),
         frame(TEXT, b"a", fin=False) + frame(CONTINUED, b"b"),
-        frame(10, b"nobody asked"),
+        frame(10, b"no ping"),
     ],
 )
 def test_messages_of_a_client_are_ignored(sent: bytes) -> None:
@@ -207,7 +207,7 @@ def test_a_client_that_answers_no_ping_is_disconnected() -> None:
         client = SocketClient(serve(talk, with_deadline(QUIET, ping_s=SOON)), PATH)
         await client.http.until(lambda: b"\r\n\r\n" in client.http.transport.written)
 
-        await client.http.closed()  # It reads, but nobody answers.
+        await client.http.closed()  # It reads, but does not answer.
         await talk.ended.wait()
         client.take()
 
