@@ -17,6 +17,7 @@ from duolog.engine.claims import Claimed, Claims
 from duolog.engine.execution_plan import ExecutionPlan
 from duolog.engine.explain import Explanation, KnownTopics
 from duolog.engine.json_object import Json
+from duolog.engine.jvm.exit_status import JvmEnd
 from duolog.engine.jvm.masters import promised_slots
 from duolog.engine.lowering.plan_shapes import shape_of_plan
 from duolog.engine.lowering.stores.store_queries import Bounds
@@ -223,6 +224,22 @@ class Engine:
         checkpoint.ensure_fits(application_id, shape_of_plan(levels, application_id), {})
         look = StoreQuery(levels, spec, table, bounds or {})
         return read_committed(self._session.get(), checkpoint, look)
+
+    @property
+    def ended_jvm(self) -> JvmEnd | None:
+        """The end of the JVM; None while it runs, and before it starts or starts again."""
+        opened = self._session.opened
+        return None if opened is None else opened.its_end
+
+    def ping_jvm(self) -> None:
+        """Return once the JVM has answered a call; at once if none runs.
+
+        Raises:
+            Py4JError, ConnectionError: it ends.
+        """
+        opened = self._session.opened
+        if opened is not None:
+            opened.ping()
 
     def close(self) -> None:
         """Stop all queries of this engine; the last engine of this process ends the JVM."""

@@ -5,6 +5,7 @@ topic: `duolog.schemas.registry_users` keeps it in this process.
 """
 
 import contextlib
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Final
@@ -53,6 +54,12 @@ DEAD_LETTERS: Final = "errors.dead.letter.queue.topic.name"
 GUARANTEE: Final = "processing.guarantee"
 """Applies to queries started from now on."""
 EXACTLY_ONCE: Final = "exactly_once_v2"
+JVM_GROUP: Final = "duolog.query.jvm.group"
+"""Group of the queries that statements start from now on: each has a JVM of its own."""
+DEFAULT_GROUP: Final = "default"
+"""Group of the queries that share the JVM of the server."""
+QUARANTINE: Final = "quarantine"
+"""Start of the names of groups for queries that may have ended the JVM of the server."""
 COMPATIBILITY: Final = "ksql.compatibility"
 """If `strict`, refuse what ksqlDB refuses and drop what it drops, even where Duolog need not."""
 
@@ -109,6 +116,7 @@ _OF_SESSION: Final = frozenset(
         ANSWER_ROWS,
         DEAD_LETTERS,
         GUARANTEE,
+        JVM_GROUP,
         COMPATIBILITY,
         OUTPUT_PREFIX,
         TABLE_SCAN,
@@ -135,6 +143,12 @@ _OF_START: Final = frozenset(
     }
 )
 """Properties that are read once, when the SQL engine starts."""
+_GROUP_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}")
+_OF_GROUPS: Final = re.compile(
+    r"duolog\.query\.jvm\.(groups\.max|memory\.bytes\.max|stop\.timeout\.ms|answer\.timeout\.ms"
+    rf"|group\.({_GROUP_NAME.pattern}\.)?(memory\.bytes|queries\.max|nice))"
+)
+"""Limits of groups, which are read once: see `duolog.runtime.sql.groups`."""
 _OF_STRICT: Final = frozenset({TABLE_SCAN, RANGE_SCAN, LIMIT})
 """Properties that disable statements. Duolog applies them only in strict compatibility mode."""
 _CLIENT: Final = (
@@ -234,7 +248,7 @@ class Settings:
         Raises:
             SqlError: the property is unknown, or the value is not allowed.
         """
-        if not name.startswith(_CLIENT) and (self.strict or name != DEAD_LETTERS):
+        if not name.startswith(_CLIENT) and (self.strict or not _is_own(name)):
             longer = f"ksql.schema.registry.{name}"
             raise SqlError(
                 f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'",
@@ -251,11 +265,15 @@ class Settings:
                 f"Invalid value {value} for property '{name}'",
                 hint=f"Use one of {', '.join(allowed)}.",
             )
-        if name in _COUNTS and not (value.isascii() and value.isdecimal()):
+        if (name in _COUNTS or _OF_GROUPS.fullmatch(name)) and not (
+            value.isascii() and value.isdecimal()
+        ):
             raise SqlError(
                 f"Invalid value {value} for property '{name}'",
                 hint="Use a whole number; 0 disables the limit.",
             )
+        if name == JVM_GROUP:
+            _ensure_group(value)
         if name == REGISTRY_USER:
             return self._set_registry_user(value)
         before = self[name]
@@ -266,7 +284,7 @@ class Settings:
 
     def without_effect(self, name: str) -> str:
         """Return the reason why setting a property has no effect; empty if it has one."""
-        if name in _OF_START:
+        if name in _OF_START or _OF_GROUPS.fullmatch(name):
             return f"It has no effect until the next start. Start with --set {name}=…."
         if name in _OF_STRICT and not self.strict:
             return f"It has no effect unless '{COMPATIBILITY}' is 'strict'."
@@ -326,6 +344,20 @@ def in_force(settings: Settings) -> Iterator[None]:
         yield
     finally:
         _IN_FORCE.reset(before)
+
+
+def _is_own(name: str) -> bool:
+    """Return true for a property that ksqlDB does not have."""
+    return name in {DEAD_LETTERS, JVM_GROUP} or _OF_GROUPS.fullmatch(name) is not None
+
+
+def _ensure_group(value: str) -> None:
+    if not _GROUP_NAME.fullmatch(value) or value.startswith(QUARANTINE):
+        raise SqlError(
+            f"Invalid value {value} for property '{JVM_GROUP}'",
+            hint="Use up to 30 letters in lower case, digits, - and _, such as heavy. Names that "
+            f"start with {QUARANTINE} are reserved.",
+        )
 
 
 def settings_in_force() -> Settings:

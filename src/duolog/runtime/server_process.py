@@ -117,7 +117,7 @@ class ServerProcess(ABC):
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
-                env=_environment(),
+                env=environment_of_child(),
             )
         try:
             self._tell(self.secret())
@@ -284,7 +284,7 @@ class ServerOverBrokers(ServerProcess):
         return b"" if self._login is None else self._login.password.encode()
 
 
-def _environment() -> dict[str, str]:
+def environment_of_child() -> dict[str, str]:
     """Return the environment without client settings: those are for another cluster.
 
     A server connects to the broker that this process has started, if to any.

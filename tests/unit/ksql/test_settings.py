@@ -6,7 +6,15 @@ import pytest
 
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
-from duolog.ksql.settings import DEFAULTS, REGISTRY, REGISTRY_USER, REGISTRY_USER_SOURCE, Settings
+from duolog.ksql.settings import (
+    COMPATIBILITY,
+    DEFAULTS,
+    JVM_GROUP,
+    REGISTRY,
+    REGISTRY_USER,
+    REGISTRY_USER_SOURCE,
+    Settings,
+)
 from duolog.schemas.registry_users import forget_users, user_of
 
 ADDRESS = "http://registry:8081"
@@ -152,3 +160,28 @@ def test_a_setting_of_clients_is_named_in_the_hint() -> None:
         Settings().set("value.subject.name.strategy", "RecordNameStrategy")
 
     assert caught.value.hint == "Use 'ksql.schema.registry.value.subject.name.strategy'."
+
+
+def test_a_group_of_queries_has_a_name_and_no_reserved_one() -> None:
+    settings = Settings()
+    settings.set(JVM_GROUP, "heavy-1")
+
+    assert settings[JVM_GROUP] == "heavy-1"
+    for refused in ("", "Heavy", "a" * 31, "a/b", "../a", "-a", "quarantine", "quarantine-1"):
+        with pytest.raises(SqlError, match="Invalid value"):
+            settings.set(JVM_GROUP, refused)
+
+
+def test_limits_of_groups_are_properties_of_the_server() -> None:
+    settings = Settings()
+    name = "duolog.query.jvm.group.heavy.memory.bytes"
+    settings.set(name, "1000000000")
+
+    assert "next start" in settings.without_effect(name)
+    assert settings.without_effect(JVM_GROUP) == ""
+    with pytest.raises(SqlError, match="Invalid value 1g"):
+        settings.set(name, "1g")
+    with pytest.raises(SqlError, match="Not recognizable"):
+        settings.set("duolog.query.jvm.group.heavy.color", "1")
+    with pytest.raises(SqlError, match="Not recognizable"):
+        Settings({COMPATIBILITY: "strict"}).set(JVM_GROUP, "heavy")

@@ -2,7 +2,7 @@
 
 import signal
 import subprocess
-from typing import Final
+from typing import Final, NamedTuple
 
 # For a JVM that has closed its connections and is about to exit.
 _LAST_MOMENT_S: Final = 2
@@ -14,15 +14,35 @@ _KILLED_HINT: Final = (
 
 _KILLED: Final = -9
 """The status of a process that SIGKILL has ended."""
+_OUT_OF_MEMORY: Final = (3, 52)
+"""The statuses of a JVM (ExitOnOutOfMemoryError) and of Spark after an OutOfMemoryError."""
+
+
+class JvmEnd(NamedTuple):
+    """The end of a JVM."""
+
+    pid: int
+    how: str
+    """A sentence."""
+    out_of_memory: bool
+    """True if its heap was too small."""
+
+    @classmethod
+    def of(cls, pid: int, status: int) -> "JvmEnd":
+        return cls(pid, how_ended(status), status in _OUT_OF_MEMORY)
 
 
 def how_ended(status: int) -> str:
     """Return a sentence about the exit status of a JVM.
 
     Example:
-        >>> how_ended(-9), how_ended(3)
-        ('The JVM was killed by SIGKILL.', 'The JVM ended with exit status 3.')
+        >>> how_ended(-9), how_ended(1)
+        ('The JVM was killed by SIGKILL.', 'The JVM ended with exit status 1.')
+        >>> how_ended(3)
+        'The JVM ran out of memory (exit status 3).'
     """
+    if status in _OUT_OF_MEMORY:
+        return f"The JVM ran out of memory (exit status {status})."
     if status >= 0:
         return f"The JVM ended with exit status {status}."
     try:

@@ -92,6 +92,8 @@ class JvmShutdown:
     ) -> None:
         process = self.process
         if process is None or process.poll() is not None:
+            if process is not None:
+                _close_input(process)
             return
         if kind is None and self.keeps_archive:
             self._leave_to_itself()
@@ -142,7 +144,8 @@ class JvmShutdown:
 
 def _close_input(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None, "PySpark opens a pipe to the gateway process"
-    process.stdin.close()
+    with contextlib.suppress(OSError):  # It has ended.
+        process.stdin.close()
 
 
 def _yield_to_others(pid: int) -> None:

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from duolog.engine.java_objects import JavaObject
-from duolog.engine.jvm.exit_status import how_ended
+from duolog.engine.jvm.exit_status import JvmEnd, how_ended
 from duolog.engine.jvm.shutdown import JvmShutdown
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.executors import executors_left_in
@@ -47,6 +47,12 @@ class RunningJvm:
         """A sentence about the end of the JVM; empty while it runs."""
         status = self._exit_status
         return "" if status is None else how_ended(status)
+
+    @property
+    def its_end(self) -> JvmEnd | None:
+        """The end of the JVM; None while it runs."""
+        status, process = self._exit_status, self.java_process
+        return None if status is None or process is None else JvmEnd.of(process.pid, status)
 
     @property
     def _exit_status(self) -> int | None:

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from duolog.core.errors import ConfigError
 from duolog.engine.checkpoint.owner import Holder
 from duolog.engine.java_objects import JavaObject
+from duolog.engine.jvm.exit_status import JvmEnd
 from duolog.engine.kernel_classes import kernel_class
 from duolog.engine.settings import EngineConfig
 from duolog.engine.spark.gateway import register_kernel
@@ -102,6 +103,15 @@ class Session:
     def how_it_ended(self) -> str:
         """A sentence about the end of the JVM; empty while it runs."""
         return self._running.how_it_ended
+
+    @property
+    def its_end(self) -> JvmEnd | None:
+        """The end of the JVM; None while it runs."""
+        return self._running.its_end
+
+    def ping(self) -> None:
+        """Call the JVM, and return once it has answered; an ended one raises as `jvm`."""
+        self.jvm.java.lang.System.currentTimeMillis()
 
     def end_now(self) -> None:
         """Kill the JVM unless it has other owners; callers that wait for it return at once.

@@ -8,7 +8,7 @@ from sqlglot import exp
 from duolog.ksql.catalog.catalog import SourceInfo, SqlColumn, SqlFormat
 from duolog.ksql.catalog.hints import named
 from duolog.ksql.errors import NoConnectCluster, SqlError
-from duolog.ksql.settings import EXACTLY_ONCE
+from duolog.ksql.settings import DEFAULT_GROUP, EXACTLY_ONCE
 from duolog.ksql.statements.state import Done, PersistentQuery, Rows, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
@@ -117,6 +117,7 @@ def _queries(state: SessionState) -> Rows:
             query.sink,
             query.planned.topic,
             query.statement,
+            query.jvm_group,
             query.error,
         )
         for query in state.queries.values()
@@ -128,6 +129,7 @@ def _queries(state: SessionState) -> Rows:
         "Sink Name",
         "Sink Kafka Topic",
         "Query String",
+        "JVM Group",
         "Error",
     )
     return Rows(columns, rows, "Queries")
@@ -197,10 +199,16 @@ def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tu
         ("Statement", source.statement),
     )
     readers = Rows(
-        ("Query", "Reads or writes", "Status", "Error"),
+        ("Query", "Reads or writes", "Status", "JVM Group", "Error"),
         (
-            *((one.id, "reads", one.state, one.error) for one in state.readers(source.name)),
-            *((one.id, "writes", one.state, one.error) for one in state.writers(source.name)),
+            *(
+                (one.id, verb, one.state, one.jvm_group, one.error)
+                for verb, queries in (
+                    ("reads", state.readers(source.name)),
+                    ("writes", state.writers(source.name)),
+                )
+                for one in queries
+            ),
         ),
         "Queries",
     )
@@ -221,6 +229,7 @@ def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
         ("Reads", ", ".join(query.reads)),
         *((("Error", query.error),) if query.error else ()),
         *((("Dead letters", query.dead_letters),) if query.dead_letters else ()),
+        *((("JVM group", query.jvm_group),) if query.jvm_group != DEFAULT_GROUP else ()),
         *((("Guarantee", query.guarantee),) if query.guarantee == EXACTLY_ONCE else ()),
         ("SQL", query.statement),
     )

@@ -81,6 +81,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
         _begun_or_upgraded(state, made, planned),
         dead_letters=letters,
         guarantee=state.settings[settings.GUARANTEE] or "",
+        jvm_group=state.settings[settings.JVM_GROUP] or settings.DEFAULT_GROUP,
     )
     state.catalog.sources[name] = replace(made, query=begun.id)
     state.queries[begun.id] = begun
@@ -140,6 +141,7 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
         text_of(node),
         dead_letters=letters,
         guarantee=state.settings[settings.GUARANTEE] or "",
+        jvm_group=state.settings[settings.JVM_GROUP] or settings.DEFAULT_GROUP,
     )
     state.queries[query_id] = query
     return Done(node, query, message=f"Created query with ID {query_id}")

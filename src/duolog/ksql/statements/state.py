@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import exp
 
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
-from duolog.ksql.settings import Settings
+from duolog.ksql.settings import DEFAULT_GROUP, Settings
 
 if TYPE_CHECKING:
     # Not loaded at run time: SHOW STREAMS does not need the planner.
@@ -35,6 +35,8 @@ class PersistentQuery:
     """User-defined functions that it calls."""
     guarantee: str = ""
     """Value of `processing.guarantee` when it was started."""
+    jvm_group: str = DEFAULT_GROUP
+    """Group whose JVM runs it."""
 
     @property
     def reads(self) -> tuple[str, ...]:

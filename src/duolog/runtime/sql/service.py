@@ -41,6 +41,7 @@ from duolog.runtime.sql.command_log.topics import Topics
 from duolog.runtime.sql.figures.collector import Wiring
 from duolog.runtime.sql.figures.service_figures import ServiceFigures
 from duolog.runtime.sql.figures.unread import UnreadOnBroker
+from duolog.runtime.sql.groups.of_service import groups_of_service
 from duolog.runtime.sql.persistent.query_supervisor import (
     LiveQuery,
     Pauses,
@@ -109,19 +110,24 @@ class SqlService:
         # The JVM has another working directory, and a program may change its own.
         self.data = Path(data).resolve() / service_id
         self.processing_log = given.get(PROCESSING_LOG, f"{service_id}ksql_processing_log")
-        self._spark = SparkQueries(
-            brokers,
-            self.topics,
-            SparkQuerySettings(
-                data=self.data,
-                settings=dict(engine_settings or {}),
-                processing_log=self.processing_log,
-                log_rows=str(given.get(LOGGED_ROWS, "")).lower() == "true",
-                interval_ms=int(seconds(given, settings.COMMIT_INTERVAL, _IDLE_S) * 1000),
-                internal_prefix=f"_duolog-ksql-{service_id}_query_",
-            ),
+        of_queries = SparkQuerySettings(
+            data=self.data,
+            settings=dict(engine_settings or {}),
+            processing_log=self.processing_log,
+            log_rows=str(given.get(LOGGED_ROWS, "")).lower() == "true",
+            interval_ms=int(seconds(given, settings.COMMIT_INTERVAL, _IDLE_S) * 1000),
+            internal_prefix=f"_duolog-ksql-{service_id}_query_",
         )
-        self._starter: Starter = starter or self._spark
+        self._spark = SparkQueries(brokers, self.topics, of_queries)
+        self._groups = groups_of_service(
+            brokers,
+            of_queries,
+            shared=self._spark,
+            properties=given,
+            registry=self._settings[settings.REGISTRY],
+            offset=lambda: self.last_command,
+        )
+        self._starter: Starter = starter or self._groups
         pauses = Pauses(
             first_s=seconds(given, _FIRST_PAUSE, 15.0),
             longest_s=seconds(given, _LONGEST_PAUSE, 900.0),
@@ -382,11 +388,13 @@ class SqlService:
     def give_up(self) -> None:
         """Abort waits for ownership and for the JVM, from any thread; call `close` next."""
         self._queries.give_up()
+        self._groups.give_up()
         self._spark.give_up()
 
     def end_now(self) -> None:
         """Make `close` return at once; queries end as in a crash. Any thread may call this."""
         self.give_up()
+        self._groups.end_now()
         self._spark.end_now()
 
     def close(self) -> None:
@@ -417,6 +425,10 @@ class SqlService:
         UNRESPONSIVE.
         """
         return self._queries.live(with_progress=with_progress)
+
+    def pid_of_group(self, group: str) -> int | None:
+        """Return the process id of a group of queries; None if none runs."""
+        return self._groups.pid_of(group)
 
     def statements(self) -> dict[str, str]:
         """Return the statements of the persistent queries by id."""

@@ -9,7 +9,7 @@ from typing import Any
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.statements.state import PersistentQuery, SessionState
 from duolog.plan.sql.signatures import Signature
-from duolog.server.ksql.listings import kind_of, running_query
+from duolog.server.ksql.listings import jvm_group, kind_of, running_query
 from duolog.server.ksql.schema_json import fields_json
 
 Json = dict[str, Any]
@@ -76,6 +76,7 @@ def query_description(query: PersistentQuery, *, host: str, kind: str = "PERSIST
         "queryErrors": errors if query.error else [],
         "tasksMetadata": [],
         "state": query.state if host else None,
+        **jvm_group(query),
     }
 
 

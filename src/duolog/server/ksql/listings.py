@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from duolog.ksql.catalog.catalog import SourceInfo
-from duolog.ksql.settings import DEFAULTS
+from duolog.ksql.settings import DEFAULT_GROUP, DEFAULTS
 from duolog.ksql.statements.state import PersistentQuery, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.plan.sql.aggregates import SQL_AGGREGATES
@@ -68,7 +68,13 @@ def running_query(query: PersistentQuery) -> Json:
         "statusCount": {query.state: 1},
         "queryType": "PERSISTENT",
         "state": query.state,
+        **jvm_group(query),
     }
+
+
+def jvm_group(query: PersistentQuery) -> Json:
+    """Return the group of a query, which ksqlDB does not have, unless it is the default one."""
+    return {} if query.jvm_group == DEFAULT_GROUP else {"jvmGroup": query.jvm_group}
 
 
 def properties(state: SessionState) -> Json:

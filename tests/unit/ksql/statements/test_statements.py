@@ -451,3 +451,21 @@ def test_a_source_table_takes_a_query_number() -> None:
     )
 
     assert [one.query.id for one in done if one.query] == ["CTAS_U_1"]
+
+
+def test_a_query_belongs_to_the_group_of_its_session() -> None:
+    session = begun("")
+    answer(session, "SET 'duolog.query.jvm.group'='heavy';")
+    answer(session, "CREATE STREAM early AS SELECT * FROM flights;")
+    answer(session, "SET 'duolog.query.jvm.group'='light';")
+    answer(session, "INSERT INTO early SELECT * FROM flights;")
+    answer(session, "UNSET 'duolog.query.jvm.group';")
+    answer(session, "CREATE STREAM late AS SELECT * FROM flights;")
+
+    (shown,) = answer(session, "SHOW QUERIES;").rows
+    groups = [row[shown.columns.index("JVM Group")] for row in shown.rows]
+    assert groups[-3:] == ["heavy", "light", "default"]
+    facts = answer(session, f"EXPLAIN {shown.rows[-3][0]};").rows[0].rows
+    assert ("JVM group", "heavy") in facts
+    *_, readers = answer(session, "DESCRIBE early EXTENDED;").rows
+    assert [row[readers.columns.index("JVM Group")] for row in readers.rows] == ["heavy", "light"]

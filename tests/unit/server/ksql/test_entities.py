@@ -1,6 +1,7 @@
 """Entities of SHOW, DESCRIBE and EXPLAIN: names and order of their members."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from duolog.ksql.settings import Settings
 from duolog.ksql.statements.state import SessionState
 from duolog.ksql.syntax.nodes import Show
-from duolog.server.ksql import listings
+from duolog.server.ksql import descriptions, listings
 from unit.server.ksql.sessions import Catalog
 
 SQL = (
@@ -106,6 +107,15 @@ def test_queries_are_listed_with_their_states(catalog: Catalog) -> None:
         ],
         "warnings": [],
     }
+
+
+def test_a_query_of_a_group_is_listed_and_described_with_it(catalog: Catalog) -> None:
+    (query,) = catalog.state.queries.values()
+    heavy = replace(query, jvm_group="heavy")
+
+    assert listings.running_query(heavy)["jvmGroup"] == "heavy"
+    assert descriptions.query_description(heavy, host="a:1")["jvmGroup"] == "heavy"
+    assert "jvmGroup" not in descriptions.query_description(query, host="a:1")
 
 
 def test_types_are_listed_with_their_fields(catalog: Catalog) -> None:

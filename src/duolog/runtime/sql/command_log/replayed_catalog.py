@@ -126,12 +126,12 @@ class ReplayedCatalog:
                 _kept_function(node, tried),
                 kept.answers,
             )
-            if self._follow_to(self.topic.append(command)):
+            if self.follow_to(self.topic.append(command)):
                 return done
         raise SqlError("too many concurrent writes to the command topic", statement=text)
 
-    def _follow_to(self, offset: int) -> bool:
-        """Read up to a written record; return true if it was applied.
+    def follow_to(self, offset: int) -> bool:
+        """Read up to a written record; return true if it was applied now.
 
         A reader may see a new topic, or its end, a moment later than the writer.
 

@@ -35,6 +35,11 @@ logger: Final = logging.getLogger(__name__)
 
 LiveState = Literal["STARTING", "RUNNING", "PAUSED", "UNRESPONSIVE", "ERROR"]
 
+_OF_RUNNING: Final[Mapping[str, LiveState]] = {
+    "restarting": "UNRESPONSIVE",
+    "starting": "STARTING",
+}
+"""States of queries that have not ended, other than RUNNING."""
 _LOOK_S: Final = 0.1
 _STARTS_AT_ONCE: Final = 4
 _STOPS_AT_ONCE: Final = 8
@@ -100,6 +105,8 @@ class LiveQuery:
     """Failures since then: of starts, and of running queries."""
     started_at_ms: int | None = None
     """Time of the last start, in ms since 1970; None while it does not run."""
+    group: str = ""
+    """Group of the JVM that runs it; empty if that is not known here."""
 
 
 @dataclass(slots=True)
@@ -377,7 +384,7 @@ def _live(query_id: str, entry: _Entry, *, with_progress: bool = False) -> LiveQ
     runs = running is not None and not running.has_ended
     state: LiveState = _not_started(entry.wanted)
     if running is not None and runs:
-        state = "UNRESPONSIVE" if running.state == "restarting" else "RUNNING"
+        state = _OF_RUNNING.get(running.state, "RUNNING")
     elif state != "PAUSED" and entry.error:
         state = "ERROR"
     progress = running.progress() if running is not None and with_progress else None
@@ -391,4 +398,5 @@ def _live(query_id: str, entry: _Entry, *, with_progress: bool = False) -> LiveQ
         restarts=max(0, entry.starts - 1),
         failures_total=entry.failures_total,
         started_at_ms=entry.started_at_ms if runs else None,
+        group=str(getattr(running, "group", "")),
     )

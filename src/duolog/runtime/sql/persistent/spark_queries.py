@@ -28,6 +28,7 @@ from duolog.security.clients.brokers import Brokers
 
 if TYPE_CHECKING:
     from duolog.engine import Engine, EngineConfig
+    from duolog.engine.jvm.exit_status import JvmEnd
     from duolog.engine.query.query import RunningQuery
     from duolog.engine.upgrades.upgrade_plan import UpgradePlan
 
@@ -48,6 +49,8 @@ class SparkQuerySettings:
     """Pause of an idle query before it polls again."""
     internal_prefix: str = ""
     """Start of the names of internal topics."""
+    log_name: str = "engine.log"
+    """File of the JVM's output, in `data`."""
 
 
 class SparkQueries:
@@ -149,6 +152,10 @@ class SparkQueries:
                 if topic in there:
                     self._topics.delete(topic)
 
+    def ended_jvm(self) -> "JvmEnd | None":
+        """Return the end of the JVM; None while it runs, and before it starts."""
+        return None if self._opened is None else self._opened.ended_jvm
+
     def give_up(self) -> None:
         """Abort a JVM that is starting, and start none from now on."""
         self._given_up.set()
@@ -178,7 +185,7 @@ class SparkQueries:
             self._given.settings,
             bootstrap_servers=self._bootstrap,
             checkpoint_dir=self._checkpoints,
-            log_path=self._given.data / "engine.log",
+            log_path=self._given.data / self._given.log_name,
         )
         errors = replace(
             config.errors,

@@ -60,7 +60,12 @@ def with_states(
     """Return queries with their current states and errors."""
     found = {one.id: one for one in live}
     return {
-        name: replace(query, state=found[name].state, error=found[name].error)
+        name: replace(
+            query,
+            state=found[name].state,
+            error=found[name].error,
+            jvm_group=found[name].group or query.jvm_group,
+        )
         if name in found
         else query
         for name, query in queries.items()

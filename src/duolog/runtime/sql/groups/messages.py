@@ -1,0 +1,101 @@
+"""Messages between the server and the process of a group.
+
+    server ─▶ process   brokers, settings, secrets     first, on the pipe of its standard input
+                        {"id": 1, "do": "start", "query": "CSAS_LATE_0", "offset": 12}
+                        {"id": 2, "do": "stop", "run": 1}
+                        {"id": 3, "do": "progress", "run": 1}
+    process ─▶ server   {"id": 1, "result": {"run": 1}}
+                        {"id": 2, "error": {"message": …, "detail": …, "hint": …}}
+                        {"jvm_silent_s": 0.2, "runs": {"1": {"state": …, "ended": …, "error": …}}}
+                        {"ending": "The JVM …"}       last
+
+The process replays the command topic up to `offset`, as each server does, so that no plan is sent.
+"""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from duolog.core.errors import DuologError, QueryError
+from duolog.engine.query.reports.progress import Progress, Skipped
+from duolog.runtime.sql.groups.frames import Message
+from duolog.runtime.sql.persistent.spark_queries import SparkQuerySettings
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.client_security import ClientSecurity, TokenEndpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Everything that the process of a group needs to run queries of a service."""
+
+    group: str
+    service_id: str
+    brokers: Brokers
+    queries: SparkQuerySettings
+    registry: str | None = None
+    """Address of the schema registry now."""
+    registry_users: dict[str, str] = field(default_factory=dict, repr=False)
+    """Users of registries as `name:password`, by address."""
+    module_path: tuple[str, ...] = ()
+    """Directories in which modules of user-defined functions are found."""
+    nice: int = 0
+
+    def encode(self) -> Message:
+        """Encode it; the result has secrets."""
+        message = asdict(self)
+        message["queries"]["data"] = str(self.queries.data)
+        message["queries"]["settings"] = dict(self.queries.settings)
+        return message
+
+    @classmethod
+    def decode(cls, message: Message) -> "Setup":
+        """Decode a setup.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is invalid.
+        """
+        brokers, queries = message["brokers"], message["queries"]
+        return cls(
+            **message
+            | {
+                "brokers": Brokers(
+                    brokers["servers"],
+                    _security(brokers["security"]),
+                    tuple((name, value) for name, value in brokers["properties"]),
+                ),
+                "queries": SparkQuerySettings(**queries | {"data": Path(queries["data"])}),
+                "module_path": tuple(message["module_path"]),
+            }
+        )
+
+
+def _security(found: dict[str, Any] | None) -> ClientSecurity | None:
+    if found is None:
+        return None
+    token = found["token"]
+    return ClientSecurity(**found | {"token": None if token is None else TokenEndpoint(**token)})
+
+
+def encode_error(error: Exception) -> Message:
+    """Encode an error; those of libraries have only a message."""
+    if isinstance(error, DuologError):
+        return {"message": error.message, "detail": error.detail, "hint": error.hint}
+    return {"message": str(error) or type(error).__name__, "detail": "", "hint": ""}
+
+
+def decode_error(message: Message) -> QueryError:
+    """Decode an error."""
+    return QueryError(
+        str(message["message"]), detail=str(message["detail"]), hint=str(message["hint"])
+    )
+
+
+def encode_progress(progress: Progress) -> Message:
+    """Encode the progress of a query."""
+    return asdict(progress)
+
+
+def decode_progress(message: Message) -> Progress:
+    """Decode the progress of a query."""
+    because = tuple(Skipped(**one) for one in message["skipped_because"])
+    return Progress(**message | {"skipped_because": because})

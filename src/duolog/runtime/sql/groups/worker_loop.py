@@ -1,0 +1,140 @@
+"""Serve the requests of the server in the process of a group.
+
+    requests ─▶ a thread each ─▶ start, stop, progress ─▶ replies
+    beats, with the states of the queries ────────────────▶ five times a second if they changed,
+                                                             else once a second
+    the JVM has ended ─▶ its reason ─▶ exit
+
+The process ends with the server: the server's end of the pipe closes, even after SIGKILL.
+
+Threads: one receives, one beats, one asks the JVM whether it answers, and one for each request.
+"""
+
+import contextlib
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, Protocol
+
+from duolog.core.errors import DuologError, QueryError
+from duolog.runtime.sql.groups.frames import Frames, Message
+from duolog.runtime.sql.groups.messages import encode_error, encode_progress
+from duolog.runtime.sql.persistent.query_supervisor import ManagedQuery
+
+_LOOK_S: Final = 0.2
+_BEAT_S: Final = 1.0
+_REQUESTS_AT_ONCE: Final = 64
+
+
+class GroupQueries(Protocol):
+    """Runs the queries of a group. Threads: any."""
+
+    def start(self, query_id: str, offset: int) -> ManagedQuery:
+        """Start a query of the catalog as of an offset of the command topic.
+
+        Raises:
+            DuologError: it does not start.
+        """
+
+    def ping(self) -> None:
+        """Return once the JVM has answered; at once if none runs."""
+
+    def jvm_end(self) -> str:
+        """Return how the JVM has ended, a sentence; empty if it has not."""
+
+    def close(self) -> None:
+        """Stop all queries and the JVM."""
+
+
+class WorkerLoop:
+    """The process of a group, from its first request to its end."""
+
+    def __init__(self, frames: Frames, queries: GroupQueries) -> None:
+        self._frames = frames
+        self._queries = queries
+        self._runs: dict[int, ManagedQuery] = {}
+        self._lock = threading.Lock()
+        self._answered_at = time.monotonic()
+        self._ended = threading.Event()
+        self._requests = ThreadPoolExecutor(_REQUESTS_AT_ONCE, "duolog-group")
+
+    def run(self) -> None:
+        """Serve until the server closes the connection or asks for the end, or the JVM ends."""
+        for work in (self._receive, self._beat, self._ping):
+            threading.Thread(target=work, name=f"duolog-group{work.__name__}", daemon=True).start()
+        self._ended.wait()
+
+    def _receive(self) -> None:
+        try:
+            while (message := self._frames.receive()) is not None:
+                if message["do"] == "close":
+                    self._queries.close()
+                    return
+                self._requests.submit(self._serve, message)
+        finally:
+            self._ended.set()
+
+    def _serve(self, message: Message) -> None:
+        reply: Message = {"id": message["id"]}
+        try:
+            reply["result"] = self._result(message)
+        except Exception as error:  # noqa: BLE001 - an edge: the server gets it
+            reply["error"] = encode_error(error)
+        self._send(reply)
+
+    def _result(self, message: Message) -> Message:
+        if message["do"] == "start":
+            query = self._queries.start(message["query"], message["offset"])
+            with self._lock:
+                number = len(self._runs) + 1
+                self._runs[number] = query
+            return {"run": number}
+        query = self._runs[message["run"]]
+        if message["do"] == "stop":
+            query.stop()
+            if not query.has_ended:
+                raise QueryError("the query has not stopped yet")
+            return {}
+        return encode_progress(query.progress())
+
+    def _beat(self) -> None:
+        sent: Message = {}
+        sent_at = 0.0
+        while not self._ended.is_set():
+            if reason := self._queries.jvm_end():
+                self._send({"ending": reason})
+                self._ended.set()
+                return
+            runs = self._states()
+            now = time.monotonic()
+            if runs != sent or now - sent_at >= _BEAT_S:
+                self._send({"jvm_silent_s": now - self._answered_at, "runs": runs})
+                sent, sent_at = runs, now
+            self._ended.wait(_LOOK_S)
+
+    def _states(self) -> Message:
+        with self._lock:
+            runs = dict(self._runs)
+        return {str(number): _state(query) for number, query in runs.items()}
+
+    def _ping(self) -> None:
+        while not self._ended.is_set():
+            # If it has ended, `_beat` reports it.
+            with contextlib.suppress(Exception):
+                self._queries.ping()
+            self._answered_at = time.monotonic()
+            self._ended.wait(_BEAT_S)
+
+    def _send(self, message: Message) -> None:
+        with contextlib.suppress(OSError, ValueError):  # The server has ended.
+            self._frames.send(message)
+
+
+def _state(query: ManagedQuery) -> Message:
+    ended = query.has_ended
+    error: DuologError | None = query.exception() if ended else None
+    return {
+        "state": query.state,
+        "ended": ended,
+        "error": None if error is None else encode_error(error),
+    }
