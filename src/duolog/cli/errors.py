@@ -44,6 +44,7 @@ from duolog.engine.errors import (
     TopicRecreated,
 )
 from duolog.protocol.errors import MalformedRequest, UnsupportedRequest
+from duolog.runtime.dead_letters.errors import NoDeadLetter, ReplayConflict, ReplayRefused
 from duolog.runtime.errors import (
     BrokerUnavailable,
     LoginRefused,
@@ -107,6 +108,10 @@ class MirrorMismatch(DuologError):
     """The copy does not contain exactly the records of its source."""
 
 
+class CorrectionsFailed(DuologError):
+    """Dead letters were not replayed because their corrections failed."""
+
+
 class NotServed(DuologError):
     """No application serves metrics at the given address."""
 
@@ -123,6 +128,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     ClientFailed: FAILED,
     CommandDamaged: FAILED,
     ConfigError: USAGE,
+    CorrectionsFailed: FAILED,
     ConnectorMissing: FAILED,
     DatasetMissing: NOT_FOUND,
     DirectoryNotEmpty: CONFLICT,
@@ -140,9 +146,12 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     MirrorConflict: CONFLICT,
     MirrorIncomplete: FAILED,
     MirrorMismatch: FAILED,
+    NoDeadLetter: NOT_FOUND,
     NotRepartitionable: CONFLICT,
     QueryError: FAILED,
     RegistryError: FAILED,
+    ReplayConflict: CONFLICT,
+    ReplayRefused: NOT_FOUND,
     ServerError: FAILED,
     RegistryUnavailable: UNAVAILABLE,
     ServerUnavailable: UNAVAILABLE,

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     ),
     "consume": ("duolog.cli.commands.consume:consume", "Read records from a topic."),
     "demo": ("duolog.cli.demo.command:demo", "Run the demo: flights joined and counted live."),
+    "dlq": ("duolog.cli.commands.dlq:dlq", "List, show and replay dead letters."),
     "doctor": (
         "duolog.cli.commands.doctor:doctor",
         "Verify, repair and salvage a data directory.",

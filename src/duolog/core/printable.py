@@ -1,15 +1,23 @@
 """Escape control characters in untrusted text before it is written to a terminal.
 
 A key, a value or a group name may contain any character. An escape sequence in it could clear the
-screen, rename the window or insert input. Text written to files and pipes is not changed.
+screen, rename the window or insert input, and a character that sets the direction of text could
+show a name or an amount in another order than it has. Text written to files and pipes is not
+changed.
 """
 
 import re
 import sys
 from typing import BinaryIO, Final, TextIO
 
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""All control characters except tab and line feed; 8-bit terminals interpret those from 0x80."""
+_CONTROL: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+"""All control characters except tab and line feed; 8-bit terminals interpret those from 0x80.
+
+Also characters that set the direction of text, and separators of lines and paragraphs.
+"""
+_LATIN_MAX: Final = 0xFF
 _IN_JSON: Final = re.compile(r"[\x7f-\x9f]")
 
 
@@ -20,7 +28,12 @@ def printable(text: str) -> str:
         >>> printable("a\tb\x1b[2J\x9b1m")
         'a\tb\\x1b[2J\\x9b1m'
     """
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return _CONTROL.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code <= _LATIN_MAX else f"\\u{code:04x}"
 
 
 def for_stream(text: str, stream: TextIO | None = None) -> str:

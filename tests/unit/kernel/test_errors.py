@@ -118,7 +118,9 @@ def test_a_dead_letter_has_the_bytes_of_the_source_and_the_headers_of_kafka_stre
         "trace",
         *(f"__streams.errors.{name}" for name in ("exception", "message", "stacktrace")),
         *(f"__streams.errors.{name}" for name in ("topic", "partition", "offset")),
+        "__duolog.errors.application",
     ]
+    assert headers["__duolog.errors.application"] == b"test"
     assert headers["trace"] == b"x"
     assert headers["__streams.errors.topic"] == b"flights"
     assert headers["__streams.errors.partition"] == b"1"

@@ -435,6 +435,12 @@ class SqlService:
         with self._lock:
             return {name: query.statement for name, query in self._replayed.state.queries.items()}
 
+    def desired(self) -> Mapping[str, DesiredQuery]:
+        """Return the persistent queries that should run or pause, by id; raises as `follow`."""
+        with self._lock:
+            self._follow_commands()
+            return self._replayed.wanted
+
     def wait_settled(self, timeout_s: float) -> bool:
         """Wait until each query is running, paused or failed; return false after the timeout."""
         return self._queries.wait_settled(timeout_s)

@@ -59,12 +59,18 @@ class Checks:
 
     def visible(self, resource: ResourceType, names: Iterable[str]) -> frozenset[str]:
         """Return the names of resources that the client may describe."""
+        return self.allowed(Operation.DESCRIBE, resource, names)
+
+    def allowed(
+        self, operation: Operation, resource: ResourceType, names: Iterable[str]
+    ) -> frozenset[str]:
+        """Return the names of resources on which the client may do something."""
         given = tuple(names)
         if not self.decide:
             return frozenset(given)
         may = self._client.may
         return self._on_loop(
-            lambda: frozenset(name for name in given if may(Operation.DESCRIBE, resource, name))
+            lambda: frozenset(name for name in given if may(operation, resource, name))
         )
 
     def _on_loop(self, call: Callable[[], T]) -> T:

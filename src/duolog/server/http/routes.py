@@ -11,6 +11,7 @@ from duolog.security.authorization.operations import CLUSTER_NAME, ResourceType
 from duolog.security.authorization.operations import Operation as Verb
 from duolog.server.access.client import Right
 from duolog.server.operations import (
+    dead_letters,
     health,
     information,
     ksql,
@@ -72,6 +73,14 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("GET", "/v1/queries/{query}", queries.query),
     Endpoint("GET", "/v1/lineage", lineage.lineage),
     Endpoint("GET", "/v1/lineage/{source}", lineage.lineage_of_source),
+    Endpoint("GET", "/v1/dead-letters", dead_letters.dead_letter_topics),
+    Endpoint("GET", "/v1/dead-letters/{topic}", dead_letters.dead_letters),
+    Endpoint("POST", "/v1/dead-letters/{topic}/replay", dead_letters.replay_dead_letters),
+    Endpoint(
+        "GET",
+        "/v1/dead-letters/{topic}/{partition}/{offset}/{part}",
+        dead_letters.dead_letter_bytes,
+    ),
     Endpoint("GET", "/metrics", metrics.metrics, right=_SEE_CLUSTER),
     Endpoint("POST", "/session", login.log_in),
     Endpoint("GET", "/session", login.who),

@@ -22,6 +22,7 @@ import org.duolog.kernel.record.Origin;
  */
 public final class DeadLetter {
   private static final String HEADER = "__streams.errors.";
+  private static final String APPLICATION = "__duolog.errors.application";
   private static final String STACK_TRACE = HEADER + "stacktrace";
   private static final int TEXT_MAX = 8192;
   private static final Header VALUE_LEFT_OUT = leftOut("value");
@@ -32,9 +33,11 @@ public final class DeadLetter {
   /**
    * Creates the dead letter of a record.
    *
+   * @param application the id of the application that skipped it; for a SQL query, its id
    * @param headers the record's own headers, which precede those about the error
    */
   static Envelope of(
+      String application,
       Origin origin,
       String sourceTopic,
       byte[] headers,
@@ -48,6 +51,7 @@ public final class DeadLetter {
     all.add(header("topic", sourceTopic));
     all.add(header("partition", String.valueOf(origin.partition())));
     all.add(header("offset", String.valueOf(origin.offset())));
+    all.add(plain(APPLICATION, application));
     long ts = timeOf(origin);
     if (ts != origin.ts()) {
       all.add(plain("__duolog.errors.timestamp", String.valueOf(origin.ts())));
@@ -85,7 +89,8 @@ public final class DeadLetter {
   }
 
   private static boolean isAboutError(Header header) {
-    return header.key().startsWith(HEADER) && !header.key().equals(STACK_TRACE);
+    String name = header.key();
+    return name.equals(APPLICATION) || name.startsWith(HEADER) && !name.equals(STACK_TRACE);
   }
 
   private static Envelope letter(

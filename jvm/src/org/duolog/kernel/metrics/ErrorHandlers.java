@@ -157,7 +157,8 @@ public final class ErrorHandlers implements Serializable {
             at,
             what,
             cause)
-        : DeadLetter.of(origin, topic, headers, encodedOrigin, deadLetterTopic, cause);
+        : DeadLetter.of(
+            applicationId, origin, topic, headers, encodedOrigin, deadLetterTopic, cause);
   }
 
   /**

@@ -1,0 +1,1 @@
+"""Parts of `duolog dlq`: options that select letters, what is shown of them, and corrections."""

@@ -1,0 +1,200 @@
+"""Read committed records of a topic, one partition after the other, up to their present ends.
+
+Records of aborted transactions, markers and gaps of compaction are passed over. At most 64 MiB of
+records that were not asked for yet are in memory, or one record if that is larger.
+
+Threads: one.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Final, Self, cast
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from duolog.core.errors import KafkaError
+from duolog.runtime.broker_probe import ensure_reachable
+from duolog.runtime.dead_letters.letter import Headers, Record
+from duolog.runtime.dead_letters.selection import Selection
+from duolog.runtime.topics import admin_of, client_error
+from duolog.security.clients.brokers import Brokers
+
+REQUEST_S: Final = 15.0
+_STALLED_S: Final = 60.0
+_POLL_S: Final = 0.1
+_AT_ONCE: Final = 200
+_OPTIONS: Final = {
+    # The reader does not join the group or commit offsets.
+    "group.id": "duolog-dead-letters",
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "allow.auto.create.topics": False,
+    "enable.partition.eof": True,
+    "auto.offset.reset": "earliest",
+    "isolation.level": "read_committed",
+    "fetch.wait.max.ms": 50,
+    "queued.max.messages.kbytes": 65_536,
+    "log_level": 0,
+}
+
+Range = tuple[int, int]
+"""The first offset, and the offset before which to stop."""
+
+
+class Records:
+    """Reads topics of one cluster; a context manager.
+
+    Raises:
+        BrokerUnavailable: no broker answers.
+    """
+
+    def __init__(self, brokers: Brokers) -> None:
+        ensure_reachable(brokers)
+        self.brokers = brokers
+        self.admin: AdminClient = admin_of(brokers)
+        self._consumer = Consumer(brokers.client(_OPTIONS))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._consumer.close()
+
+    def topics(self) -> dict[str, int]:
+        """Return all topics with their numbers of partitions.
+
+        Raises:
+            KafkaError: the broker does not answer.
+        """
+        try:
+            found = self.admin.list_topics(timeout=REQUEST_S).topics
+        except KafkaException as error:
+            raise refused("list the topics", error) from error
+        return {name: len(topic.partitions) for name, topic in found.items()}
+
+    def ranges(self, topic: str, partitions: int) -> dict[int, Range]:
+        """Return the retained, committed part of each partition.
+
+        Raises:
+            KafkaError: the broker does not answer, or refuses.
+        """
+        places = [TopicPartition(topic, number) for number in range(partitions)]
+        found = []
+        for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):  # type: ignore[no-untyped-call]
+            try:
+                futures = self.admin.list_offsets(
+                    dict.fromkeys(places, spec),
+                    isolation_level=IsolationLevel.READ_COMMITTED,
+                    request_timeout=REQUEST_S,
+                )
+                found.append(
+                    {at.partition: one.result(REQUEST_S).offset for at, one in futures.items()}
+                )
+            except (KafkaException, TimeoutError) as error:
+                raise refused(f'read the offsets of topic "{topic}"', error) from error
+        low, high = found
+        return {number: (low[number], high[number]) for number in sorted(low)}
+
+    def starts_at(self, topic: str, ranges: Mapping[int, Range], since_ms: int) -> dict[int, Range]:
+        """Return the ranges from the first record with a time on; raises as `ranges`."""
+        asked = [TopicPartition(topic, number, since_ms) for number in ranges]
+        try:
+            found = self._consumer.offsets_for_times(asked, timeout=REQUEST_S)
+        except KafkaException as error:
+            raise refused(f'read the offsets of topic "{topic}"', error) from error
+        starts = {at.partition: at.offset for at in found}
+        return {
+            number: (end if starts[number] < 0 else max(low, starts[number]), end)
+            for number, (low, end) in ranges.items()
+        }
+
+    def records(self, topic: str, ranges: Mapping[int, Range]) -> Iterator[Record]:
+        """Yield the records of ranges, one partition after the other, in order.
+
+        Raises:
+            KafkaError: the broker refuses, or no record arrives for a minute.
+        """
+        for number, (start, end) in ranges.items():
+            if start < end:
+                yield from self._partition(topic, number, start, end)
+
+    def selected(self, topic: str, partitions: int, wanted: Selection) -> dict[int, Range]:
+        """Return the parts of partitions that a selection is about; raises as `ranges`."""
+        ranges = self.ranges(topic, partitions)
+        if wanted.since_ms:
+            ranges = self.starts_at(topic, ranges, wanted.since_ms)
+        last = wanted.last
+        return {
+            number: (max(low, wanted.first), end if last is None else min(end, last + 1))
+            for number, (low, end) in ranges.items()
+            if not wanted.partitions or number in wanted.partitions
+        }
+
+    def _partition(self, topic: str, number: int, start: int, end: int) -> Iterator[Record]:
+        position, moved_at = start, time.monotonic()
+        try:
+            self._consumer.assign([TopicPartition(topic, number, start)])
+            while position < end:
+                # The client waits until it has the requested number.
+                found = self._consumer.consume(1, _POLL_S)
+                if found:
+                    found += self._consumer.consume(min(_AT_ONCE, end - position), 0)
+                for message in found:
+                    error = message.error()
+                    if error is None and position <= (message.offset() or 0) < end:
+                        yield as_record(message)
+                    position = max(position, _reached(message, position))
+                    moved_at = time.monotonic()
+                _ensure_moving(time.monotonic() - moved_at)
+        except KafkaException as error:
+            raise refused(f'read partition {number} of topic "{topic}"', error) from error
+        finally:
+            self._consumer.unassign()
+
+
+def _ensure_moving(still_s: float) -> None:
+    if still_s > _STALLED_S:
+        raise KafkaException(ClientError(ClientError.REQUEST_TIMED_OUT, "no record arrives"))
+
+
+def _reached(message: Message, position: int) -> int:
+    """Return the offset after a message.
+
+    Raises:
+        KafkaException: it is an error that the client does not recover from.
+    """
+    error = message.error()
+    if error is None:
+        return (message.offset() or 0) + 1
+    if error.code() == ClientError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes
+        return message.offset() or 0
+    if error.code() in (ClientError._TRANSPORT, ClientError._ALL_BROKERS_DOWN):  # noqa: SLF001
+        return position
+    raise KafkaException(error)
+
+
+def as_record(message: Message) -> Record:
+    """Return a consumed message as a record."""
+    return Record(
+        message.topic() or "",
+        message.partition() or 0,
+        message.offset() or 0,
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        # Consumed messages have their headers as pairs; only produced ones may use a dictionary.
+        tuple(cast("Headers", message.headers() or ())),
+    )
+
+
+def refused(doing: str, error: KafkaException | TimeoutError) -> KafkaError:
+    """Convert an error of a client; `doing` names what failed."""
+    told = client_error(error)
+    return KafkaError(
+        f"could not {doing}",
+        code=told.code(),
+        retriable=bool(told.retriable()),
+        detail=f"{told.name()}: {told.str()}",
+    )

@@ -1,0 +1,1 @@
+"""Dead letters over HTTP, without HTTP: requests, answers, and what a client may see and do."""

@@ -1,0 +1,23 @@
+"""Decode keys and values as PRINT does: by the schema registry if the server has one."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from duolog.ksql import settings
+from duolog.runtime.sql.reply.printing import guessed, guessed_by_schema
+from duolog.schemas.source import source_at
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.service import SqlService
+    from duolog.server.dead_letters.shown import Guess
+
+
+def guess_of(service: "SqlService") -> "Guess":
+    """Return the function that decodes bytes."""
+    registry = service.session().state.settings[settings.REGISTRY]
+    if registry is None:
+        return guessed
+    # The formats are loaded for records with schemas only.
+    from duolog.serde.readable import SchemaReader  # noqa: PLC0415
+
+    return partial(guessed_by_schema, SchemaReader(source_at(registry)))
