@@ -22,7 +22,6 @@ from duolog.core.errors import DuologError
 from duolog.runtime.sql.figures.history import History
 from duolog.runtime.sql.figures.observation import Observation, Partition, observe
 from duolog.runtime.sql.figures.query_figures import (
-    DEFAULT_GROUP,
     PARTITIONS_MAX,
     PartitionLag,
     QueryFigures,
@@ -190,7 +189,7 @@ class FiguresCollector:
             state=live.state,
             error=live.error,
             server=self.server,
-            jvm_group=str(getattr(wanted.query, "jvm_group", "") or DEFAULT_GROUP),
+            jvm_group=live.group or wanted.query.jvm_group,
             started_at_ms=live.started_at_ms,
             restarts=live.restarts,
             failures=live.failures_total,

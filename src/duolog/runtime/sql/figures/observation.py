@@ -47,11 +47,12 @@ class Observation:
 
 def observe(query: "ManagedQuery") -> Observation:
     """Return what a running query reports. May ask a broker for the ends of topics."""
-    metrics = _metrics_of(query)
+    metrics = metrics_of_query(query)
     return of_progress(query.progress()) if metrics is None else of_metrics(metrics)
 
 
-def _metrics_of(query: "ManagedQuery") -> "Metrics | None":
+def metrics_of_query(query: "ManagedQuery") -> "Metrics | None":
+    """Return the metrics of a query, of which some may be unknown; None if it has none."""
     own = getattr(query, "metrics", None)
     if own is not None:
         found: Metrics | None = own()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from duolog.core.errors import DuologError
 from duolog.core.exception_text import describe_exception
 from duolog.engine.query.reports.progress import Progress
+from duolog.runtime.sql.figures.observation import metrics_of_query
 from duolog.runtime.sql.persistent.query_supervisor import ManagedQuery
 
 if TYPE_CHECKING:
@@ -111,12 +112,8 @@ class BoundedQuery:
 
     def metrics(self) -> "Metrics | None":
         """Return its metrics; None if it reports its progress only."""
-        # Imported here: it needs the engine, which has been loaded if it runs the query.
-        from duolog.engine.query.metrics import metrics_of  # noqa: PLC0415
-        from duolog.engine.query.query import RunningQuery  # noqa: PLC0415
-
         inner = self._inner
-        return metrics_of(inner) if isinstance(inner, RunningQuery) else None
+        return None if inner is None else metrics_of_query(inner)
 
     def stop(self) -> None:
         """Stop it; return at the latest after the bound, and let `overdue` decide the rest."""

@@ -3,7 +3,7 @@
     server ─▶ process   brokers, settings, secrets     first, on the pipe of its standard input
                         {"id": 1, "do": "start", "query": "CSAS_LATE_0", "offset": 12}
                         {"id": 2, "do": "stop", "run": 1}
-                        {"id": 3, "do": "progress", "run": 1}
+                        {"id": 3, "do": "progress", "run": 1}    or "metrics"
     process ─▶ server   {"id": 1, "result": {"run": 1}}
                         {"id": 2, "error": {"message": …, "detail": …, "hint": …}}
                         {"jvm_silent_s": 0.2, "runs": {"1": {"state": …, "ended": …, "error": …}}}

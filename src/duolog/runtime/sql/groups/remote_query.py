@@ -1,15 +1,19 @@
 """A query in the process of a group."""
 
 import contextlib
+import time
 from typing import Final
 
 from duolog.core.errors import DuologError
+from duolog.engine.query.metrics import Metrics
 from duolog.engine.query.reports.progress import Progress
 from duolog.runtime.sql.groups.frames import Message
 from duolog.runtime.sql.groups.group_process import GroupProcess
 from duolog.runtime.sql.groups.messages import decode_error, decode_progress
 
-_PROGRESS_S: Final = 5.0
+_ANSWER_S: Final = 3.0
+_SILENT_S: Final = 5.0
+"""A process that has been silent for longer is not asked: its queries need not be waited for."""
 
 
 class RemoteQuery:
@@ -45,15 +49,28 @@ class RemoteQuery:
 
     def progress(self) -> Progress:
         """Return the progress; the last known one if the process does not answer in time."""
-        with contextlib.suppress(DuologError, TimeoutError):
-            asked = {"do": "progress", "run": self._run}
-            self._progress = decode_progress(self.process.request(asked, _PROGRESS_S))
+        found = self._ask("progress")
+        if found is not None:
+            self._progress = decode_progress(found)
         return self._progress or Progress("micro-batch", self.state)
+
+    def metrics(self) -> Metrics | None:
+        """Return the metrics; None if the process does not answer in time."""
+        found = self._ask("metrics")
+        given = None if found is None else found["metrics"]
+        return None if given is None else Metrics.from_json(given)
 
     def stop(self) -> None:
         """Stop it; returns once it has stopped or its process has ended."""
         if not self.has_ended:
             self.process.stop_query(self._run)
+
+    def _ask(self, what: str) -> Message | None:
+        if self.process.silent_s(time.monotonic()) > _SILENT_S:
+            return None
+        with contextlib.suppress(DuologError, TimeoutError):
+            return self.process.request({"do": what, "run": self._run}, _ANSWER_S)
+        return None
 
     @property
     def _known(self) -> Message:

@@ -1,6 +1,6 @@
 """Serve the requests of the server in the process of a group.
 
-    requests ─▶ a thread each ─▶ start, stop, progress ─▶ replies
+    requests ─▶ a thread each ─▶ start, stop, progress, metrics ─▶ replies
     beats, with the states of the queries ────────────────▶ five times a second if they changed,
                                                              else once a second
     the JVM has ended ─▶ its reason ─▶ exit
@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
 from duolog.core.errors import DuologError, QueryError
+from duolog.runtime.sql.figures.observation import metrics_of_query
 from duolog.runtime.sql.groups.frames import Frames, Message
 from duolog.runtime.sql.groups.messages import encode_error, encode_progress
 from duolog.runtime.sql.persistent.query_supervisor import ManagedQuery
@@ -95,6 +96,9 @@ class WorkerLoop:
             if not query.has_ended:
                 raise QueryError("the query has not stopped yet")
             return {}
+        if message["do"] == "metrics":
+            metrics = metrics_of_query(query)
+            return {"metrics": None if metrics is None else metrics.to_json()}
         return encode_progress(query.progress())
 
     def _beat(self) -> None:

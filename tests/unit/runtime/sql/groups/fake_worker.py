@@ -12,6 +12,7 @@ import sys
 import threading
 
 from duolog.core.errors import QueryError
+from duolog.engine.query.metrics import Metrics, SourceMetrics
 from duolog.engine.query.reports.progress import Progress, Skipped
 from duolog.runtime.sql.groups.messages import Setup
 from duolog.runtime.sql.groups.worker import take_standard_pipes
@@ -44,6 +45,10 @@ class Query:
             lag_records={"t": 3},
             skipped_because=(SKIPPED,),
         )
+
+    def metrics(self) -> Metrics:
+        source = SourceMetrics("t", 0, 3, 4, 9, None)
+        return Metrics(self.name, self.state, "micro-batch", 1, records_in=3, sources=(source,))
 
     def stop(self) -> None:
         if self.name.startswith("STUCK"):

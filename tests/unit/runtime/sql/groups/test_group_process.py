@@ -47,6 +47,9 @@ def test_a_query_runs_reports_progress_and_stops(process: GroupProcess) -> None:
     assert [(one.reason, one.offset) for one in progress.skipped_because] == [
         ("a sum overflows", 7)
     ]
+    metrics = query.metrics()
+    assert metrics is not None
+    assert (metrics.records_in, metrics.lag_records) == (3, 5)
     query.stop()
     assert query.has_ended
     assert query.exception() is None
@@ -147,6 +150,15 @@ def test_a_silent_process_is_noticed(process: GroupProcess) -> None:
     os.kill(process.pid, signal.SIGSTOP)
 
     wait_for(lambda: process.silent_s(time.monotonic()) > 2, "it is not noticed")
+
+
+def test_progress_of_a_silent_process_is_the_last_one_known(process: GroupProcess) -> None:
+    query = RemoteQuery(process, "OK_0", 12)
+    assert query.progress().records_in == 12
+    os.kill(process.pid, signal.SIGSTOP)
+
+    assert query.progress().records_in == 12
+    assert query.metrics() is None
 
 
 def test_a_jvm_that_does_not_answer_is_noticed_although_its_process_does(

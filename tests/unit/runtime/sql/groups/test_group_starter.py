@@ -149,6 +149,14 @@ def test_a_query_that_starts_again_is_not_counted_twice(groups: Groups) -> None:
     assert groups.start("OK_0").state == "running"
 
 
+def test_a_replacement_fits_into_a_full_group(groups: Groups) -> None:
+    limited(groups, group_heavy_queries_max="1")
+    groups.start("OK_0")
+    text = "CREATE OR REPLACE STREAM one AS SELECT * FROM s;"
+
+    assert groups.starter.start(wanted("OK_0", "heavy", text)).state == "running"
+
+
 def test_the_number_of_groups_with_a_jvm_is_limited(groups: Groups) -> None:
     limited(groups, groups_max="1")
     groups.start("OK_0")
