@@ -124,7 +124,7 @@ def run(options: ServerOptions, report: Callable[[str], None]) -> int:
             context.access.load()
             context.sql.follow()
             declare(context.sql)
-            context.sql.stand_by()
+            context.sql.stand_by(context.address)
             context.sql.figures.start(str(address))
             if options.warm:
                 context.sql.warm_up()

@@ -109,6 +109,9 @@ def _topics(state: SessionState) -> Rows:
 
 
 def _queries(state: SessionState) -> Rows:
+    queries = state.queries.values()
+    # Only servers have addresses.
+    hosts = [(query.host,) if any(one.host for one in queries) else () for query in queries]
     rows = tuple(
         (
             query.id,
@@ -119,8 +122,9 @@ def _queries(state: SessionState) -> Rows:
             query.statement,
             query.jvm_group,
             query.error,
+            *host,
         )
-        for query in state.queries.values()
+        for query, host in zip(queries, hosts, strict=True)
     )
     columns = (
         "Query ID",
@@ -132,7 +136,7 @@ def _queries(state: SessionState) -> Rows:
         "JVM Group",
         "Error",
     )
-    return Rows(columns, rows, "Queries")
+    return Rows((*columns, "Host") if any(hosts) else columns, rows, "Queries")
 
 
 def _properties(state: SessionState) -> Rows:
@@ -198,20 +202,24 @@ def _described(state: SessionState, source: SourceInfo, *, extended: bool) -> tu
         *((("Global", True),) if source.is_global else ()),
         ("Statement", source.statement),
     )
-    readers = Rows(
-        ("Query", "Reads or writes", "Status", "JVM Group", "Error"),
-        (
-            *(
-                (one.id, verb, one.state, one.jvm_group, one.error)
-                for verb, queries in (
-                    ("reads", state.readers(source.name)),
-                    ("writes", state.writers(source.name)),
-                )
-                for one in queries
-            ),
-        ),
-        "Queries",
+    users = (
+        *((one, "reads") for one in state.readers(source.name)),
+        *((one, "writes") for one in state.writers(source.name)),
     )
+    columns_of_users: tuple[str, ...] = (
+        "Query",
+        "Reads or writes",
+        "Status",
+        "JVM Group",
+        "Error",
+    )
+    rows: tuple[tuple[object, ...], ...] = tuple(
+        (one.id, verb, one.state, one.jvm_group, one.error) for one, verb in users
+    )
+    if any(one.host for one, _ in users):
+        columns_of_users = (*columns_of_users, "Host")
+        rows = tuple((*row, one.host) for row, (one, _) in zip(rows, users, strict=True))
+    readers = Rows(columns_of_users, rows, "Queries")
     return columns, Rows(("Property", "Value"), facts, "Properties"), readers
 
 
@@ -223,6 +231,7 @@ def _explained(query: PersistentQuery) -> tuple[Rows, ...]:
     facts = (
         ("ID", query.id),
         ("Status", query.state),
+        *((("Host", query.host),) if query.host else ()),
         ("Sink", query.sink),
         ("Kafka topic", planned.topic),
         ("Result", "TABLE" if planned.is_table else "STREAM"),

@@ -37,6 +37,8 @@ class PersistentQuery:
     """Value of `processing.guarantee` when it was started."""
     jvm_group: str = DEFAULT_GROUP
     """Group whose JVM runs it."""
+    host: str = ""
+    """Address of the server that runs it, as `host:port`; empty if it is unknown."""
 
     @property
     def reads(self) -> tuple[str, ...]:

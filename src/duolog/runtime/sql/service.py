@@ -5,9 +5,10 @@
     topics of tables ─▶ current rows
     topics of push queries ─▶ one reader each
 
-The catalog is in the service's command topic (`replayed_catalog`). One service with an id, the
-first that starts them, runs its queries. The others run statements, and the running one follows
-what they write. The JVM starts with the first persistent query, or with `warm_up`.
+The catalog is in the service's command topic (`replayed_catalog`). The servers of a service share
+its persistent queries. A shell or a program runs them all, unless other processes run them; it then
+runs statements only, and the others follow what it writes. The JVM starts with the first persistent
+query, or with `warm_up`.
 
 Threads: any, except `close`, which comes last.
 """
@@ -37,11 +38,13 @@ from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.command_log.commands import Offsets
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
+from duolog.runtime.sql.command_log.topic_deletions import TopicDeletions
 from duolog.runtime.sql.command_log.topics import Topics
 from duolog.runtime.sql.figures.collector import Wiring
 from duolog.runtime.sql.figures.service_figures import ServiceFigures
 from duolog.runtime.sql.figures.unread import UnreadOnBroker
 from duolog.runtime.sql.groups.of_service import groups_of_service
+from duolog.runtime.sql.persistent.members import Member
 from duolog.runtime.sql.persistent.query_supervisor import (
     LiveQuery,
     Pauses,
@@ -141,6 +144,7 @@ class SqlService:
         self._presenting = threading.Lock()
         self._readers: SharedReaders | None = None
         self._opening_readers = threading.Lock()
+        self._deletions = TopicDeletions(self.topics)
         self._followed_at_s = -math.inf
         self._lookups: LookupShapes | None = None
         self._queries = ServiceQueries(
@@ -226,7 +230,7 @@ class SqlService:
 
     @property
     def runs_queries(self) -> bool:
-        """True if this process runs the queries of the service."""
+        """True if this process runs the queries of the service, or some of them."""
         return self._queries.supervisor is not None
 
     @property
@@ -342,8 +346,10 @@ class SqlService:
         with self._lock:
             self.follow()
             done = self._replayed.run(node, text, given, prepare)
-            self._queries.apply(has_new_query=done.query is not None)
+            self._queries.apply()
             self._forget_dropped()
+        if done.query is not None:
+            self._queries.start_first()
         if done.ended:
             self._queries.wait_stopped(done.ended)
         if dropped is not None:
@@ -358,7 +364,7 @@ class SqlService:
         return self._spark.explain_upgrade(wanted)
 
     def start(self) -> None:
-        """Start running the service's persistent queries in this process.
+        """Start running all of the service's persistent queries in this process.
 
         Raises:
             ServiceInUse: another process runs them.
@@ -366,12 +372,21 @@ class SqlService:
         """
         self._queries.start()
 
-    def stand_by(self) -> None:
-        """Run the persistent queries in this process as soon as no other one does.
+    def stand_by(self, address: str = "") -> None:
+        """Share the persistent queries with the other servers of the service.
 
-        Returns at once, and does not need a broker now; `close` ends it.
+        Returns at once, and does not need a broker now; `close` ends it. A server that is alone
+        runs them all. `address` is where clients reach this server, as `host:port`.
         """
-        self._queries.stand_by()
+        self._queries.stand_by(address)
+
+    def members(self) -> list[Member]:
+        """Return the processes that run persistent queries of the service.
+
+        Raises:
+            KafkaError: the broker does not answer.
+        """
+        return self._queries.members()
 
     def warm_up(self) -> None:
         """Start the JVM in the background, so that the first query does not wait for it."""
@@ -421,8 +436,7 @@ class SqlService:
     def queries(self, *, with_progress: bool = False) -> list[LiveQuery]:
         """Return the persistent queries with their current states.
 
-        If another process runs them, it has reported their states; if none does, they are
-        UNRESPONSIVE.
+        Other processes have reported the states of theirs; if none runs, they are UNRESPONSIVE.
         """
         return self._queries.live(with_progress=with_progress)
 
@@ -463,6 +477,8 @@ class SqlService:
     def _prepare(self, done: Done, state: SessionState) -> Offsets:
         from duolog.runtime.sql.command_log.made_topics import make_topics  # noqa: PLC0415 - loaded by the statements that need it
 
+        new = state.catalog.sources.keys() - self.catalog.sources.keys()
+        self._deletions.wait(state.catalog.sources[name].topic for name in new)
         there = dict(self.topics.partitions())
         make_topics(self.topics, there, done, state)
         if done.query is None or state.settings[settings.OFFSET_RESET] != "latest":
@@ -475,8 +491,10 @@ class SqlService:
 
     def _delete_topic_of(self, source: SourceInfo) -> None:
         with self._lock:
-            if source.name not in self.catalog.sources:
-                self.topics.delete(source.topic)
+            if source.name in self.catalog.sources:
+                return
+            self._deletions.begin(source.topic)
+        self._deletions.finish(source.topic)
 
     def _warm_up(self) -> None:
         try:

@@ -60,6 +60,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("GET", "/v1/metadata", information.metadata),
     Endpoint("GET", "/v1/metadata/id", information.metadata_id),
     Endpoint("GET", "/clusterStatus", information.cluster_status, right=_SEE_CLUSTER),
+    Endpoint("POST", "/heartbeat", information.heartbeat),
     Endpoint("GET", "/is_valid_property/{property}", information.is_valid_property),
     Endpoint("POST", "/ksql", ksql.ksql),
     Endpoint("POST", "/query", ksql.query),

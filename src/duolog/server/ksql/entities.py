@@ -82,7 +82,8 @@ def _shown(node: nodes.Show, state: SessionState, facts: ServerFacts) -> Json:
         return _all_described(state, kind, facts)
     if kind == "QUERIES" and extended:
         found = [
-            descriptions.query_description(one, host=facts.host) for one in state.queries.values()
+            descriptions.query_description(one, host=one.host or facts.host)
+            for one in state.queries.values()
         ]
         return {"@type": "query_descriptions", "queryDescriptions": found}
     if kind in {"STREAMS", "TABLES"}:
@@ -118,7 +119,8 @@ def _all_described(state: SessionState, kind: str, facts: ServerFacts) -> Json:
 def _explained(done: Done, state: SessionState, facts: ServerFacts) -> Json:
     explained = done.node.this
     if isinstance(explained, exp.Identifier):
-        made = descriptions.query_description(state.queries[explained.name], host=facts.host)
+        named = state.queries[explained.name]
+        made = descriptions.query_description(named, host=named.host or facts.host)
         return {"@type": "queryDescription", "queryDescription": made}
     query = done.selected or done.query
     assert query is not None, "EXPLAIN of a statement has its plan"

@@ -3,11 +3,17 @@
 Source: the documentation of ksqlDB's REST API.
 """
 
+import logging
 import time
+from functools import partial
+from typing import Final
 
+from duolog.core.errors import KafkaError
 from duolog.server.access.client_properties import OF_THE_SERVER, prohibited
 from duolog.server.messages import JSON, Request, Response, json_response
 from duolog.server.operations.context import ServerContext
+
+logger: Final = logging.getLogger(__name__)
 
 
 async def root(_request: Request, context: ServerContext) -> Response:
@@ -41,15 +47,31 @@ async def metadata_id(_request: Request, context: ServerContext) -> Response:
 
 
 async def cluster_status(_request: Request, context: ServerContext) -> Response:
-    """Answer with this server as the only one: servers of a service do not know each other."""
+    """Answer with the servers of the service, and the queries that each one runs.
+
+    Without a broker, this server is the only one that is known.
+    """
     now_ms = time.time_ns() // 1_000_000
-    state = {
-        "hostAlive": True,
-        "lastStatusUpdateMs": now_ms,
-        "activeStandbyPerQuery": {},
-        "hostStoreLags": {"stateStoreLags": {}, "updateTimeMs": now_ms},
+    queries = await context.workers.run(partial(_queries_by_host, context))
+    states = {
+        host: {
+            "hostAlive": True,
+            "lastStatusUpdateMs": now_ms,
+            "activeStandbyPerQuery": of_host,
+            "hostStoreLags": {"stateStoreLags": {}, "updateTimeMs": now_ms},
+        }
+        for host, of_host in queries.items()
     }
-    return json_response({"clusterStatus": {context.address: state}})
+    return json_response({"clusterStatus": states})
+
+
+async def heartbeat(_request: Request, _context: ServerContext) -> Response:
+    """Answer another server that says that it runs.
+
+    The servers of Duolog find each other by their consumer group; clients of ksqlDB's interface may
+    still send heartbeats.
+    """
+    return json_response({"isOk": True})
 
 
 async def is_valid_property(request: Request, _context: ServerContext) -> Response:
@@ -62,6 +84,25 @@ async def is_valid_property(request: Request, _context: ServerContext) -> Respon
     if name in OF_THE_SERVER:
         raise prohibited(name)
     return json_response(value=True)
+
+
+def _queries_by_host(context: ServerContext) -> dict[str, dict[str, object]]:
+    """Return what each server runs, by the servers' addresses and query ids."""
+    service = context.sql
+    found: dict[str, dict[str, object]] = {context.address: {}}
+    try:
+        found |= {one.address: {} for one in service.members() if one.address}
+    except KafkaError as error:
+        logger.debug("cannot ask for the servers of the service: %s", error.message)
+    for query in service.queries():
+        if query.host in found:
+            found[query.host][query.id] = {
+                "activeStores": [],
+                "activePartitions": [],
+                "standByStores": [],
+                "standByPartitions": [],
+            }
+    return found
 
 
 def _id(context: ServerContext) -> dict[str, object]:

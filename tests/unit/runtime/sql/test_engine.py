@@ -14,7 +14,7 @@ from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.command_log.command_topic import command_topic_of
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
-from duolog.runtime.sql.persistent.ownership import SESSION_TIMEOUT_S
+from duolog.runtime.sql.persistent.membership import SESSION_TIMEOUT_S
 from duolog.testing import EmbeddedCluster
 from duolog.testing.client import Client
 from unit.runtime.sql.fake_queries import FakeStarter, answers_of

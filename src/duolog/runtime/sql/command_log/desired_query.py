@@ -18,6 +18,8 @@ class DesiredQuery:
     starts: Offsets = field(default_factory=dict)
     before: int = 0
     """Number of queries with this id that have ended before; their state is not reused."""
+    number: int = 0
+    """Decides which server runs it: see `persistent/places.py`."""
 
     @property
     def checkpoint(self) -> str:

@@ -9,6 +9,7 @@ one tries again on top of the other's change.
 Threads: one at a time; the engine holds its lock.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
@@ -55,6 +56,8 @@ class ReplayedCatalog:
         """Checkpoints of queries that have ended."""
         self._endings: dict[str, int] = {}
         """Number of ended queries by id; QUERY_ID allows using an id again."""
+        self._numbers: dict[str, int] = {}
+        """A small number for each query; all servers compute the same ones."""
         self._damage: CommandDamaged | None = None
         """Error of the topic; later records are not applied."""
 
@@ -68,8 +71,12 @@ class ReplayedCatalog:
         for query_id, query in self.state.queries.items():
             known = self._wanted.get(query_id)
             if known is None or known.query is not query:
-                starts = self._starts.get(query_id, {})
-                self._wanted[query_id] = DesiredQuery(query, starts, self._endings.get(query_id, 0))
+                self._wanted[query_id] = DesiredQuery(
+                    query,
+                    self._starts.get(query_id, {}),
+                    self._endings.get(query_id, 0),
+                    self._numbers[query_id],
+                )
         for gone in self._wanted.keys() - self.state.queries.keys():
             del self._wanted[gone]
         return {query_id: self._wanted[query_id] for query_id in self.state.queries}
@@ -180,6 +187,19 @@ class ReplayedCatalog:
             self.ended.add(checkpoint_of(query_id, before))
             self._endings[query_id] = before + 1
             self._starts.pop(query_id, None)
+        if done.ended or done.query is not None:
+            self._number_queries()
+
+    def _number_queries(self) -> None:
+        """Give each new query the smallest free number; an ended one's number becomes free."""
+        queries, numbers = self.state.queries, self._numbers
+        for ended in numbers.keys() - queries.keys():
+            del numbers[ended]
+        taken = set(numbers.values())
+        free = (number for number in itertools.count() if number not in taken)
+        for query_id in queries:
+            if query_id not in numbers:
+                numbers[query_id] = next(free)
 
 
 def _kept_function(node: exp.Expression, state: SessionState) -> "KeptFunction | None":

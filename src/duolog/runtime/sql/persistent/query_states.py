@@ -1,17 +1,18 @@
-"""Publish the states of a service's queries to engines that do not run them.
+"""Publish the states of a service's queries to processes that do not run them.
 
     topic _duolog-ksql-<service id>_query_states, compacted, one partition
     key CSAS_LATE_0     {"owner": "host/4711/1", "state": "ERROR", "error": "…"}
 
-Written when states change; read on demand. Records of an engine that is no longer the owner are
-ignored, because its queries do not run.
+Each member of the service writes the states of its own queries when they change; read on demand. A
+record counts only while the query's place is assigned to its writer: otherwise the query has moved,
+or its process has died.
 
 Threads: `QueryStates` one at a time; `read_states` any.
 """
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -20,7 +21,8 @@ from confluent_kafka.admin import NewTopic
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
-from duolog.runtime.sql.persistent.ownership import owner_of
+from duolog.runtime.sql.persistent.members import Member, member_with, members_of_service
+from duolog.runtime.sql.persistent.places import place_of
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery, LiveState
 from duolog.runtime.topic_reader import TopicReader
 from duolog.runtime.topics import TABLE_CONFIG, admin_of, create
@@ -45,7 +47,7 @@ def states_topic_of(service_id: str) -> str:
 
 
 class QueryStates:
-    """Publishes the states of queries for one owner."""
+    """Publishes the states of the queries that one member of a service runs."""
 
     def __init__(self, bootstrap: Brokers | str, service_id: str, owner: str) -> None:
         self._brokers = Brokers.of(bootstrap)
@@ -54,8 +56,11 @@ class QueryStates:
         self._published: dict[str, tuple[LiveState, str]] = {}
         self._producer: Producer | None = None
 
-    def publish(self, queries: Iterable[LiveQuery]) -> None:
+    def publish(self, queries: Iterable[LiveQuery], known: Container[str] = ()) -> None:
         """Write changed states; without a broker, they are written with the next change.
+
+        The states of queries that are no longer among them are deleted, except those of `known`
+        ones: these run elsewhere, and their states are published there.
 
         Raises:
             KafkaError: the broker refuses the topic.
@@ -70,9 +75,15 @@ class QueryStates:
             value = json.dumps({"owner": self._owner, "state": state, "error": error})
             producer.produce(self._topic, value.encode(), query_id.encode())
         for query_id in gone:
-            producer.produce(self._topic, None, query_id.encode())
+            if query_id not in known:
+                producer.produce(self._topic, None, query_id.encode())
         producer.poll(0)
         self._published = now
+
+    def flush(self) -> None:
+        """Wait for pending records: others may write states of the same queries next."""
+        if self._producer is not None:
+            self._producer.flush(_FLUSH_S)
 
     def close(self) -> None:
         """Flush pending records. Does nothing if closed."""
@@ -91,36 +102,46 @@ class QueryStates:
 def followed(
     bootstrap: Brokers | str, service_id: str, wanted: Mapping[str, DesiredQuery]
 ) -> list[LiveQuery]:
-    """Return queries with the states that their owner has published.
+    """Return queries with the states that the members which run them have published.
 
-    UNRESPONSIVE without an owner.
+    STARTING if a member has not published one yet, or the query is moving; UNRESPONSIVE if there is
+    no member.
     """
     if not wanted:
         return []
-    owner = _owner(bootstrap, service_id)
-    published = read_states(bootstrap, service_id, owner) if owner else {}
-    otherwise = LiveQuery("", "STARTING") if owner else LiveQuery("", "UNRESPONSIVE", NO_ENGINE)
-    paused = LiveQuery("", "PAUSED")
-    return [
-        replace(paused if one.query.state == "PAUSED" else published.get(name, otherwise), id=name)
-        for name, one in wanted.items()
-    ]
+    members = _members(bootstrap, service_id)
+    published = read_states(bootstrap, service_id) if members else {}
+    otherwise = LiveQuery("", "STARTING") if members else LiveQuery("", "UNRESPONSIVE", NO_ENGINE)
+    found = []
+    for query_id, one in wanted.items():
+        member = member_with(place_of(one.number), members)
+        writer, live = published.get(query_id, ("", otherwise))
+        if member is None or writer != member.name:
+            live = otherwise
+        if one.query.state == "PAUSED":
+            live = LiveQuery("", "PAUSED")
+        address = "" if member is None else member.address
+        found.append(replace(live, id=query_id, host=address))
+    return found
 
 
-def _owner(bootstrap: Brokers | str, service_id: str) -> str:
+def _members(bootstrap: Brokers | str, service_id: str) -> list[Member]:
     try:
-        return owner_of(bootstrap, service_id)
+        return members_of_service(bootstrap, service_id)
     except KafkaError as error:
         logger.debug("cannot ask who runs the queries: %s", error.message)
-        return ""
+        return []
 
 
-def read_states(bootstrap: Brokers | str, service_id: str, owner: str) -> dict[str, LiveQuery]:
-    """Return the states that an owner has published, by query id; empty if they cannot be read."""
+def read_states(bootstrap: Brokers | str, service_id: str) -> dict[str, tuple[str, LiveQuery]]:
+    """Return the published states by query id, each with the member that has published it.
+
+    Empty if they cannot be read.
+    """
     try:
         with _States(states_topic_of(service_id), Brokers.of(bootstrap)) as states:
             states.catch_up(_READ_S)
-            return states.of(owner)
+            return states.found
     except KafkaError as error:
         logger.debug("cannot read the states of queries: %s", error.message)
         return {}
@@ -129,22 +150,19 @@ def read_states(bootstrap: Brokers | str, service_id: str, owner: str) -> dict[s
 class _States(TopicReader):
     def __init__(self, topic: str, brokers: Brokers) -> None:
         super().__init__(topic, brokers)
-        self._found: dict[str, tuple[str, LiveQuery]] = {}
+        self.found: dict[str, tuple[str, LiveQuery]] = {}
 
     def take(self, message: Message) -> None:
         key, value = message.key(), message.value()
         assert isinstance(key, bytes)
         query_id = key.decode()
         if value is None:
-            self._found.pop(query_id, None)
+            self.found.pop(query_id, None)
             return
         try:
             published = json.loads(value)
             live = LiveQuery(query_id, published["state"], str(published["error"]))
-            self._found[query_id] = (str(published["owner"]), live)
+            self.found[query_id] = (str(published["owner"]), live)
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             # Any client can write to the topic; ignore records that are not states.
             logger.debug("ignored a state of query %s: %r", query_id, error)
-
-    def of(self, owner: str) -> dict[str, LiveQuery]:
-        return {name: live for name, (by, live) in self._found.items() if by == owner}

@@ -10,6 +10,7 @@
   state. The replacement
   stops it when it has caught up. If the replacement does not start, the old query continues.
 - Several queries start concurrently: a start mostly waits for the broker and for Spark.
+- A query that another process is to run stops here and keeps its state.
 
 Threads: one makes decisions and stops queries; a few start queries. Any thread may call `want` and
 the getters.
@@ -19,9 +20,10 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from duolog.core.errors import DuologError
@@ -107,6 +109,8 @@ class LiveQuery:
     """Time of the last start, in ms since 1970; None while it does not run."""
     group: str = ""
     """Group of the JVM that runs it; empty if that is not known here."""
+    host: str = ""
+    """Address of the server that runs it; empty if that is not a server."""
 
 
 @dataclass(slots=True)
@@ -147,6 +151,7 @@ class QuerySupervisor:
         self._each_round = each_round
         self._entries: dict[str, _Entry] = {}
         self._wanted: dict[str, DesiredQuery] = {}
+        self._elsewhere: dict[str, DesiredQuery] = {}
         self._changed = threading.Condition()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -163,10 +168,17 @@ class QuerySupervisor:
         self._thread = threading.Thread(target=self._run, name="duolog-sql-supervisor", daemon=True)
         self._thread.start()
 
-    def want(self, queries: Mapping[str, DesiredQuery]) -> None:
-        """Set the queries that should run, by id."""
+    def want(
+        self,
+        queries: Mapping[str, DesiredQuery],
+        elsewhere: Mapping[str, DesiredQuery] = MappingProxyType({}),
+    ) -> None:
+        """Set the queries that should run here, and those that run `elsewhere`, by id.
+
+        Queries in neither have ended: their state is deleted.
+        """
         with self._changed:
-            self._wanted = dict(queries)
+            self._wanted, self._elsewhere = dict(queries), dict(elsewhere)
             self._changed.notify_all()
 
     def live(self, query_id: str, *, with_progress: bool = False) -> LiveQuery | None:
@@ -224,9 +236,7 @@ class QuerySupervisor:
         if self._thread is not None:
             self._thread.join()
         self._starts.shutdown(wait=False, cancel_futures=True)
-        # Concurrently, because each stop waits.
-        with ThreadPoolExecutor(_STOPS_AT_ONCE, "duolog-sql-stop") as stops:
-            list(stops.map(_stop, self._entries.values()))
+        _stop_all(self._entries.values())
         self._entries.clear()
 
     def _is_settled(self) -> bool:
@@ -252,23 +262,35 @@ class QuerySupervisor:
 
     def _look(self) -> None:
         with self._changed:
-            wanted = dict(self._wanted)
-        for query_id in [one for one in self._entries if self._is_gone(one, wanted)]:
-            if _is_starting(self._entries[query_id]):
-                continue
-            _stop(self._entries[query_id])
-            self._starter.forget(self._entries[query_id].wanted.checkpoint)
-            with self._changed:
-                del self._entries[query_id]
+            wanted, elsewhere = dict(self._wanted), self._elsewhere
+        self._end([one for one in self._entries if self._is_gone(one, wanted)], elsewhere)
         for query_id, one in wanted.items():
             if self._closing.is_set():
                 return
-            entry = self._entries.get(query_id)
-            if entry is None:
-                entry = _Entry(one)
-                with self._changed:
-                    self._entries[query_id] = entry
-            self._bring_on(entry, one)
+            if (entry := self._entry_of(query_id, one)) is not None:
+                self._bring_on(entry, one)
+
+    def _entry_of(self, query_id: str, wanted: DesiredQuery) -> _Entry | None:
+        """Return the entry of a query, which may be new; None if it is no longer desired.
+
+        Another thread that gives the query away waits until there is no entry. So none may be added
+        afterwards.
+        """
+        with self._changed:
+            if self._wanted.get(query_id) is not wanted:
+                return None
+            return self._entries.setdefault(query_id, _Entry(wanted))
+
+    def _end(self, gone: Iterable[str], elsewhere: Mapping[str, DesiredQuery]) -> None:
+        """Stop queries, except those that are starting, and delete the state of ended ones."""
+        ending = {one: self._entries[one] for one in gone if not _is_starting(self._entries[one])}
+        _stop_all(ending.values())
+        for query_id, entry in ending.items():
+            goes_on = elsewhere.get(query_id)
+            if goes_on is None or goes_on.before != entry.wanted.before:
+                self._starter.forget(entry.wanted.checkpoint)
+            with self._changed:
+                del self._entries[query_id]
 
     def _is_gone(self, query_id: str, wanted: Mapping[str, DesiredQuery]) -> bool:
         """Return true if a query has ended; another one with its id may be desired."""
@@ -359,6 +381,13 @@ def _is_starting(entry: _Entry) -> bool:
 
 def _runs_well(entry: _Entry) -> bool:
     return entry.running is not None and not entry.is_replaced and entry.failures > 0
+
+
+def _stop_all(entries: Collection[_Entry]) -> None:
+    """Stop queries concurrently, because each stop waits."""
+    if entries:
+        with ThreadPoolExecutor(_STOPS_AT_ONCE, "duolog-sql-stop") as stops:
+            list(stops.map(_stop, entries))
 
 
 def _stop(entry: _Entry) -> None:

@@ -1,24 +1,33 @@
-"""Run the queries of a service in this process, if no other engine runs them.
+"""Run the queries of a service in this process: all of them, or a server's part of them.
 
-    start ─▶ own the service ─▶ supervise its queries ─▶ (lost) ─▶ stop them ─▶ start again
+    become a member ─▶ places are assigned ─▶ supervise their queries ─▶ release places ─▶ leave
+           ▲                                       └▶ (lost) ─▶ stop all queries ─┐
+           └──────────────────────────────────────────────────────────────────────┘
 
-While this process owns the service, it also follows the statements of other engines and publishes
-the states of the queries for them.
+A member runs the queries of the places that are assigned to it (`places`). New places first wait
+until the catalog was read: a query may have ended while it moved. Released places wait until their
+queries have stopped. A member also follows the statements of other processes, and publishes the
+states of its queries for them.
 
-Threads: any. The lock of the engine guards the replayed catalog.
+Threads: any. The lock of the service guards the replayed catalog. It is not held while something
+waits for other processes.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
-from duolog.runtime.sql.persistent.ownership import Ownership
+from duolog.runtime.sql.persistent.members import Member, members_of_service
+from duolog.runtime.sql.persistent.membership import Membership
+from duolog.runtime.sql.persistent.places import make_places, place_of
 from duolog.runtime.sql.persistent.query_states import QueryStates, followed
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery, QuerySupervisor
 from duolog.security.clients.brokers import Brokers
@@ -30,6 +39,7 @@ _REGAIN_S: Final = 2.0
 _ASK_AGAIN_S: Final = 60.0
 _STOP_S: Final = 90.0
 _TURN_S: Final = 1.0
+_NO_PLACES: Final[frozenset[int]] = frozenset()
 
 
 class ServiceQueries:
@@ -61,12 +71,23 @@ class ServiceQueries:
         self._supervise = supervise
         self._lock = lock
         self._supervisor: QuerySupervisor | None = None
-        self._ownership: Ownership | None = None
+        self._ending: QuerySupervisor | None = None
+        """The supervisor that is stopping its queries."""
+        self._membership: Membership | None = None
         self._states: QueryStates | None = None
+        self._known: Mapping[str, DesiredQuery] = {}
+        """All queries of the service."""
+        self._places = _NO_PLACES
+        """The places whose queries run here."""
+        self._gained = _NO_PLACES
+        """New places, whose queries start once the catalog was read."""
         self._changing = threading.Lock()
-        """Guards the three above, for moments: ownership may be lost while the lock is held."""
+        """Guards the seven above, for moments: places may move while the lock is held."""
+        self._starting = threading.Lock()
+        """Held during `start`, which may wait for other processes."""
         self.given_up = threading.Event()
         self._standing_by = False
+        self._address = ""
         self._followed_at = 0.0
         self._ask_again_at = 0.0
         self._damage: CommandDamaged | None = None
@@ -74,150 +95,243 @@ class ServiceQueries:
 
     @property
     def supervisor(self) -> QuerySupervisor | None:
-        """The supervisor of the queries, if this process runs them."""
+        """The supervisor of the queries that run in this process, if any do."""
         return self._supervisor
 
     def start(self) -> None:
-        """Start running the queries here, if there are any and they do not run yet.
+        """Start running all queries here, if there are any and they do not run yet.
 
         Raises:
-            ServiceInUse: another engine runs them.
+            ServiceInUse: another process runs them.
             BrokerUnavailable, CommandDamaged: as `follow`.
         """
-        with self._lock:
-            self._follow()
-            if self._supervisor is not None or not self._replayed.state.queries:
-                return
-            name = self._replayed.topic.name
-            ownership = Ownership(self._bootstrap, self._service_id, name, self._lost)
-            self._ownership = ownership
-            if self.given_up.is_set():
-                ownership.give_up()
-            ownership.acquire()
-            if self.given_up.is_set():
-                self.stop()
-                return
-            self._run(ownership)
+        self._start(waits=True)
 
-    def stand_by(self) -> None:
-        """Run the queries here as soon as no other process does; return at once.
+    def start_first(self) -> None:
+        """Start running the queries here after a new one was accepted, unless others run them.
 
-        A server has no user that starts it again: it waits for its turn, even without queries. The
-        broker gives it the service within the session timeout of an owner that has died.
+        Does not wait for another process that may have crashed: the queries start when the broker
+        has noticed that. If another process runs them, this one tries again with a new query after
+        a minute at the earliest.
         """
-        self._standing_by = True
+        if (
+            self._supervisor is not None
+            or self._standing_by  # The members follow the command topic.
+            or time.monotonic() < self._ask_again_at
+        ):
+            return
+        try:
+            self._start(waits=False)
+        except ServiceInUse as error:
+            self._ask_again_at = time.monotonic() + _ASK_AGAIN_S
+            logger.info("%s: %s", error.message, error.detail)
+            threading.Thread(target=self._try_again, name="duolog-sql-start", daemon=True).start()
+
+    def stand_by(self, address: str = "") -> None:
+        """Share the queries with other servers from now on; return at once.
+
+        A server has no user that starts it again. It joins even without queries, and waits as long
+        as a process that is not a server runs them. `address` is where clients reach this server.
+        """
+        self._standing_by, self._address = True, address
         threading.Thread(
             target=self._wait_for_turn, name="duolog-sql-stand-by", daemon=True
         ).start()
 
     def give_up(self) -> None:
-        """Abort waits for ownership and for starts, from any thread; call `stop` next."""
+        """Abort waits for other members and for starts, from any thread; call `stop` next."""
         self.given_up.set()
         if (supervisor := self._supervisor) is not None:
             supervisor.give_up()
-        elif (ownership := self._ownership) is not None:
-            ownership.give_up()
+        elif (membership := self._membership) is not None:
+            membership.give_up()
 
     def stop(self) -> None:
-        """Stop the queries and release the service. Does nothing if they do not run here."""
+        """Stop the queries and leave the service. Does nothing if they do not run here."""
         with self._changing:
             supervisor, self._supervisor = self._supervisor, None
-            ownership, self._ownership = self._ownership, None
+            membership, self._membership = self._membership, None
             states, self._states = self._states, None
+            self._places = self._gained = _NO_PLACES
+            self._ending = supervisor or self._ending
         if supervisor is not None:
             supervisor.close()
         if states is not None:
             states.close()
-        if ownership is not None:
-            ownership.close()
+        if membership is not None:
+            membership.close()
 
-    def apply(self, *, has_new_query: bool) -> None:
-        """Apply a change of the desired queries; a new one may make this process run them all.
-
-        If another engine runs them, this process tries again after a minute at the earliest.
-        """
-        if self._supervisor is not None:
-            self._supervisor.want(self._replayed.wanted)
-        elif self._standing_by:
-            return  # The owner follows the command topic.
-        elif has_new_query and time.monotonic() >= self._ask_again_at:
-            try:
-                self.start()
-            except ServiceInUse as error:
-                self._ask_again_at = time.monotonic() + _ASK_AGAIN_S
-                logger.info("%s: %s", error.message, error.detail)
+    def apply(self) -> None:
+        """Apply a change of the desired queries; the caller holds the lock."""
+        self._share(self._replayed.wanted)
 
     def wait_stopped(self, query_ids: Iterable[str]) -> None:
         """Wait until ended queries have stopped, if they run here."""
-        if self._supervisor is not None:
-            self._supervisor.wait_stopped(query_ids, _STOP_S)
+        if (supervisor := self._supervisor) is not None:
+            supervisor.wait_stopped(query_ids, _STOP_S)
 
     def wait_settled(self, timeout_s: float) -> bool:
         """Wait until each query is running, paused or failed; return false after the timeout."""
-        return self._supervisor is None or self._supervisor.wait_settled(timeout_s)
+        supervisor = self._supervisor
+        return supervisor is None or supervisor.wait_settled(timeout_s)
 
     def live(self, *, with_progress: bool = False) -> list[LiveQuery]:
         """Return the queries with their current states.
 
-        If another engine runs them, it has reported their states; if no engine does, they are
+        Other members have reported the states of theirs; if there is no member, they are
         UNRESPONSIVE.
         """
         with self._lock:
-            wanted, supervisor = dict(self._replayed.wanted), self._supervisor
+            wanted = dict(self._replayed.wanted)
+        supervisor = self._supervisor
+        found: dict[str, LiveQuery] = {}
         if supervisor is not None:
-            return supervisor.live_all(with_progress=with_progress)
-        return followed(self._bootstrap, self._service_id, wanted)
+            live = supervisor.live_all(with_progress=with_progress)
+            found = {one.id: replace(one, host=self._address) for one in live}
+        others = {one: of for one, of in wanted.items() if one not in found}
+        for one in followed(self._bootstrap, self._service_id, others):
+            found[one.id] = one
+        return [found[one] for one in wanted]
 
-    def _run(self, ownership: Ownership) -> None:
-        """Start the supervisor, unless the service was lost meanwhile.
+    def members(self) -> list[Member]:
+        """Return the processes that run the queries.
 
-        The caller holds the lock.
+        Raises:
+            KafkaError: the broker does not answer.
+        """
+        return members_of_service(self._bootstrap, self._service_id)
+
+    def gain(self, membership: Membership, places: frozenset[int]) -> None:
+        """Run the queries of these places, too, once the catalog was read."""
+        with self._changing:
+            if membership is self._membership:
+                self._gained |= places
+
+    def release(self, membership: Membership, places: frozenset[int]) -> None:
+        """Stop the queries of these places; return when none of them runs any more."""
+        with self._changing:
+            if membership is self._membership:
+                self._gained -= places
+                self._places -= places
+                self._divide()
+            ids = [one for one, of in self._known.items() if place_of(of.number) in places]
+            supervisors, states = (self._supervisor, self._ending), self._states
+        for supervisor in supervisors:
+            while supervisor is not None and not supervisor.wait_stopped(ids, _STOP_S):
+                logger.warning("queries that move to another server have not stopped yet")
+        if states is not None:
+            states.flush()
+
+    def lose(self, membership: Membership) -> None:
+        """Stop the queries after missed heartbeats, and start them again once possible."""
+        if membership is not self._membership:
+            return
+        logger.warning(
+            "the broker has missed heartbeats of service %s; stopping its queries",
+            self._service_id,
+        )
+        self.stop()
+        if self._standing_by:
+            self.stand_by(self._address)
+        else:
+            threading.Thread(target=self._regain, name="duolog-sql-regain", daemon=True).start()
+
+    def _start(self, *, waits: bool) -> None:
+        with self._starting:
+            with self._lock:
+                self._follow()
+                if self._supervisor is not None or not self._replayed.state.queries:
+                    return
+            make_places(self._bootstrap, self._service_id)
+            membership = Membership(self._bootstrap, self._service_id, self)
+            self._become(membership)
+            if self.given_up.is_set():
+                membership.give_up()
+            membership.acquire(waits=waits)
+            if self.given_up.is_set():
+                self.stop()
+                return
+            with self._lock:
+                self._follow()
+                self._run(membership)
+
+    def _become(self, membership: Membership) -> None:
+        with self._changing:
+            self._membership = membership
+            self._places = self._gained = _NO_PLACES
+
+    def _run(self, membership: Membership) -> None:
+        """Start the supervisor, unless the membership was lost meanwhile.
+
+        The caller holds the lock, and has read the catalog.
         """
         supervisor = self._supervise(self._look)
+        wanted = self._replayed.wanted
         with self._changing:
-            if self._ownership is not ownership:
+            if self._membership is not membership:
                 return
-            self._states = QueryStates(self._bootstrap, self._service_id, ownership.name)
+            self._states = QueryStates(self._bootstrap, self._service_id, membership.name)
             self._supervisor = supervisor
-        supervisor.want(self._replayed.wanted)
+        self._share(wanted)
         # If it is stopped now, it starts nothing.
         supervisor.start(self._replayed.ended)
 
+    def _share(self, wanted: Mapping[str, DesiredQuery]) -> None:
+        """Let the queries of this process's places run; `wanted` are all queries of now."""
+        with self._changing:
+            self._known = wanted
+            self._places |= self._gained
+            self._gained = _NO_PLACES
+            self._divide()
+
+    def _divide(self) -> None:
+        """Tell the supervisor which queries run here; the caller holds `_changing`."""
+        if self._supervisor is None:
+            return
+        here: dict[str, DesiredQuery] = {}
+        elsewhere: dict[str, DesiredQuery] = {}
+        for query_id, one in self._known.items():
+            part = here if place_of(one.number) in self._places else elsewhere
+            part[query_id] = one
+        self._supervisor.want(here, elsewhere)
+
     def _wait_for_turn(self) -> None:
-        """Join the group of the service, whose owner the broker chooses."""
-        topic = self._replayed.topic
+        """Join the servers of the service, once no other process runs its queries alone."""
         while not self.given_up.is_set():
+            membership = Membership(
+                self._bootstrap, self._service_id, self, shares=True, address=self._address
+            )
             try:
-                topic.make()
+                make_places(self._bootstrap, self._service_id)
+                runs_alone = any(not one.shares for one in membership.others())
             except (BrokerUnavailable, KafkaError) as error:
-                logger.debug("cannot join the group of the service: %s", error.message)
+                logger.debug("cannot join the servers of the service: %s", error.message)
                 self.given_up.wait(_REGAIN_S)
                 continue
-            gained = threading.Event()
-            ownership = Ownership(
-                self._bootstrap, self._service_id, topic.name, self._lost, gained.set
-            )
+            if runs_alone:
+                self.given_up.wait(_TURN_S)
+                continue
             with self._lock:
                 if self.given_up.is_set():
                     return
-                self._ownership = ownership
-            ownership.stand_by()
-            while not gained.wait(_TURN_S):
-                if self.given_up.is_set() or self._ownership is not ownership:
+                self._become(membership)
+            membership.join()
+            while not membership.wait_gained(_TURN_S):
+                if self.given_up.is_set() or self._membership is not membership:
                     return
-            if self._take_turn(ownership):
+            if self._take_turn(membership):
                 return
-            ownership.close()
+            membership.close()
             self.given_up.wait(_REGAIN_S)
 
-    def _take_turn(self, ownership: Ownership) -> bool:
-        """Run the queries as the owner; return false if the catalog cannot be read now."""
+    def _take_turn(self, membership: Membership) -> bool:
+        """Run queries as a member; return false if the catalog cannot be read now."""
         try:
             with self._lock:
-                if self.given_up.is_set() or self._ownership is not ownership:
+                if self.given_up.is_set() or self._membership is not membership:
                     return True
                 self._follow()
-                self._run(ownership)
+                self._run(membership)
         except (BrokerUnavailable, KafkaError) as error:
             logger.warning("cannot run the queries yet: %s", error.message)
             return False
@@ -226,18 +340,17 @@ class ServiceQueries:
         return True
 
     def _look(self) -> None:
-        """Follow other engines, unless a statement holds the lock; called by the supervisor."""
-        if time.monotonic() - self._followed_at < _FOLLOW_S or not self._lock.acquire(
-            blocking=False
-        ):
+        """Follow other processes, unless a statement holds the lock; called by the supervisor."""
+        is_due = time.monotonic() - self._followed_at >= _FOLLOW_S or self._gained
+        if not is_due or not self._lock.acquire(blocking=False):
             return
         try:
             self._followed_at = time.monotonic()
             self._replayed.follow()
-            if self._supervisor is not None:
-                self._supervisor.want(self._replayed.wanted)
-                if self._states is not None:
-                    self._states.publish(self._supervisor.live_all())
+            self._share(self._replayed.wanted)
+            supervisor, states = self._supervisor, self._states
+            if supervisor is not None and states is not None:
+                states.publish(supervisor.live_all(), self._known)
         except (KafkaError, BrokerUnavailable) as error:
             logger.debug("cannot follow the command topic: %s", error.message)
         except CommandDamaged as damage:
@@ -247,17 +360,12 @@ class ServiceQueries:
         finally:
             self._lock.release()
 
-    def _lost(self) -> None:
-        """Stop the queries after missed heartbeats, and start them again once possible."""
-        logger.warning(
-            "the broker has missed heartbeats of service %s; stopping its queries",
-            self._service_id,
-        )
-        self.stop()
-        if self._standing_by:
-            self.stand_by()
-        else:
-            threading.Thread(target=self._regain, name="duolog-sql-regain", daemon=True).start()
+    def _try_again(self) -> None:
+        """Start the queries if the process that ran them has crashed."""
+        try:
+            self.start()
+        except (ServiceInUse, BrokerUnavailable, KafkaError, CommandDamaged) as error:
+            logger.debug("the queries do not run here: %s", error.message)
 
     def _regain(self) -> None:
         while not self.given_up.wait(_REGAIN_S) and self._supervisor is None:

@@ -57,7 +57,7 @@ def with_reason(
 def with_states(
     queries: Mapping[str, PersistentQuery], live: Iterable[LiveQuery]
 ) -> dict[str, PersistentQuery]:
-    """Return queries with their current states and errors."""
+    """Return queries with their current states, errors and hosts."""
     found = {one.id: one for one in live}
     return {
         name: replace(
@@ -65,6 +65,7 @@ def with_states(
             state=found[name].state,
             error=found[name].error,
             jvm_group=found[name].group or query.jvm_group,
+            host=found[name].host,
         )
         if name in found
         else query

@@ -1,8 +1,13 @@
-"""Query states, from the engine that runs the queries to the others."""
+"""Query states, from the members that run the queries to other processes."""
+
+from unittest.mock import MagicMock
 
 import pytest
 from confluent_kafka import Producer
 
+from duolog.runtime.sql.command_log.desired_query import DesiredQuery
+from duolog.runtime.sql.persistent import query_states
+from duolog.runtime.sql.persistent.members import Member
 from duolog.runtime.sql.persistent.query_states import QueryStates, read_states, states_topic_of
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 from duolog.testing import EmbeddedCluster
@@ -17,8 +22,8 @@ def test_changed_states_are_published_and_ended_queries_deleted(
     def published(*queries: LiveQuery) -> dict[str, tuple[str, str]]:
         states.publish(queries)
         states.close()
-        found = read_states(servers, service, "host/1/1")
-        return {name: (one.state, one.error) for name, one in found.items()}
+        found = read_states(servers, service)
+        return {name: (one.state, one.error) for name, (_, one) in found.items()}
 
     assert published(LiveQuery("A", "STARTING"), LiveQuery("B", "RUNNING")) == {
         "A": ("STARTING", ""),
@@ -41,12 +46,52 @@ def test_an_invalid_state_is_ignored(cluster: EmbeddedCluster, service: str, val
     producer.produce(states_topic_of(service), value.encode(), b"B")
     producer.flush()
 
-    assert list(read_states(servers, service, "host/1/1")) == ["A"]
+    assert list(read_states(servers, service)) == ["A"]
 
 
-def test_states_of_another_owner_are_ignored(cluster: EmbeddedCluster, service: str) -> None:
-    states = QueryStates(cluster.bootstrap_servers, service, "host/1/1")
-    states.publish([LiveQuery("A", "RUNNING")])
+def test_the_state_of_a_query_that_has_moved_is_left_to_its_new_member(
+    cluster: EmbeddedCluster, service: str
+) -> None:
+    """The old member would delete what the new one has published, and the query would seem to start for ever."""
+    servers = cluster.bootstrap_servers
+    old, new = QueryStates(servers, service, "host/1/1"), QueryStates(servers, service, "host/2/2")
+    old.publish([LiveQuery("A", "RUNNING"), LiveQuery("B", "RUNNING")], {"A", "B"})
+    old.flush()
+    new.publish([LiveQuery("A", "ERROR", "no such topic")], {"A", "B"})
+    new.close()
+
+    old.publish([], {"A"})
+    old.close()
+
+    found = read_states(servers, service)
+    assert {name: (by, one.state) for name, (by, one) in found.items()} == {
+        "A": ("host/2/2", "ERROR")
+    }
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ([Member("host/1/1/shares/h:1", frozenset({0}))], ("ERROR", "why", "h:1")),
+        ([Member("host/1/1/shares/h:1", frozenset({1}))], ("STARTING", "", "")),
+        ([Member("host/2/2/shares/h:2", frozenset({0}))], ("STARTING", "", "h:2")),
+        ([], ("UNRESPONSIVE", query_states.NO_ENGINE, "")),
+    ],
+    ids=["its member", "no member has the place", "another member has it now", "no members"],
+)
+def test_a_state_counts_while_the_place_is_assigned_to_its_writer(
+    cluster: EmbeddedCluster,
+    service: str,
+    monkeypatch: pytest.MonkeyPatch,
+    members: list[Member],
+    expected: tuple[str, str, str],
+) -> None:
+    states = QueryStates(cluster.bootstrap_servers, service, "host/1/1/shares/h:1")
+    states.publish([LiveQuery("A", "ERROR", "why")])
     states.close()
+    monkeypatch.setattr(query_states, "members_of_service", lambda *_: members)
+    wanted = {"A": DesiredQuery(MagicMock(state="RUNNING"), number=0)}
 
-    assert read_states(cluster.bootstrap_servers, service, "host/2/2") == {}
+    (live,) = query_states.followed(cluster.bootstrap_servers, service, wanted)
+
+    assert (live.state, live.error, live.host) == expected

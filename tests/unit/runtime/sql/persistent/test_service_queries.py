@@ -6,8 +6,11 @@ from unittest.mock import MagicMock
 import pytest
 
 import waiting
+from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 from duolog.runtime.sql.persistent import service_queries
+from duolog.runtime.sql.persistent.members import Member
+from duolog.runtime.sql.persistent.places import ALL_PLACES, place_of
 from duolog.runtime.sql.persistent.service_queries import ServiceQueries
 
 
@@ -28,25 +31,29 @@ def queries(
 
 
 def test_a_service_in_use_is_not_tried_again_with_each_query() -> None:
-    tried: list[None] = []
+    tried: list[str] = []
 
     def follow() -> None:
-        tried.append(None)
+        tried.append(threading.current_thread().name)
         raise ServiceInUse("service_", "host/1/2")
 
     service = queries(follow)
 
-    service.apply(has_new_query=True)
-    service.apply(has_new_query=True)
+    service.start_first()
+    service.start_first()
+    waiting.wait_until(lambda: len(tried) > 1, "it does not try again in the background")
 
-    assert len(tried) == 1
+    assert tried == ["MainThread", "duolog-sql-start"]
     assert service.supervisor is None
 
 
-def test_only_a_new_query_starts_the_queries_of_a_service() -> None:
+def test_a_server_leaves_the_first_query_to_its_turn() -> None:
     follow = MagicMock()
+    service = queries(follow)
+    service.given_up.set()
+    service.stand_by()
 
-    queries(follow).apply(has_new_query=False)
+    service.start_first()
 
     follow.assert_not_called()
 
@@ -59,38 +66,40 @@ def test_queries_that_do_not_run_here_are_settled() -> None:
     assert service.wait_settled(0)
 
 
-class Ownerships:
-    """Makes the ownerships of a service: gained at once, but the first one is lost by `acquire`."""
+class Memberships:
+    """Makes the memberships of a service: all places at once, but the first one is lost by `acquire`."""
 
     def __init__(self) -> None:
         self.made: list[MagicMock] = []
 
     def __call__(
-        self,
-        _bootstrap: str,
-        _service_id: str,
-        _topic: str,
-        lost: Callable[[], None],
-        gained: Callable[[], None] = lambda: None,
+        self, _bootstrap: str, _service_id: str, duties: ServiceQueries, **_: object
     ) -> MagicMock:
         made = MagicMock()
-        made.name = "host/1/2"
-        made.lost = lost
-        made.stand_by = gained
-        made.acquire = lost if not self.made else MagicMock()
+        made.name = "host/1/2/shares/"
+        made.others.return_value = []
+        made.join = lambda: duties.gain(made, ALL_PLACES)
+        made.wait_gained.return_value = True
+        made.lost = lambda: duties.lose(made)
+        made.acquire = (
+            (lambda **_: duties.lose(made))
+            if not self.made
+            else (lambda **_: duties.gain(made, ALL_PLACES))
+        )
         self.made.append(made)
         return made
 
 
 @pytest.fixture
-def ownerships(monkeypatch: pytest.MonkeyPatch) -> Ownerships:
-    made = Ownerships()
-    monkeypatch.setattr(service_queries, "Ownership", made)
+def memberships(monkeypatch: pytest.MonkeyPatch) -> Memberships:
+    made = Memberships()
+    monkeypatch.setattr(service_queries, "Membership", made)
+    monkeypatch.setattr(service_queries, "make_places", MagicMock())
     return made
 
 
-def test_a_service_that_is_lost_as_soon_as_it_is_owned_runs_no_queries(
-    ownerships: Ownerships,
+def test_a_service_that_is_lost_as_soon_as_it_is_acquired_runs_no_queries(
+    memberships: Memberships,
 ) -> None:
     supervise = MagicMock()
     service = queries(MagicMock(), supervise)
@@ -98,13 +107,13 @@ def test_a_service_that_is_lost_as_soon_as_it_is_owned_runs_no_queries(
     service.start()
     service.give_up()
 
-    assert len(ownerships.made) == 1
+    assert len(memberships.made) == 1
     assert service.supervisor is None
     supervise.return_value.start.assert_not_called()
 
 
-def test_a_server_that_loses_its_turn_while_it_reads_the_catalog_runs_queries_once(
-    ownerships: Ownerships,
+def test_a_server_that_loses_its_places_while_it_reads_the_catalog_runs_queries_once(
+    memberships: Memberships,
 ) -> None:
     supervise = MagicMock()
     lost: list[int] = []
@@ -114,7 +123,7 @@ def test_a_server_that_loses_its_turn_while_it_reads_the_catalog_runs_queries_on
     def follow() -> None:
         if not lost:
             lost.append(threading.get_ident())
-            ownerships.made[0].lost()
+            memberships.made[0].lost()
 
     service = queries(follow, supervise)
 
@@ -122,10 +131,116 @@ def test_a_server_that_loses_its_turn_while_it_reads_the_catalog_runs_queries_on
     waiting.wait_until(lambda: started, "the server does not get its next turn")
     service.give_up()
 
-    assert len(ownerships.made) == 2
+    assert len(memberships.made) == 2
     assert len(started) == 1
     assert started != lost
-    ownerships.made[0].close.assert_called()
+    memberships.made[0].close.assert_called()
+
+
+def test_a_server_waits_while_a_shell_runs_the_queries(
+    memberships: Memberships, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_queries, "_TURN_S", 0.0)
+    shell = [Member.named("host", 1, 1, shares=False)]
+    asked: list[list[Member]] = []
+    supervise = MagicMock()
+    service = queries(MagicMock(), supervise)
+    make = memberships.__call__
+
+    def with_shell(*given: object, **named: object) -> MagicMock:
+        made = make(*given, **named)  # type: ignore[arg-type]
+        asked.append(shell if len(asked) < 3 else [])
+        made.others.return_value = asked[-1]
+        return made
+
+    monkeypatch.setattr(service_queries, "Membership", with_shell)
+
+    service.stand_by()
+    waiting.wait_until(lambda: supervise.return_value.start.called, "the server does not join")
+    service.give_up()
+
+    assert asked == [shell, shell, shell, []]
+
+
+def running(*numbers: int) -> tuple[ServiceQueries, MagicMock, MagicMock, MagicMock]:
+    """Return a server's queries with these numbers, its supervisor, membership and catalog."""
+    replayed = MagicMock()
+    replayed.wanted = {f"Q{number}": DesiredQuery(MagicMock(), number=number) for number in numbers}
+    supervise = MagicMock()
+    service = queries(MagicMock(), supervise, replayed)
+    membership = MagicMock()
+    membership.name = "host/1/2/shares/"
+    service._become(membership)  # noqa: SLF001 - without a broker
+    service._run(membership)  # noqa: SLF001
+    return service, supervise.return_value, membership, replayed
+
+
+def wanted_of(supervisor: MagicMock) -> tuple[list[str], list[str]]:
+    here, elsewhere = supervisor.want.call_args.args
+    return sorted(here), sorted(elsewhere)
+
+
+def test_queries_of_new_places_start_once_the_catalog_was_read() -> None:
+    """A query that has ended while it moved would start again, from its first record."""
+    service, supervisor, membership, replayed = running(0, 1)
+    looked = service._look  # noqa: SLF001 - as the supervisor calls it
+
+    service.gain(membership, frozenset({place_of(0), place_of(1)}))
+    assert wanted_of(supervisor) == ([], ["Q0", "Q1"])
+    del replayed.wanted["Q0"]
+    looked()
+
+    assert replayed.follow.called
+    assert wanted_of(supervisor) == (["Q1"], [])
+
+
+def test_a_place_is_released_after_its_queries_have_stopped() -> None:
+    service, supervisor, membership, _ = running(0, 1)
+    service.gain(membership, ALL_PLACES)
+    service._look()  # noqa: SLF001 - as the supervisor calls it
+    assert wanted_of(supervisor) == (["Q0", "Q1"], [])
+    waited: list[tuple[list[str], tuple[list[str], list[str]]]] = []
+
+    def stopped(ids: list[str], _timeout_s: float) -> bool:
+        waited.append((ids, wanted_of(supervisor)))
+        return len(waited) == 2
+
+    supervisor.wait_stopped = stopped
+
+    service.release(membership, frozenset({place_of(1)}))
+
+    assert waited == [(["Q1"], (["Q0"], ["Q1"]))] * 2, "it asks until the query has stopped"
+
+
+def test_a_place_is_released_after_a_server_that_stops_has_stopped_its_queries() -> None:
+    """The supervisor is gone from the service while it stops the queries."""
+    service, supervisor, membership, _ = running(0)
+    service.gain(membership, ALL_PLACES)
+    service._look()  # noqa: SLF001 - as the supervisor calls it
+    order: list[str] = []
+
+    def close() -> None:
+        releasing = threading.Thread(target=service.release, args=(membership, ALL_PLACES))
+        releasing.start()
+        releasing.join()
+
+    supervisor.close = close
+    supervisor.wait_stopped = lambda ids, _: order.append(*ids) or True
+
+    service.stop()
+
+    assert order == ["Q0"]
+
+
+def test_places_of_an_older_membership_are_ignored() -> None:
+    service, supervisor, _, _ = running(0)
+    calls = supervisor.want.call_count
+
+    service.gain(MagicMock(), ALL_PLACES)
+    service._look()  # noqa: SLF001 - as the supervisor calls it
+
+    assert supervisor.want.call_count > calls
+    assert wanted_of(supervisor) == ([], ["Q0"])
 
 
 def test_a_damaged_command_topic_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -134,7 +249,8 @@ def test_a_damaged_command_topic_is_logged_once(caplog: pytest.LogCaptureFixture
     supervise = MagicMock()
     service = queries(MagicMock(), supervise, replayed)
     with pytest.MonkeyPatch.context() as patch, caplog.at_level(logging.WARNING):
-        patch.setattr(service_queries, "Ownership", MagicMock())
+        patch.setattr(service_queries, "Membership", MagicMock())
+        patch.setattr(service_queries, "make_places", MagicMock())
         patch.setattr(service_queries, "_FOLLOW_S", 0.0)
         service.start()
         (look,) = supervise.call_args.args
