@@ -1,4 +1,4 @@
-"""Servers of one service: one runs the queries, and another one takes over when it ends."""
+"""Servers of one service: each runs a part of the queries, and takes over the rest when others end."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,6 +39,12 @@ def run(service: SqlService, text: str) -> None:
         pass
 
 
+def hosts_of(service: SqlService) -> dict[str, str]:
+    """Return the server of each query that runs."""
+    service.follow()
+    return {one.id: one.host for one in service.queries() if one.state == "RUNNING"}
+
+
 def created(service: str) -> str:
     return (
         f"CREATE STREAM s (k STRING KEY, a BIGINT) WITH (kafka_topic='{service}s', partitions=1, value_format='json');"
@@ -46,26 +52,75 @@ def created(service: str) -> str:
     )
 
 
-def test_a_server_waits_for_its_turn_and_takes_over_the_queries(
-    opened: Opened, service: str
-) -> None:
+def test_a_server_runs_its_part_and_takes_over_the_rest(opened: Opened, service: str) -> None:
     first_starter, second_starter = FakeStarter(), FakeStarter()
     first, second = opened("first", first_starter), opened("second", second_starter)
-    first.stand_by()
-    waiting.wait_until(lambda: first.runs_queries, "the first server does not get its turn")
-    second.stand_by()
+    first.stand_by("first:8088")
+    waiting.wait_until(lambda: first.runs_queries, "the first server does not get places")
+    second.stand_by("second:8088")
+    waiting.wait_until(lambda: second.runs_queries, "the second server does not get places")
 
-    run(second, created(service))
-    waiting.wait_until(
-        lambda: "CSAS_LATE_0" in first_starter.running, "the owner does not follow the second one"
+    run(second, created(service) + "CREATE STREAM early AS SELECT * FROM s WHERE a < 3;")
+    hosts = waiting.wait_until(
+        lambda: (found := hosts_of(first)) == hosts_of(second) and len(found) == 2 and found,
+        "the servers do not run one query each",
     )
-    assert second_starter.starts == []
+    assert set(hosts.values()) == {"first:8088", "second:8088"}
     first.close()
 
     waiting.wait_until(
-        lambda: "CSAS_LATE_0" in second_starter.running, "the second server does not take over"
+        lambda: second_starter.running.keys() == hosts.keys(), "the second does not take over"
     )
-    assert first_starter.running["CSAS_LATE_0"].has_ended
+    assert all(query.has_ended for query in first_starter.running.values())
+    assert first_starter.forgotten == [], "the state stays"
+    assert set(hosts_of(second).values()) == {"second:8088"}
+
+
+def test_a_terminated_query_ends_on_the_server_that_runs_it(opened: Opened, service: str) -> None:
+    starters = {"first:8088": FakeStarter(), "second:8088": FakeStarter()}
+    first, second = (opened(name[:5], starter) for name, starter in starters.items())
+    for name, one in (("first:8088", first), ("second:8088", second)):
+        one.stand_by(name)
+        waiting.wait_until(lambda one=one: one.runs_queries, "a server does not get places")  # type: ignore[misc]
+    run(first, created(service))
+    host = waiting.wait_until(lambda: hosts_of(first).get("CSAS_LATE_0"), "it does not run")
+
+    run(first if host == "second:8088" else second, "TERMINATE CSAS_LATE_0;")
+
+    runner = starters[host]
+    waiting.wait_until(lambda: runner.forgotten == ["CSAS_LATE_0"], "its state is not deleted")
+    assert runner.running["CSAS_LATE_0"].has_ended
+    (other,) = (starter for name, starter in starters.items() if name != host)
+    assert other.starts == []
+    assert first.queries() == second.queries() == []
+
+
+def test_a_server_waits_until_a_shell_has_ended(opened: Opened, service: str) -> None:
+    shell_starter, starter = FakeStarter(), FakeStarter()
+    shell, server = opened("shell", shell_starter), opened("server", starter)
+    run(shell, created(service))
+    waiting.wait_until(lambda: "CSAS_LATE_0" in shell_starter.running, "it does not start")
+
+    server.stand_by("server:8088")
+    waiting.wait_until(lambda: list(hosts_of(server).values()) == [""], "its state is not shown")
+    assert [(one.state, one.host) for one in shell.queries()] == [("RUNNING", "")]
+    assert not server.runs_queries
+    shell.close()
+
+    waiting.wait_until(lambda: "CSAS_LATE_0" in starter.running, "the server does not take over")
+
+
+def test_a_shell_leaves_the_first_query_to_a_server(opened: Opened, service: str) -> None:
+    starter, shell_starter = FakeStarter(), FakeStarter()
+    server, shell = opened("server", starter), opened("shell", shell_starter)
+    server.stand_by("server:8088")
+    waiting.wait_until(lambda: server.runs_queries, "the server does not get places")
+
+    run(shell, created(service))
+
+    waiting.wait_until(lambda: "CSAS_LATE_0" in starter.running, "the server does not run it")
+    assert shell_starter.starts == []
+    assert not shell.runs_queries
 
 
 def test_a_server_runs_the_first_query_of_its_service(opened: Opened, service: str) -> None:
@@ -94,12 +149,12 @@ def test_a_statement_may_come_before_the_turn(opened: Opened, service: str) -> N
 def test_a_server_that_closes_while_it_waits_never_runs_queries(
     opened: Opened, service: str
 ) -> None:
-    first, second = opened("first", FakeStarter()), opened("second", FakeStarter())
-    first.stand_by()
-    waiting.wait_until(lambda: first.runs_queries, "the first server does not get its turn")
-    second.stand_by()
+    shell, server = opened("shell", FakeStarter()), opened("server", FakeStarter())
+    run(shell, created(service))
+    assert shell.runs_queries
+    server.stand_by()
 
-    second.close()
-    first.close()
+    server.close()
+    shell.close()
 
-    assert not second.runs_queries
+    assert not server.runs_queries
