@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import pytest
 
+from duolog.runtime.broker_process import BROKER_PROGRAM
 from duolog.runtime.sql.service import SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
 from duolog.testing import EmbeddedCluster
-from duolog.testing.cluster import BROKER_PROGRAM
 from waiting import DEADLINE_S, wait_until
 
 PROGRAM = Path(__file__).with_name("shared_server.py")

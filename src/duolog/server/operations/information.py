@@ -88,8 +88,10 @@ async def is_valid_property(request: Request, _context: ServerContext) -> Respon
 
 def _queries_by_host(context: ServerContext) -> dict[str, dict[str, object]]:
     """Return what each server runs, by the servers' addresses and query ids."""
-    service = context.sql
     found: dict[str, dict[str, object]] = {context.address: {}}
+    if context.ksql is None:
+        return found
+    service = context.sql
     try:
         found |= {one.address: {} for one in service.members() if one.address}
     except KafkaError as error:

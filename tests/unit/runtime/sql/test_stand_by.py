@@ -61,10 +61,12 @@ def test_a_server_runs_its_part_and_takes_over_the_rest(opened: Opened, service:
     waiting.wait_until(lambda: second.runs_queries, "the second server does not get places")
 
     run(second, created(service) + "CREATE STREAM early AS SELECT * FROM s WHERE a < 3;")
-    hosts = waiting.wait_until(
-        lambda: (found := hosts_of(first)) == hosts_of(second) and len(found) == 2 and found,
-        "the servers do not run one query each",
-    )
+
+    def shared() -> dict[str, str]:
+        found = hosts_of(first)
+        return found if len(found) == 2 and found == hosts_of(second) else {}
+
+    hosts = waiting.wait_until(shared, "the servers do not run one query each")
     assert set(hosts.values()) == {"first:8088", "second:8088"}
     first.close()
 
@@ -83,7 +85,7 @@ def test_a_terminated_query_ends_on_the_server_that_runs_it(opened: Opened, serv
         one.stand_by(name)
         waiting.wait_until(lambda one=one: one.runs_queries, "a server does not get places")  # type: ignore[misc]
     run(first, created(service))
-    host = waiting.wait_until(lambda: hosts_of(first).get("CSAS_LATE_0"), "it does not run")
+    host = waiting.wait_until(lambda: hosts_of(first).get("CSAS_LATE_0", ""), "it does not run")
 
     run(first if host == "second:8088" else second, "TERMINATE CSAS_LATE_0;")
 
