@@ -26,6 +26,8 @@ EPOCH_MS_EXACTLY_ONCE: Final = 1000
 """The same if results become visible when their epoch is committed."""
 AT_LEAST_ONCE: Final = "at_least_once"
 EXACTLY_ONCE: Final = "exactly_once_v2"
+FIRST_START: Final = "first-start"
+"""A value of `EngineConfig.changelog`: on for new applications, others continue as they are."""
 OFFSETS_PER_TRIGGER_MAX_DEFAULT: Final = 500_000
 TASK_TIMEOUT_MS_DEFAULT: Final = 5 * MINUTE_MS
 # A task holds a micro-batch several times: bytes from Kafka, rows, rows in the shuffle.
@@ -329,7 +331,7 @@ class EngineConfig:
     python_timeout_ms: int = PYTHON_TIMEOUT_MS_DEFAULT
     python_memory_bytes_max: int = PYTHON_MEMORY_BYTES_MAX_DEFAULT
     changelog: str = "auto"
-    """Whether stores have changelogs: on, off, or auto."""
+    """Whether stores have changelogs: on, off, auto, or `FIRST_START`."""
     writes_class_archive: bool = False
     """Whether a session that finds no class archive writes one at exit."""
     log_format: str = "text"

@@ -123,6 +123,8 @@ class Starter:
     def rebuild_beside(self, request: StartRequest, reserve: Callable[[str], None]) -> None:
         """Rebuild what an upgrade cannot keep, then make the running application stop."""
         application_id, upgrader = request.application_id, self.upgrader(request)
+        if self.logged(upgrader.checkpoint, application_id).lost() is not None:
+            return  # The start restores what may be upgraded.
         lowered = self.planner.lower(request.plan, application_id)
         if upgrader.find(lowered).comparison is not None:
             upgrader.beside(lowered)

@@ -26,7 +26,7 @@ from duolog.engine.client_options import client_options
 from duolog.engine.errors import BrokerUnreachable, ChangelogMismatch
 from duolog.engine.json_object import Json
 from duolog.engine.jvm.masters import is_one_jvm
-from duolog.engine.settings import EngineConfig
+from duolog.engine.settings import FIRST_START, EngineConfig
 
 logger: Final = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def wants_changelogs(config: EngineConfig) -> bool:
     """
     if config.changelog == "auto":
         return not is_one_jvm(config.master)
-    return config.changelog == "on"
+    return config.changelog in {"on", FIRST_START}
 
 
 def with_changelogs(spec: Json, topics: InternalTopics) -> Json:

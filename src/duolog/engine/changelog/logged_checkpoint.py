@@ -61,6 +61,11 @@ class LoggedCheckpoint:
         """The names of its internal topics."""
         return InternalTopics.of(self.directory.name, self._content()["changelog"])
 
+    @property
+    def generation(self) -> int:
+        """The number of its last generation."""
+        return int(self._content()["changelog"]["generation"])
+
     def name_topics(self, stores: Sequence[str]) -> InternalTopics:
         """Fix the names of the changelogs of its stores, unless that is done; return them."""
         pinned = self._content()

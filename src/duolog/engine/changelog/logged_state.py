@@ -27,7 +27,7 @@ from duolog.engine.errors import CheckpointMismatch
 from duolog.engine.exactly_once.epochs import marker_topic
 from duolog.engine.exactly_once.fencing import fence
 from duolog.engine.json_object import Json
-from duolog.engine.settings import EngineConfig
+from duolog.engine.settings import FIRST_START, EngineConfig
 from duolog.engine.topics.topic_reader import TopicReader
 
 
@@ -52,19 +52,31 @@ class LoggedState:
     def lost(self, *, forced: bool = False) -> StoredCommits | None:
         """Return what restores a lost or damaged checkpoint; None if there is nothing to restore.
 
-        `forced` requests it for an intact checkpoint, too.
+        `forced` requests it for an intact checkpoint, too. A checkpoint of a SQL query is also lost
+        if the query has run elsewhere since: another server has continued from its changelogs.
 
         Raises:
             BrokerUnreachable: no broker answers.
             CheckpointDamaged: the content outside of the checkpoint cannot be parsed.
         """
-        if LoggedCheckpoint(self.checkpoint).is_whole() and not forced:
+        logged = LoggedCheckpoint(self.checkpoint)
+        is_whole = logged.is_whole()
+        if is_whole and not forced and not self._may_be_outdated:
             return None
         name = commit_topic(self.config.internal_prefix + self.application_id)
         if not self.topics.existing_partition_counts([name]):
             return None
         kept = self.commits.read()
-        return None if kept is None or kept.committed.offsets is None else kept
+        if kept is None or kept.committed.offsets is None:
+            return None
+        # A start counts its generation in the checkpoint first, and then in the topic.
+        is_outdated = is_whole and kept.committed.generation > logged.generation
+        return kept if forced or is_outdated or not is_whole else None
+
+    @property
+    def _may_be_outdated(self) -> bool:
+        """True if another process may have continued from the changelogs of this checkpoint."""
+        return bool(self.config.internal_prefix) and self.checkpoint.has_changelogs
 
     def put_back(self, kept: StoredCommits) -> Committed:
         """Begin a restore: put the fixed facts back into the checkpoint, and set the rest aside.
@@ -89,7 +101,7 @@ class LoggedState:
     def ensure_same_setting(self) -> None:
         """Raise CheckpointMismatch if the setting contradicts the first start."""
         wanted, checkpoint = self.config.changelog, self.checkpoint
-        if wanted == "auto" or checkpoint.pinned_tasks() is None:
+        if wanted in {"auto", FIRST_START} or checkpoint.pinned_tasks() is None:
             return
         if checkpoint.has_changelogs != (wanted == "on"):
             has = "has had changelogs" if wanted == "off" else "has had no changelogs"

@@ -378,6 +378,7 @@ class SqlService:
         Returns at once, and does not need a broker now; `close` ends it. A server that is alone
         runs them all. `address` is where clients reach this server, as `host:port`.
         """
+        self._spark.moves = True
         self._queries.stand_by(address)
 
     def members(self) -> list[Member]:

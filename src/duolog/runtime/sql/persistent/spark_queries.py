@@ -3,6 +3,9 @@
     data/<service id>/checkpoints/CSAS_LATE_0/   state and source offsets of a query
     data/<service id>/engine.log                 output of the JVM
 
+Queries of a server have changelogs, unless `state.changelog` is set: another server restores their
+state from these when they move there. If servers share `data`, it continues from the checkpoint.
+
 The JVM starts with the first query, or with `warm_up`. All queries run in micro-batches and share
 threads; an idle query only reads the ends of its topics every `interval_ms`.
 """
@@ -60,6 +63,8 @@ class SparkQueries:
         self._bootstrap = bootstrap
         self._topics = topics
         self._given = given
+        self.moves = False
+        """True if queries may move to other processes: new ones then have changelogs."""
         self._opened: Engine | None = None
         self._given_up = threading.Event()
         self._opening = threading.Lock()
@@ -179,7 +184,7 @@ class SparkQueries:
 
     def _config(self) -> "EngineConfig":
         from duolog.engine import EngineConfig  # noqa: PLC0415
-        from duolog.engine.settings import OF_SQL  # noqa: PLC0415
+        from duolog.engine.settings import FIRST_START, OF_SQL  # noqa: PLC0415
 
         config = EngineConfig.from_settings(
             self._given.settings,
@@ -195,8 +200,10 @@ class SparkQueries:
             dead_letter_topic=self._given.processing_log,
             processing_log=self._given.processing_log is not None,
         )
+        is_given = "state.changelog" in self._given.settings
         return replace(
             config,
+            changelog=FIRST_START if self.moves and not is_given else config.changelog,
             errors=errors,
             interval_ms=self._given.interval_ms,
             internal_prefix=self._given.internal_prefix,

@@ -1,0 +1,112 @@
+"""A query that moves between servers continues from its changelogs, each with a data directory of its own."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from duolog.runtime.sql.service import SqlService
+from duolog.runtime.sql.statement_runner import StatementRunner
+from duolog.testing import Client, EmbeddedCluster
+from waiting import wait_until
+
+WAIT_S = 240
+INSERT = "INSERT INTO s VALUES ('k', {});"
+CREATED = """
+CREATE STREAM s (k STRING KEY, a INT)
+  WITH (kafka_topic='{topic}s', partitions=1, value_format='json');
+CREATE TABLE totals WITH (kafka_topic='{topic}totals') AS
+  SELECT k, COUNT(*) AS n, SUM(a) AS total FROM s GROUP BY k;
+"""
+GUARANTEES = ("at_least_once", "exactly_once_v2")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(settings={"durability": "os"}) as cluster:
+        yield cluster
+
+
+class Servers:
+    """Servers of one service in this process, and a table that counts the rows of a stream by key."""
+
+    def __init__(self, cluster: EmbeddedCluster, directory: Path, guarantee: str) -> None:
+        self.service_id = f"moved_{guarantee}_"
+        self._cluster, self._directory = cluster, directory
+        self._given = {"processing.guarantee": guarantee, "commit.interval.ms": "100"}
+        self._made = ExitStack()
+        self._written = 0
+
+    def start(self, name: str) -> SqlService:
+        server = SqlService(
+            self._cluster.bootstrap_servers,
+            data=self._directory / name,
+            service_id=self.service_id,
+            properties=self._given,
+            engine_settings={"master": "local[2]"},
+        )
+        self._made.callback(server.close)
+        server.stand_by(f"{name}:8088")
+        wait_until(lambda: server.runs_queries, "the server gets no places")
+        return server
+
+    def run(self, server: SqlService, text: str) -> None:
+        for _ in StatementRunner(server, server.session(self._given)).execute(text):
+            pass
+
+    def write(self, server: SqlService, rows: int) -> None:
+        for _ in range(rows):
+            self._written += 1
+            self.run(server, INSERT.format(self._written))
+
+    def results(self) -> list[tuple[int, int]]:
+        """Return count and sum of each result, in order."""
+        records = Client(self._cluster.bootstrap_servers).read(f"{self.service_id}totals")
+        values = [json.loads(record.value) for record in records if record.value]
+        return [(value["N"], value["TOTAL"]) for value in values]
+
+    def wait_counted(self) -> None:
+        """Wait until the table has all rows that were written."""
+        expected = (self._written, self._written * (self._written + 1) // 2)
+        wait_until(
+            lambda: self.results()[-1:] == [expected],
+            lambda: f"{self.results()[-3:]}, expected {expected}",
+            WAIT_S,
+        )
+
+    def host(self, server: SqlService) -> str:
+        (query,) = server.queries()
+        return query.host if query.state == "RUNNING" else ""
+
+    def close(self) -> None:
+        self._made.close()
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_a_table_goes_on_wherever_its_query_moves(
+    cluster: EmbeddedCluster, tmp_path: Path, guarantee: str
+) -> None:
+    """A server to which a query came back used to continue from its own old checkpoint."""
+    servers = Servers(cluster, tmp_path, guarantee)
+    with ExitStack() as stack:
+        stack.callback(servers.close)
+        one = servers.start("one")
+        servers.run(one, CREATED.format(topic=servers.service_id))
+        servers.write(one, 3)
+        servers.wait_counted()
+
+        two = servers.start("two")
+        wait_until(lambda: servers.host(one) == "two:8088", "the query does not move", WAIT_S)
+        servers.write(one, 3)
+        servers.wait_counted()
+        two.close()
+        wait_until(lambda: servers.host(one) == "one:8088", "it does not come back", WAIT_S)
+        servers.write(one, 3)
+        servers.wait_counted()
+
+        counts = [count for count, _ in servers.results()]
+        assert counts == sorted(counts), "no result is written again after a later one"
+        if guarantee == "exactly_once_v2":
+            assert len(counts) == len(set(counts))
