@@ -46,6 +46,7 @@ class Servers:
             service_id=self.service_id,
             properties=self._given,
             engine_settings={"master": "local[2]"},
+            shares=True,
         )
         self._made.callback(server.close)
         server.stand_by(f"{name}:8088")

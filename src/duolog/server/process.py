@@ -150,6 +150,7 @@ def _context(
         service_id=options.service_id,
         properties=options.properties,
         engine_settings=options.engine_settings,
+        shares=True,
     )
     return ServerContext(
         version=options.version,

@@ -47,15 +47,14 @@ from duolog.runtime.sql.groups.of_service import groups_of_service
 from duolog.runtime.sql.persistent.members import Member
 from duolog.runtime.sql.persistent.query_supervisor import (
     LiveQuery,
-    Pauses,
     QuerySupervisor,
     Starter,
 )
 from duolog.runtime.sql.persistent.service_queries import ServiceQueries
 from duolog.runtime.sql.persistent.shutdown_deadline import shutdown_deadline
-from duolog.runtime.sql.persistent.spark_queries import SparkQueries, SparkQuerySettings
-from duolog.runtime.sql.processing_log import LOGGED_ROWS, PROCESSING_LOG
-from duolog.runtime.sql.properties import seconds, with_properties
+from duolog.runtime.sql.persistent.spark_queries import SparkQueries
+from duolog.runtime.sql.properties import with_properties
+from duolog.runtime.sql.query_settings import pauses_of, processing_log_of, query_settings
 from duolog.runtime.sql.reply import showing
 from duolog.security.clients.brokers import Brokers
 from duolog.security.clients.profiles import brokers_of
@@ -72,10 +71,6 @@ logger: Final = logging.getLogger(__name__)
 
 DEFAULT_SERVICE: Final = "default_"
 """As in ksqlDB; names of a service's topics start with its id."""
-_FIRST_PAUSE: Final = "ksql.query.retry.backoff.initial.ms"
-_LONGEST_PAUSE: Final = "ksql.query.retry.backoff.max.ms"
-_IDLE_S: Final = 2.0
-"""Pause of an idle query before it polls again, unless commit.interval.ms is set."""
 _END_S: Final = 5.0
 Ensure = Callable[[SessionState, SessionState], None]
 
@@ -91,6 +86,7 @@ class SqlService:
         properties: properties of all sessions, as with SET.
         engine_settings: settings of the Spark engine by name, as strings.
         starter: starts queries instead of Spark.
+        shares: true for a server, whose queries may move to other servers.
     """
 
     def __init__(
@@ -102,6 +98,7 @@ class SqlService:
         properties: Mapping[str, str] | None = None,
         engine_settings: Mapping[str, str] | None = None,
         starter: Starter | None = None,
+        shares: bool = False,
     ) -> None:
         self.brokers = brokers = brokers_of(bootstrap)
         self.service_id = service_id
@@ -112,14 +109,9 @@ class SqlService:
         self.topics = Topics(brokers)
         # The JVM has another working directory, and a program may change its own.
         self.data = Path(data).resolve() / service_id
-        self.processing_log = given.get(PROCESSING_LOG, f"{service_id}ksql_processing_log")
-        of_queries = SparkQuerySettings(
-            data=self.data,
-            settings=dict(engine_settings or {}),
-            processing_log=self.processing_log,
-            log_rows=str(given.get(LOGGED_ROWS, "")).lower() == "true",
-            interval_ms=int(seconds(given, settings.COMMIT_INTERVAL, _IDLE_S) * 1000),
-            internal_prefix=f"_duolog-ksql-{service_id}_query_",
+        self.processing_log = processing_log_of(service_id, given)
+        of_queries = query_settings(
+            service_id, self.data, given, engine_settings or {}, moves=shares
         )
         self._spark = SparkQueries(brokers, self.topics, of_queries)
         self._groups = groups_of_service(
@@ -131,10 +123,6 @@ class SqlService:
             offset=lambda: self.last_command,
         )
         self._starter: Starter = starter or self._groups
-        pauses = Pauses(
-            first_s=seconds(given, _FIRST_PAUSE, 15.0),
-            longest_s=seconds(given, _LONGEST_PAUSE, 900.0),
-        )
         self._replayed = ReplayedCatalog(
             CommandTopic(brokers, service_id), self._settings[settings.REGISTRY]
         )
@@ -152,7 +140,7 @@ class SqlService:
             service_id,
             replayed=self._replayed,
             follow=self.follow,
-            supervise=partial(QuerySupervisor, self._starter, pauses),
+            supervise=partial(QuerySupervisor, self._starter, pauses_of(given)),
             lock=self._lock,
         )
         self.figures = ServiceFigures(
@@ -373,20 +361,14 @@ class SqlService:
         self._queries.start()
 
     def stand_by(self, address: str = "") -> None:
-        """Share the persistent queries with the other servers of the service.
+        """Share the persistent queries with the other servers of the service; return at once.
 
-        Returns at once, and does not need a broker now; `close` ends it. A server that is alone
-        runs them all. `address` is where clients reach this server, as `host:port`.
+        Needs no broker now. `address` is where clients reach this server, as `host:port`.
         """
-        self._spark.moves = True
         self._queries.stand_by(address)
 
     def members(self) -> list[Member]:
-        """Return the processes that run persistent queries of the service.
-
-        Raises:
-            KafkaError: the broker does not answer.
-        """
+        """Return the processes that run persistent queries; raises KafkaError without a broker."""
         return self._queries.members()
 
     def warm_up(self) -> None:
@@ -435,10 +417,7 @@ class SqlService:
         self._replayed.topic.close()
 
     def queries(self, *, with_progress: bool = False) -> list[LiveQuery]:
-        """Return the persistent queries with their current states.
-
-        Other processes have reported the states of theirs; if none runs, they are UNRESPONSIVE.
-        """
+        """Return the persistent queries with their states; UNRESPONSIVE if no process runs them."""
         return self._queries.live(with_progress=with_progress)
 
     def pid_of_group(self, group: str) -> int | None:

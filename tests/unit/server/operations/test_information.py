@@ -14,7 +14,7 @@ from duolog.server.operations import information
 from unit.server.memory import context
 
 ONE, TWO = "one:8088", "two:8088"
-QUERY = {
+QUERY: dict[str, list[object]] = {
     "activeStores": [],
     "activePartitions": [],
     "standByStores": [],

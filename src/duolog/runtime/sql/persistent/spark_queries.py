@@ -52,6 +52,8 @@ class SparkQuerySettings:
     """Pause of an idle query before it polls again."""
     internal_prefix: str = ""
     """Start of the names of internal topics."""
+    moves: bool = False
+    """True if queries may move to other servers: new ones then have changelogs."""
     log_name: str = "engine.log"
     """File of the JVM's output, in `data`."""
 
@@ -63,8 +65,6 @@ class SparkQueries:
         self._bootstrap = bootstrap
         self._topics = topics
         self._given = given
-        self.moves = False
-        """True if queries may move to other processes: new ones then have changelogs."""
         self._opened: Engine | None = None
         self._given_up = threading.Event()
         self._opening = threading.Lock()
@@ -203,7 +203,7 @@ class SparkQueries:
         is_given = "state.changelog" in self._given.settings
         return replace(
             config,
-            changelog=FIRST_START if self.moves and not is_given else config.changelog,
+            changelog=FIRST_START if self._given.moves and not is_given else config.changelog,
             errors=errors,
             interval_ms=self._given.interval_ms,
             internal_prefix=self._given.internal_prefix,
