@@ -6,6 +6,7 @@
     ASSERT that does not hold       417  generic_error    41700
     statement about connectors      500  statement_error  50000, as ksqlDB without a Connect cluster
     no broker, or the server stops  503  generic_error    50302
+    a client that reads too slowly  408  generic_error    40800  in the rows of a push query
     anything else                   500  generic_error    50000
 
 Source: ksqlDB's documentation of its HTTP API, and error bodies that its clients' tests expect.
@@ -17,8 +18,14 @@ from typing import Any, Final
 from duolog.core.errors import ConfigError, DuologError
 from duolog.ksql.errors import NoConnectCluster, SqlError
 from duolog.runtime.errors import BrokerUnavailable
-from duolog.runtime.sql.fanout.errors import ReadersClosed
-from duolog.server.errors import BAD_REQUEST, NOT_READY, SERVER_ERROR, RequestRefused
+from duolog.runtime.sql.fanout.errors import ClientTooSlow, ReadersClosed
+from duolog.server.errors import (
+    BAD_REQUEST,
+    NOT_READY,
+    REQUEST_TIMEOUT,
+    SERVER_ERROR,
+    RequestRefused,
+)
 
 Json = dict[str, Any]
 
@@ -91,6 +98,8 @@ def failure_of(  # noqa: PLR0911 - a table of cases
             return bad_request(told)
         case BrokerUnavailable() | ReadersClosed():
             return Failure(told, NOT_READY)
+        case ClientTooSlow():
+            return Failure(told, REQUEST_TIMEOUT)
         case _:
             return Failure(told, SERVER_ERROR)
 

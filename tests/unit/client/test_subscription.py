@@ -16,6 +16,7 @@ from duolog.client.requests import TOKEN
 
 _HEADER = b'{"queryId":"q","columnNames":["A"],"columnTypes":["INTEGER"]}\n'
 _STOPS = b'{"@type":"generic_error","error_code":50302,"message":"the SQL engine stops"}\n'
+_TOO_SLOW = b'{"@type":"generic_error","error_code":40800,"message":"the client read too slowly"}\n'
 _QUERY = "SELECT a FROM s EMIT CHANGES"
 
 
@@ -71,7 +72,7 @@ def _rows_of_asyncio(url: str) -> list[int]:
 
 
 @pytest.mark.parametrize("read", [_rows, _rows_of_asyncio])
-@pytest.mark.parametrize("end", [_STOPS, b"\x00"], ids=["stopped", "lost"])
+@pytest.mark.parametrize("end", [_STOPS, b"\x00", _TOO_SLOW], ids=["stopped", "lost", "too slow"])
 def test_it_continues_with_the_last_token(read: Any, end: bytes) -> None:
     first = _HEADER + _token("none") + b"[1]\n" + _token("one") + end
     with serving(first, _HEADER + b"[2]\n" + end, _HEADER + b"[2]\n[3]\n") as (url, requests):

@@ -21,6 +21,7 @@ from typing import Final
 
 from duolog.core.errors import DuologError
 from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.fanout.errors import ReadersClosed
 from duolog.server.access.checks import EVERYTHING, Checks
 from duolog.server.errors import SERVER_ERROR, RequestRefused
 from duolog.server.failures import Failure, bad_request, failure_of, message_of
@@ -180,6 +181,10 @@ class Endpoints:
             yield form.begin()
             for row in query.taken():
                 yield form.row(row)
+            if query.is_interrupted and query.rows.unbounded:
+                # It has no token: the client must learn that rows may be missing.
+                yield form.failed(failure_of(ReadersClosed()))
+                return
             yield form.end(query.final_message)
         except DuologError as error:
             yield form.failed(failure_of(error))

@@ -227,7 +227,8 @@ async def _sent(reply: Reply, context: ServerContext) -> AsyncGenerator[bytes]:
                 async for piece in pieces:
                     yield piece
             return
-        while not context.stopping.is_set():
+        # A query without an end is ended by the stop, and then reports it.
+        while reply.is_unbounded or not context.stopping.is_set():
             batch = await context.readers.run(reply.next_batch)
             if not batch:
                 return

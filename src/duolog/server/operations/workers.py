@@ -52,7 +52,12 @@ class Workers:
             RequestRefused: too many threads are reserved.
         """
         if self._reserved >= self._reserved_max:
-            raise RequestRefused("Too many queries are running", OVERLOADED)
+            raise RequestRefused(
+                f"Too many queries are running: at most {self._reserved_max} push queries with "
+                "joins, groups or windows, and PRINT, run at once. End one, or select from the "
+                "result of a persistent query.",
+                OVERLOADED,
+            )
         self._reserved += 1
 
     def release(self) -> None:

@@ -212,6 +212,7 @@ async def test_push_queries_above_the_limit_are_refused_and_others_are_answered(
     await late.until(lambda: b'["a",1]' in late.transport.written)
 
     assert (refused.status, json.loads(refused.body)["error_code"]) == (503, 50300)
+    assert "at most 2 push queries with joins" in json.loads(refused.body)["message"]
     assert sources[2].closed.is_set()
     assert not sources[1].closed.is_set()
 
@@ -345,6 +346,24 @@ def test_only_a_client_with_tokens_learns_that_the_server_stops(*, tokens: bool)
 
 
 @in_loop
+async def test_a_query_without_tokens_reports_that_the_server_stops() -> None:
+    catalog, source = Catalog(), OneRow()
+    client = (served := server(catalog)).client()
+    await client.ask("POST", "/ksql", body(STREAM))
+    catalog.answers.append(Rows(COLUMNS, PushedRows(source), unbounded=True, query_id="q"))
+    client.send(_push())
+    await client.until(lambda: b'["a",1]' in client.transport.written)
+
+    served.context.stopping.set()
+    assert served.context.ksql is not None
+    await asyncio.to_thread(served.context.ksql.running.interrupt_all)
+
+    await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+    assert b'"error_code":50302' in client.transport.written
+    assert source.closed.is_set()
+
+
+@in_loop
 async def test_the_response_of_a_client_that_is_too_slow_ends_with_the_reason() -> None:
     catalog, shared = Catalog(), Shared()
     client = server(catalog).client()
@@ -357,6 +376,8 @@ async def test_the_response_of_a_client_that_is_too_slow_ends_with_the_reason() 
     await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
 
     assert b"the client read too slowly: 1,000 rows waited" in client.transport.written
+    # Clients continue after errors of this status.
+    assert b'"error_code":40800' in client.transport.written
     (token,) = re.findall(rb'{"continuationToken":"([^"]+)"}', client.transport.written)
     assert Tokens("test_", "q").place(token.decode()) == Place({0: 0})
     assert shared.left.is_set()

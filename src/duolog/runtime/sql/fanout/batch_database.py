@@ -2,6 +2,10 @@
 
 One database serves all readers; each has a temporary table of its own, which only its connection
 sees. So one SQL text is valid for all of them.
+
+A result is read in pieces, up to a limit: EXPLODE can make a million rows of each record. DuckDB
+has the arrays of all rows that it takes at once in memory, so a query that makes arrays from
+numbers gets a few rows at a time.
 """
 
 import threading
@@ -18,7 +22,7 @@ from duolog.runtime.sql.duck.queries import source_columns
 from duolog.runtime.sql.duck.sandbox import connect
 from duolog.runtime.sql.duck.tables import DuckTable
 from duolog.runtime.sql.duck.types import reader
-from duolog.runtime.sql.fanout.errors import EvaluationTooSlow
+from duolog.runtime.sql.fanout.errors import EvaluationTooSlow, TooManyRows
 from duolog.runtime.sql.functions.registry import ensure_functions
 from duolog.serde.row import Row
 
@@ -27,6 +31,12 @@ RECORDS: Final = "passing"
 LEFT: Final = "leaving"
 """Table with the keys of rows that left a result, and nulls."""
 _BATCH_S_MAX: Final = 10.0
+ROWS_MAX: Final = 500_000
+"""Rows of one batch; a client's buffer has room for a tenth of them."""
+_ROWS_AT_ONCE: Final = 10_000
+_SERIES: Final = "generate_series("
+_WITH_SERIES_AT_ONCE: Final = 16
+"""Rows whose series are in memory at once: each has at most `ELEMENTS_MAX` elements of 8 bytes."""
 
 
 class BatchDatabase:
@@ -65,6 +75,8 @@ class BatchTables:
         self._database = database
         self._cursor = cursor
         self._watch = watch
+        self._loaded: Sequence[Row] = ()
+        """The rows of `RECORDS`."""
         columns = source_columns(source)
         self._tables = {
             name: DuckTable(cursor, name, columns, temporary=True) for name in (RECORDS, LEFT)
@@ -72,6 +84,11 @@ class BatchTables:
 
     def load(self, rows: Sequence[Row], name: str = RECORDS) -> None:
         """Replace the rows of a table."""
+        if name == RECORDS:
+            self._loaded = rows
+        self._fill(rows, name)
+
+    def _fill(self, rows: Sequence[Row], name: str) -> None:
         self._tables[name].clear()
         if rows:
             self._tables[name].add(range(len(rows)), rows)
@@ -82,13 +99,27 @@ class BatchTables:
         Raises:
             SqlError: a value cannot be computed.
             EvaluationTooSlow: it took too long.
+            TooManyRows: the result has more than `ROWS_MAX` rows.
         """
+        if _SERIES not in query.sql or len(self._loaded) <= _WITH_SERIES_AT_ONCE:
+            return self._answer(query, ROWS_MAX)
+        found: list[tuple[object, ...]] = []
+        loaded = self._loaded
+        try:
+            for start in range(0, len(loaded), _WITH_SERIES_AT_ONCE):
+                self._fill(loaded[start : start + _WITH_SERIES_AT_ONCE], RECORDS)
+                found += self._answer(query, ROWS_MAX - len(found))
+        finally:
+            self._fill(loaded, RECORDS)
+        return found
+
+    def _answer(self, query: Query, most: int) -> list[tuple[object, ...]]:
         self._database.ensure_functions(query.sql)
         interrupted = False
         try:
             with self._watch.watching(self._cursor) as watched:
                 try:
-                    rows = self._cursor.execute(query.sql).fetchall()
+                    rows = _fetched(self._cursor.execute(query.sql), most)
                 finally:
                     interrupted = watched.interrupted
         except duckdb.Error as error:
@@ -111,6 +142,20 @@ class BatchTables:
 
     def close(self) -> None:
         self._cursor.close()
+
+
+def _fetched(result: DuckDBPyConnection, most: int) -> list[tuple[object, ...]]:
+    """Return all rows of a result.
+
+    Raises:
+        TooManyRows: there are more than `most`.
+    """
+    rows: list[tuple[object, ...]] = []
+    while some := result.fetchmany(_ROWS_AT_ONCE):
+        rows += some
+        if len(rows) > most:
+            raise TooManyRows(ROWS_MAX)
+    return rows
 
 
 class _Watched:

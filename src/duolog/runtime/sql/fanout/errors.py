@@ -49,6 +49,16 @@ class EvaluationTooSlow(SqlError):
     """The evaluation of a push query would delay the other queries over its topic."""
 
 
+class TooManyRows(SqlError):
+    """A push query makes more rows of one batch of records than fit into memory."""
+
+    def __init__(self, rows_max: int) -> None:
+        super().__init__(
+            f"the query makes more than {rows_max:,} rows of one batch of records",
+            hint="Use a persistent query, and select from its result.",
+        )
+
+
 class TokenRefused(SqlError):
     """A continuation token that does not belong to the query, or to records that exist."""
 
