@@ -39,7 +39,7 @@ def test_the_last_of_repeated_headers_counts() -> None:
     assert found.source == ("second", 2, 2)
 
 
-@pytest.mark.parametrize("text", ["", "-1", "x", "²", "9" * 20, "1_0", " 1"])
+@pytest.mark.parametrize("text", ["", "-1", "x", "²", "٣", "9" * 20, "1_0", " 1"])
 def test_a_position_that_is_not_a_number_is_unknown(text: str) -> None:
     found = letter(of=headers("orders", text, text))
 

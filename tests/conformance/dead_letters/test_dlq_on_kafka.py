@@ -1,0 +1,93 @@
+"""`duolog dlq` on Apache Kafka, and letters of 10 MB on both brokers."""
+
+import json
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from conformance.command import Duolog
+from conformance.dead_letters import letters
+from duolog.testing import EmbeddedCluster
+from waiting import wait_until
+
+LARGE = {"max.message.bytes": "20000000"}
+
+
+@pytest.fixture(params=["duolog", "kafka"])
+def duolog(request: pytest.FixtureRequest) -> Iterator[Duolog]:
+    if request.param == "kafka":
+        yield Duolog(request.getfixturevalue("kafka_peer").bootstrap_servers)
+        return
+    with EmbeddedCluster() as cluster:
+        yield Duolog(cluster.bootstrap_servers)
+
+
+@pytest.fixture
+def names(duolog: Duolog) -> tuple[str, str]:
+    """Return a dead-letter topic for large records, and a source topic for small ones."""
+    word = f"letters-{uuid.uuid4().hex[:8]}"
+    admin = AdminClient({"bootstrap.servers": duolog.bootstrap_servers})
+    made = [NewTopic(f"{word}-wrong", 1, 1, config=LARGE), NewTopic(word, 1, 1)]
+    for future in admin.create_topics(made).values():
+        future.result(60)
+    wait_until(
+        lambda: {f"{word}-wrong", word} <= admin.list_topics(timeout=60).topics.keys(),
+        "the topics are known",
+    )
+    return f"{word}-wrong", word
+
+
+def values(duolog: Duolog, topic: str) -> list[bytes | None]:
+    return [one[2] for one in letters.read(duolog.bootstrap_servers, topic)]
+
+
+def test_letters_are_found_and_replayed_once(duolog: Duolog, names: tuple[str, str]) -> None:
+    dlq, source = names
+    written = [(b"k", str(n).encode(), letters.streams(source, 0, n)) for n in range(2_000)]
+    letters.write(duolog.bootstrap_servers, dlq, written)
+    command = [
+        *(sys.executable, "-m", "duolog", "dlq", "replay", dlq, "--yes"),
+        *("--rate", "400", "-b", duolog.bootstrap_servers),
+    ]
+
+    with subprocess.Popen(command) as process:
+        try:
+            wait_until(lambda: values(duolog, source), "the first records are committed")
+            process.send_signal(signal.SIGKILL)
+        finally:
+            process.kill()
+    rest = duolog("dlq", "replay", dlq, "--yes", timeout_s=120)
+
+    assert rest.returncode == 0, rest.stderr
+    assert values(duolog, source) == [str(n).encode() for n in range(2_000)]
+    listed = {row["topic"]: row for row in json.loads(duolog("dlq", "list", "-o", "json").stdout)}
+    assert (listed[dlq]["letters"], listed[dlq]["replayed"]) == (2_000, 2_000)
+    assert source not in listed
+
+
+def test_a_letter_that_its_target_rejects_writes_nothing(
+    duolog: Duolog, names: tuple[str, str]
+) -> None:
+    dlq, source = names
+    large = bytes(range(256)) * 40_000
+    letters.write(
+        duolog.bootstrap_servers,
+        dlq,
+        [(b"a", b"small", letters.streams(source)), (b"b", large, letters.streams(source))],
+    )
+
+    refused = duolog("dlq", "replay", dlq, "--yes")
+    nothing = values(duolog, source)
+    changed = duolog("topics", "alter", source, "--config", "max.message.bytes=20000000")
+    done = duolog("dlq", "replay", dlq, "--yes")
+
+    assert refused.returncode == 1, refused.stderr
+    assert "larger" in refused.stderr or "too large" in refused.stderr
+    assert nothing == []
+    assert (changed.returncode, done.returncode) == (0, 0), done.stderr
+    assert values(duolog, source) == [b"small", large]
