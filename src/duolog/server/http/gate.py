@@ -14,6 +14,7 @@ exist from others, and no byte of its body is kept.
 Thread: the event loop.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import replace
@@ -95,6 +96,13 @@ class Gate:
             await self._refuse(error, passage)
         except ClientGone:
             pass
+        except asyncio.CancelledError:
+            # A stopping server cancels what is not finished in time, for instance because no
+            # broker answers. Without an answer here, uvicorn sends one that is not JSON.
+            if passage.started or not self._context.stopping.is_set():
+                raise
+            passage.note = str(SHUTTING_DOWN)
+            await self._refuse(_shutting_down(), passage)
         except Exception as error:  # The edge of the request.
             logger.exception("request failed", extra={"operation": passage.operation})
             if passage.started:
@@ -135,7 +143,7 @@ class Gate:
         if self._context.counts.in_progress > self._limits.requests_max:
             raise RequestRefused("Too many requests are being answered", OVERLOADED)
         if self._context.stopping.is_set():
-            raise RequestRefused("The server is shutting down", SHUTTING_DOWN)
+            raise _shutting_down()
 
     async def _log_in(self, scope: Scope, passage: Passage) -> None:
         headers = passage.headers
@@ -186,3 +194,7 @@ class Gate:
             user=passage.client.name if passage.client.login is not Login.NONE else "",
             note=passage.note,
         )
+
+
+def _shutting_down() -> RequestRefused:
+    return RequestRefused("The server is shutting down", SHUTTING_DOWN)

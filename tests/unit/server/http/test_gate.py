@@ -301,6 +301,32 @@ def test_a_stopping_server_refuses_requests_and_is_alive_but_not_ready() -> None
     asyncio.run(run())
 
 
+def test_a_request_that_a_stopping_server_gives_up_gets_an_answer_in_json() -> None:
+    """It was "500 Internal Server Error" in plain text."""
+    begun = asyncio.Event()
+
+    async def wait(_request: Request, _context: ServerContext) -> Response:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def run() -> None:
+        server = MemoryServer(endpoints=(*ENDPOINTS, Endpoint("GET", "/wait", wait)))
+        client = server.client()
+        client.send(b"GET /wait HTTP/1.1\r\nHost: 127.0.0.1:8088\r\n\r\n")
+        await begun.wait()
+        server.context.stopping.set()
+        for task in tuple(server.door.state.tasks):
+            task.cancel()
+
+        reply = await client.reply()
+
+        assert reply.status == 503
+        assert json.loads(reply.body)["error_code"] == 50303
+
+    asyncio.run(run())
+
+
 def test_methods_of_a_path() -> None:
     async def test(client: Client) -> None:
         options = await client.ask("OPTIONS", "/session")
