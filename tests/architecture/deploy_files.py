@@ -11,9 +11,9 @@ DEPLOY: Final = Path(__file__).parents[2] / "deploy"
 Yaml = dict[str, "Yaml"] | list[str] | str
 
 
-def dockerfile() -> list[list[tuple[str, str]]]:
+def dockerfile(name: str = "Dockerfile") -> list[list[tuple[str, str]]]:
     """Return the instructions of each stage, each with its arguments."""
-    text = (DEPLOY / "Dockerfile").read_text()
+    text = (DEPLOY / name).read_text()
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     joined = re.sub(r"\\\n\s*", " ", "\n".join(lines))
     stages: list[list[tuple[str, str]]] = []
@@ -52,11 +52,17 @@ def unit_command(name: str = "duolog-broker.service") -> list[str]:
     return shlex.split(command)
 
 
-def compose() -> dict[str, Yaml]:
+def health_check(name: str = "Dockerfile") -> list[str]:
+    """Return the words of the health check of an image."""
+    (check,) = [rest for kind, rest in dockerfile(name)[-1] if kind == "HEALTHCHECK"]
+    return words_of(check.partition("CMD ")[2])
+
+
+def compose(name: str = "compose.yaml") -> dict[str, Yaml]:
     """Return the Compose file, which uses block mappings, lists of texts and plain scalars."""
     lines = [
         line.rstrip()
-        for line in (DEPLOY / "compose.yaml").read_text().splitlines()
+        for line in (DEPLOY / name).read_text().splitlines()
         if line.strip() and not line.lstrip().startswith("#")
     ]
     found, rest = _mapping(lines, 0)

@@ -16,6 +16,7 @@ from architecture.deploy_files import (
     Yaml,
     compose,
     dockerfile,
+    health_check,
     unit,
     unit_command,
     words_of,
@@ -32,16 +33,16 @@ def image_command() -> list[str]:
     return words_of(dict(dockerfile()[-1])["CMD"])
 
 
-def compose_service() -> dict[str, Yaml]:
-    services = compose()["services"]
+def compose_service(file: str = "compose.yaml", name: str = "broker") -> dict[str, Yaml]:
+    services = compose(file)["services"]
     assert isinstance(services, dict)
-    service = services["broker"]
+    service = services[name]
     assert isinstance(service, dict)
     return service
 
 
-def compose_command() -> list[str]:
-    command = compose_service()["command"]
+def compose_command(file: str = "compose.yaml", name: str = "broker") -> list[str]:
+    command = compose_service(file, name)["command"]
     assert isinstance(command, list)
     return command
 
@@ -86,6 +87,49 @@ def test_the_unit_of_all_servers_requires_logins_and_keeps_its_data_together() -
     assert parsed.params["profile"] == "team"
     for option in ("listen", "broker_listen", "registry_listen"):
         assert parsed.params[option].startswith("127.0.0.1:")
+
+
+TEAM: Final[Mapping[str, Callable[[], list[str]]]] = {
+    "start.Dockerfile": lambda: words_of(dict(dockerfile("start.Dockerfile")[-1])["CMD"]),
+    "compose.team.yaml": lambda: compose_command("compose.team.yaml", "duolog"),
+}
+
+
+@pytest.mark.parametrize("name", TEAM)
+def test_containers_with_all_servers_require_logins_and_keep_their_data_together(
+    name: str,
+) -> None:
+    words = TEAM[name]()
+    with click.Context(cli) as context:
+        command = cli.get_command(context, words[0])
+    assert command is not None
+
+    parsed = command.make_context(words[0], words[1:])
+
+    assert (words[0], parsed.args) == ("start", [])
+    assert (parsed.params["profile"], parsed.params["data_dir"]) == ("team", Path(DATA))
+    assert len(parsed.params["hosts"]) == 1
+    listening = {parsed.params[f"{kind}listen"] for kind in ("", "broker_", "registry_")}
+    assert listening == {"0.0.0.0:8088", "0.0.0.0:9092", "0.0.0.0:8081"}
+
+
+def test_the_image_of_all_servers_is_that_of_the_broker_with_another_command() -> None:
+    ((kind, base), *rest) = dockerfile("start.Dockerfile")[-1]
+
+    assert (kind, base) == ("FROM", "duolog")
+    assert {name for name, _ in rest} == {"EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "CMD"}
+    assert set(dict(rest)["EXPOSE"].split()) == {"8088", "9092", "8081"}
+
+
+def test_the_team_keeps_its_data_and_checks_its_health_like_the_image() -> None:
+    service = compose_service("compose.team.yaml", "duolog")
+    check = service["healthcheck"]
+    assert isinstance(check, dict)
+
+    assert service["volumes"] == [f"duolog-data:{DATA}"]
+    assert service["ports"] == ["8088:8088", "9092:9092", "8081:8081"]
+    assert service["init"] == "true"
+    assert words_of(str(check["test"])) == ["CMD", *health_check("start.Dockerfile")]
 
 
 def test_the_image_is_slim_and_runs_without_privileges() -> None:
