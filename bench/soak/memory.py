@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 GROWTH: Final = 0.10
 SLACK_MIB: Final = 16
-JUDGED_S: Final = 120.0
+JUDGED_S: Final = 600.0
 
 
 class Process(NamedTuple):

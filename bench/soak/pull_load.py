@@ -60,7 +60,7 @@ class TrueCounts:
 
 
 class PullChecks:
-    """What was answered so far; finds answers that cannot be right."""
+    """The answers so far; finds those that cannot be right."""
 
     def __init__(self) -> None:
         self.violations: list[str] = []
