@@ -13,8 +13,9 @@ from duolog.runtime.sql.service import SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
 from duolog.testing import Client, EmbeddedCluster
 
-DEADLINE_S = 240
+DEADLINE_S = 300
 """For a JVM that ends and starts several times on a busy machine."""
+pytestmark = pytest.mark.timeout(900)
 PROPERTIES = {
     "auto.offset.reset": "earliest",
     "duolog.query.jvm.group.memory.bytes": str(512 * MIB),
@@ -112,6 +113,7 @@ def test_a_group_that_runs_out_of_memory_ends_no_query_of_others(server: Server)
     assert not list(Path(server.service.data).glob("*.hprof"))
 
 
+@pytest.mark.deep
 def test_a_query_that_never_returns_is_terminated_with_its_group_only(server: Server) -> None:
     server.run("CREATE STREAM plain AS SELECT * FROM s WHERE a < 1000;")
     server.run(f"SET 'duolog.query.jvm.group'='heavy'; {ENDLESS}")
@@ -132,6 +134,7 @@ def test_a_query_that_never_returns_is_terminated_with_its_group_only(server: Se
     assert None not in {first, second}
 
 
+@pytest.mark.deep
 def test_the_query_that_exhausts_the_shared_jvm_is_found_and_the_others_run(
     server: Server,
 ) -> None:

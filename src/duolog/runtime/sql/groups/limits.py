@@ -16,11 +16,14 @@ from typing import Final
 
 from duolog.core.units import GIB, MIB
 from duolog.ksql.errors import SqlError
+from duolog.ksql.settings import QUARANTINE
 
 _PREFIX: Final = "duolog.query.jvm."
 _HEAP_BYTES_MIN: Final = 512 * MIB
 """Minimum of `driver.memory.bytes`."""
 _NICE_MAX: Final = 19
+SHARED_HEAP_BYTES: Final = 2 * GIB
+"""Default of `driver.memory.bytes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,13 @@ class JvmLimits:
     answer_timeout_s: float = 30.0
     given: Mapping[str, str] = field(default_factory=dict)
     """Properties of the service."""
+    shared_heap_bytes: int = SHARED_HEAP_BYTES
+    """Heap of the JVM of the server, and of the quarantine: it must be able to run its queries."""
 
     @classmethod
-    def of_properties(cls, given: Mapping[str, str]) -> "JvmLimits":
+    def of_properties(
+        cls, given: Mapping[str, str], shared_heap_bytes: int = SHARED_HEAP_BYTES
+    ) -> "JvmLimits":
         """Return the limits in the properties of a service.
 
         Raises:
@@ -60,6 +67,7 @@ class JvmLimits:
             _number(given, "stop.timeout.ms", int(plain.stop_timeout_s * 1000), least=1) / 1000,
             _number(given, "answer.timeout.ms", int(plain.answer_timeout_s * 1000), least=1) / 1000,
             given,
+            shared_heap_bytes,
         )
         for name in given:
             group, dot, _ = name.removeprefix(f"{_PREFIX}group.").partition(".")
@@ -74,8 +82,11 @@ class JvmLimits:
             SqlError: as `of_properties`.
         """
         plain = GroupLimits()
+        heap = self._of(group, "memory.bytes", plain.memory_bytes, least=_HEAP_BYTES_MIN)
+        if group.startswith(QUARANTINE) and setting_of(group, "memory.bytes") not in self.given:
+            heap = self.shared_heap_bytes
         return GroupLimits(
-            self._of(group, "memory.bytes", plain.memory_bytes, least=_HEAP_BYTES_MIN),
+            heap,
             self._of(group, "queries.max", plain.queries_max),
             self._of(group, "nice", plain.nice, most=_NICE_MAX),
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from duolog.runtime.sql.groups.group_process import GroupProcess
 from duolog.runtime.sql.groups.group_processes import GroupProcesses
 from duolog.runtime.sql.groups.group_starter import GroupStarter
-from duolog.runtime.sql.groups.limits import GroupLimits, JvmLimits
+from duolog.runtime.sql.groups.limits import SHARED_HEAP_BYTES, GroupLimits, JvmLimits
 from duolog.runtime.sql.groups.messages import Setup
 from duolog.runtime.sql.persistent.spark_queries import SparkQueries, SparkQuerySettings
 from duolog.schemas.registry_users import known_users
@@ -36,7 +36,12 @@ def groups_of_service(
     Raises:
         SqlError: a limit is not allowed.
     """
-    limits = JvmLimits.of_properties(properties)
+    heap = queries.settings.get("driver.memory.bytes", "")
+    limits = JvmLimits.of_properties(
+        # The engine reports a value that is not a number when it starts.
+        properties,
+        int(heap) if heap.isascii() and heap.isdecimal() else SHARED_HEAP_BYTES,
+    )
 
     def launch(group: str, own: GroupLimits) -> GroupProcess:
         log = f"engine-{group}.log"

@@ -1,8 +1,9 @@
 import pytest
 
 from duolog.core.units import GIB, MIB
+from duolog.engine.settings import DRIVER_MEMORY_BYTES_DEFAULT
 from duolog.ksql.errors import SqlError
-from duolog.runtime.sql.groups.limits import GroupLimits, JvmLimits
+from duolog.runtime.sql.groups.limits import SHARED_HEAP_BYTES, GroupLimits, JvmLimits
 
 
 def test_a_group_has_its_own_limits_then_those_of_all_groups_then_the_defaults() -> None:
@@ -26,6 +27,17 @@ def test_a_group_has_its_own_limits_then_those_of_all_groups_then_the_defaults()
     assert limits.of("heavy") == GroupLimits(2 * GIB, 3, 10)
     assert limits.of("light") == GroupLimits(600 * MIB, 100, 0)
     assert JvmLimits.of_properties({}).of("heavy") == GroupLimits()
+
+
+def test_the_quarantine_has_the_heap_of_the_shared_jvm() -> None:
+    """Otherwise, a query that fits there would be suspected because it does not fit here."""
+    given = {"duolog.query.jvm.group.memory.bytes": str(600 * MIB)}
+
+    assert JvmLimits.of_properties(given).of("quarantine-1").memory_bytes == SHARED_HEAP_BYTES
+    assert JvmLimits.of_properties(given, 3 * GIB).of("quarantine").memory_bytes == 3 * GIB
+    own = given | {"duolog.query.jvm.group.quarantine.memory.bytes": str(700 * MIB)}
+    assert JvmLimits.of_properties(own).of("quarantine").memory_bytes == 700 * MIB
+    assert SHARED_HEAP_BYTES == DRIVER_MEMORY_BYTES_DEFAULT
 
 
 @pytest.mark.parametrize(
