@@ -37,11 +37,9 @@ def groups_of_service(
         SqlError: a limit is not allowed.
     """
     heap = queries.settings.get("driver.memory.bytes", "")
-    limits = JvmLimits.of_properties(
-        # The engine reports a value that is not a number when it starts.
-        properties,
-        int(heap) if heap.isascii() and heap.isdecimal() else SHARED_HEAP_BYTES,
-    )
+    # The engine reports a value that is not a number when it starts.
+    heap_bytes = int(heap) if heap.isascii() and heap.isdecimal() else SHARED_HEAP_BYTES
+    limits = JvmLimits.of_properties(properties, heap_bytes)
 
     def launch(group: str, own: GroupLimits) -> GroupProcess:
         log = f"engine-{group}.log"

@@ -27,7 +27,7 @@ class Refused(OSError):
 
 @pytest.fixture
 def setups(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Setup, Path]]]:
-    """What the processes would get, and their logs."""
+    """Setups of the processes that would start, with their logs."""
     found: list[tuple[Setup, Path]] = []
 
     def process(setup: Setup, log_path: Path) -> None:
