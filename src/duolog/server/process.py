@@ -13,6 +13,7 @@ import logging
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,10 +30,11 @@ from duolog.server.http.application import application
 from duolog.server.http.connections import ALPN
 from duolog.server.http.gate import Gate
 from duolog.server.http.server import HttpServer
-from duolog.server.ksql.service_endpoints import endpoints_of
+from duolog.server.ksql.service_endpoints import endpoints_of, prepared_of
 from duolog.server.limits import DEFAULT_LIMITS, Limits, within_descriptors
 from duolog.server.operations.broker_health import BrokerHealth
 from duolog.server.operations.context import ServerContext
+from duolog.server.operations.quick_lookups import QuickLookups
 from duolog.server.operations.workers import Workers
 from duolog.server.proxies import behind_proxies, checked_base_path
 from duolog.server.stopping import reload_on_signal, stop_on_signals
@@ -132,6 +134,8 @@ def run(options: ServerOptions, report: Callable[[str], None]) -> int:
         finally:
             context.access.stop()
             context.health.close()
+            if context.quick is not None:
+                context.quick.close()
             context.workers.close()
             context.readers.close()
             context.sql.close()
@@ -159,6 +163,7 @@ def _context(
         access=access,
         sql=service,
         ksql=endpoints_of(service, str(address)),
+        quick=QuickLookups(service, partial(prepared_of, service)),
         workers=Workers(limits.workers, limits.waiting_max),
         readers=Workers(
             # Each request waits for one thread at most, so that no response is cut off.

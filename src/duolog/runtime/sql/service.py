@@ -289,12 +289,16 @@ class SqlService:
         Raises:
             BrokerUnavailable, CommandDamaged: as `follow`.
         """
-        age_ms = (time.monotonic() - self._followed_at_s) * 1000
-        if not staleness_ms_max or age_ms > staleness_ms_max:
+        if not staleness_ms_max or self.catalog_age_s * 1000 > staleness_ms_max:
             with self._lock:
                 if self._follow_commands():
                     self._ask_for_topics()
         return self.catalog
+
+    @property
+    def catalog_age_s(self) -> float:
+        """Time since the command topic was read to its end."""
+        return time.monotonic() - self._followed_at_s
 
     def _follow_commands(self) -> bool:
         started_s = time.monotonic()

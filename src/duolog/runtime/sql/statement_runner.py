@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from duolog.runtime.sql.command_log.topics import Topics
     from duolog.runtime.sql.fanout.shared_readers import SharedReaders
     from duolog.runtime.sql.reply.lookup import Lookup
+    from duolog.runtime.sql.reply.prepared import PreparedLookup
     from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
     from duolog.security.clients.brokers import Brokers
 
@@ -157,7 +158,7 @@ class StatementRunner:
         given = self.session.state.settings
         lookup = self.service.lookups.find(
             shaped,
-            (given.are_new, given.refuses_early, *(given[name] for name in _OF_LOOKUPS)),
+            self._options(),
             lambda: self.service.recent_catalog(given.number(settings.ANSWER_STALENESS)),
             self._bound_lookup,
         )
@@ -167,6 +168,35 @@ class StatementRunner:
         if answer is None:
             return None
         return showing.with_reason(answer, [lookup.source], self.service.queries)
+
+    def prepared(self, text: str) -> "PreparedLookup | None":
+        """Prepare a look-up by whole keys, for statements with other literals; None for others.
+
+        Raises:
+            SqlError: a property has an invalid value.
+            BrokerUnavailable, CommandDamaged: as `SqlService.follow`.
+        """
+        from duolog.runtime.sql.reply.lookup_shapes import shape_of  # noqa: PLC0415 - as in `run`
+        from duolog.runtime.sql.reply.prepared import prepared_lookup  # noqa: PLC0415
+        from duolog.runtime.sql.tables.freshness import wanted_of  # noqa: PLC0415
+
+        shaped, given = shape_of(text), self.session.state.settings
+        if shaped is None:
+            return None
+        self.service.recent_catalog(0)
+        return prepared_lookup(
+            self.service.lookups,
+            shaped,
+            self._options(),
+            self._bound_lookup,
+            wanted_of(given),
+            given.number(settings.ANSWER_ROWS),
+        )
+
+    def _options(self) -> tuple[object, ...]:
+        """Return the settings on which the meaning of a look-up depends."""
+        given = self.session.state.settings
+        return given.are_new, given.refuses_early, *(given[name] for name in _OF_LOOKUPS)
 
     def _bound_lookup(self, text: str) -> "Lookup | None":
         from duolog.runtime.sql.reply import pull  # noqa: PLC0415 - as in `run`

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from duolog.server.http.gathered_writes import GatheredWrites
 from duolog.server.limits import Limits
 from duolog.server.operations.counts import Counts
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 ALPN: Final = ("h2", "http/1.1")
+_CLOCK_S: Final = 0.001
 _BUSY: Final = b'{"@type":"generic_error","error_code":50300,"message":"Too many connections"}'
 _REFUSAL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
@@ -206,25 +208,55 @@ class FirstBytes(asyncio.Protocol):
         made = self._http2 if http2 else self._http1
         protocol = made(self._door, self._loop)
         transport.set_protocol(protocol)
-        protocol.connection_made(transport)
+        protocol.connection_made(GatheredWrites(transport, self._loop))
         if self._received:
             protocol.data_received(self._received)
 
 
 class Timer:
-    """At most one deadline of a connection."""
+    """At most one deadline of a connection.
+
+    A later deadline does not replace the call in the event loop, which looks for itself whether it
+    came too early: most deadlines are moved with each request, and never reached.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._handle: asyncio.TimerHandle | None = None
+        self._call: Callable[[], object] | None = None
+        self._due_at = 0.0
 
     def set(self, seconds: float, call: Callable[[], object]) -> None:
         """Set the deadline, in place of an earlier one."""
-        self.cancel()
-        self._handle = self._loop.call_later(seconds, call)
+        self._call = call
+        self._due_at = self._loop.time() + seconds
+        if self._handle is None or self._due_at < self._handle.when():
+            self._schedule()
 
     def cancel(self) -> None:
         """Remove the deadline."""
+        self._call = None
+
+    def close(self) -> None:
+        """Remove the deadline, and the call in the event loop with it."""
+        self._call = None
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
+
+    def _schedule(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle = self._loop.call_at(self._due_at, self._reach)
+
+    def _reach(self) -> None:
+        due_at = self._due_at
+        self._handle = None
+        if self._call is None:
+            return
+        # The clock of the loop may be coarser than the deadline.
+        if self._loop.time() < due_at - _CLOCK_S:
+            self._schedule()
+            return
+        call, self._call = self._call, None
+        call()

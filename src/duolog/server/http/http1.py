@@ -107,8 +107,8 @@ class Http1(ZttpProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._timer.cancel()
-        self._write_timer.cancel()
+        self._timer.close()
+        self._write_timer.close()
         self._unset_keepalive_if_required()
         self._door.leave(self.transport)
 

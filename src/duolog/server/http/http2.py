@@ -103,8 +103,8 @@ class Http2(ZttpH2Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._window.set()
-        self._timer.cancel()
-        self._write_timer.cancel()
+        self._timer.close()
+        self._write_timer.close()
         self._unset_keepalive_if_required()
         self._door.leave(self.transport)
 
@@ -139,8 +139,13 @@ class Http2(ZttpH2Protocol):
                 *lines, last = message.get("body", b"").splitlines(keepends=True) or [b""]
                 for line in lines:
                     cycle.stream.send_data(line)
+                if cycle.expected_content_length is not None:
+                    # uvicorn counts only what it sends itself.
+                    cycle.expected_content_length -= sum(map(len, lines))
                 message = {**message, "body": last}
             await send(message)
+            if not self._parks(cycle):
+                return
             try:
                 async with asyncio.timeout(self._door.limits.write_s):
                     while self._parks(cycle):

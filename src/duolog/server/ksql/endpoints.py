@@ -95,7 +95,7 @@ class Endpoints:
 
     def query(self, body: bytes, accept: str = "", checks: Checks = EVERYTHING) -> Reply:
         """Start a query, and return its rows as objects or in the form that is asked for."""
-        return _answered(lambda: self._rows(_either_request(body), accept, query_form, checks))
+        return _answered(lambda: self._rows(either_request(body), accept, query_form, checks))
 
     def query_stream(self, body: bytes, accept: str = "", checks: Checks = EVERYTHING) -> Reply:
         """Start a query, and return its rows delimited or in the form that is asked for."""
@@ -194,7 +194,7 @@ def _wants_tokens(request: StatementRequest) -> bool:
     return request.properties.get(TOKENS_ENABLED, "").lower() == "true"
 
 
-def _either_request(body: bytes) -> StatementRequest:
+def either_request(body: bytes) -> StatementRequest:
     """Return the request of /query, whose members may be named as those of /query-stream."""
     try:
         return statement_request(body)

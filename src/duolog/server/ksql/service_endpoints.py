@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from duolog.runtime.sql.service import SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
@@ -13,6 +13,9 @@ from duolog.server.access.visible_service import VisibleService
 from duolog.server.ksql.endpoints import Endpoints
 from duolog.server.ksql.entities import ServerFacts
 from duolog.server.ksql.statements import StatementSession
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.reply.prepared import PreparedLookup
 
 _WAIT_S: Final = 5.0
 """Time to wait for a command that a request names, as in ksqlDB."""
@@ -39,6 +42,13 @@ def endpoints_of(service: SqlService, address: str) -> Endpoints:
 
     facts = ServerFacts(address, lambda: service.last_command, service.topics.replicas)
     return Endpoints.of(opened, facts, lambda number: _wait_for(service, number))
+
+
+def prepared_of(
+    service: SqlService, sql: str, properties: Mapping[str, str]
+) -> "PreparedLookup | None":
+    """Prepare a look-up; None if a statement is something else. As `StatementRunner.prepared`."""
+    return StatementRunner(service, service.session(properties)).prepared(sql)
 
 
 def _wait_for(service: SqlService, number: int) -> bool:

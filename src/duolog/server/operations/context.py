@@ -14,6 +14,7 @@ from duolog.server.operations.workers import Workers
 if TYPE_CHECKING:
     from duolog.runtime.sql.service import SqlService
     from duolog.server.ksql.endpoints import Endpoints
+    from duolog.server.operations.quick_lookups import QuickLookups
 
 
 @dataclass(slots=True)
@@ -29,6 +30,7 @@ class ServerContext:
         workers: threads for statements: `await context.workers.run(...)`.
         readers: threads for responses that block between their pieces, such as push queries.
         ksql: ksqlDB's endpoints over `sql`; None in a server without them.
+        quick: repeated look-ups, answered on the event loop; None in a server without them.
         address: `HOST:PORT` of this server.
         stopping: set when the server stops; responses without an end then end.
     """
@@ -42,6 +44,7 @@ class ServerContext:
     readers: Workers
     health: BrokerHealth
     ksql: "Endpoints | None" = None
+    quick: "QuickLookups | None" = None
     address: str = ""
     base_path: str = ""
     counts: Counts = field(default_factory=Counts)

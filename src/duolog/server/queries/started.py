@@ -129,3 +129,8 @@ class _PullIds:
 
 
 _pull_ids: Final = _PullIds()
+
+
+def next_pull_id() -> str:
+    """Return the id of a pull query that no other one has."""
+    return _pull_ids.next()

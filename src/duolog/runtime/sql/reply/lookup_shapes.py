@@ -52,7 +52,7 @@ class _Slot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class Form:
     """A look-up with slots instead of the values of its keys, tests and limit."""
 
     marked: Lookup
@@ -102,7 +102,7 @@ class LookupShapes:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._forms: OrderedDict[Key, _Form | None] = OrderedDict()
+        self._forms: OrderedDict[Key, Form | None] = OrderedDict()
         """None: seen once, or cannot be used."""
         self._tried: set[Key] = set()
 
@@ -142,7 +142,24 @@ class LookupShapes:
             return None if form is None else form.lookup(shaped.values)
         return None
 
-    def _keep(self, key: Key, form: _Form | None) -> None:
+    def form(self, shaped: Shaped, options: Key, bind: Bind) -> Form | None:
+        """Return the form of a shape, which is learned if it is not known; None if there is none.
+
+        Args:
+            shaped: as for `find`.
+            options: as for `find`.
+            bind: parses and binds a statement in the current catalog.
+        """
+        key = (shaped.shape, *options)
+        with self._lock:
+            form = self._forms.get(key)
+        if form is None:
+            form = _learned(shaped, bind)
+            if form is not None:
+                self._keep(key, form)
+        return form
+
+    def _keep(self, key: Key, form: Form | None) -> None:
         with self._lock:
             self._forms[key] = form
             self._forms.move_to_end(key)
@@ -151,7 +168,7 @@ class LookupShapes:
                 self._tried.discard(dropped)
 
 
-def _learned(shaped: Shaped, bind: Bind) -> _Form | None:
+def _learned(shaped: Shaped, bind: Bind) -> Form | None:
     """Return the form of a shape, or None if its literals are not only values of a look-up."""
     markers = [_marker(number, value) for number, value in enumerate(shaped.values)]
     try:
@@ -162,7 +179,7 @@ def _learned(shaped: Shaped, bind: Bind) -> _Form | None:
     if marked is None or own is None:
         return None
     numbers = {marker: number for number, marker in enumerate(markers)}
-    form = _Form(
+    form = Form(
         marked,
         tuple(tuple(_slot(value, numbers) for value in key) for key in marked.keys),
         tuple(_slot(value, numbers) for _, _, value in marked.tests),

@@ -89,6 +89,24 @@ class MaterializedTables:
 
         return self._answer([source], read_one, wanted)
 
+    def refresh(self, sources: Sequence[SourceInfo]) -> None:
+        """Bring the rows of tables up to date, as `read` does before it reads.
+
+        Raises:
+            BrokerUnavailable, KafkaError, SqlError: as `read`.
+        """
+        self._answer(sources, lambda _: None, LATEST)
+
+    def rows_of(self, source: SourceInfo, age_s_max: float) -> TableRows | None:
+        """Return the rows of a table that are not older; None if they are, or are not read yet."""
+        table = self._tables.get(source.name)
+        if table is None or table.is_outdated or table.complete_at_s is None:
+            return None
+        if table.source is not source and table.source != source:
+            return None
+        is_recent = time.monotonic() - table.complete_at_s <= age_s_max
+        return table.rows if is_recent else None
+
     def rows(
         self,
         query: Query,
