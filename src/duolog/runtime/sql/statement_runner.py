@@ -183,15 +183,10 @@ class StatementRunner:
         shaped, given = shape_of(text), self.session.state.settings
         if shaped is None:
             return None
-        self.service.recent_catalog(0)
-        return prepared_lookup(
-            self.service.lookups,
-            shaped,
-            self._options(),
-            self._bound_lookup,
-            wanted_of(given),
-            given.number(settings.ANSWER_ROWS),
-        )
+        catalog = self.service.recent_catalog(0)
+        shapes = self.service.lookups
+        form = shapes.form(shaped, self._options(), catalog, self._bound_lookup)
+        return prepared_lookup(form, wanted_of(given), given.number(settings.ANSWER_ROWS))
 
     def _options(self) -> tuple[object, ...]:
         """Return the settings on which the meaning of a look-up depends."""

@@ -53,6 +53,8 @@ class Tables(Protocol):
     @property
     def catalog(self) -> "Catalog": ...
     @property
+    def last_command(self) -> int: ...
+    @property
     def catalog_age_s(self) -> float: ...
     @property
     def present(self) -> "MaterializedTables": ...
@@ -91,8 +93,11 @@ class QuickLookups:
     def __init__(self, service: Tables, prepare: Prepare) -> None:
         self._service = service
         self._prepare = prepare
-        self._known: OrderedDict[object, _Known | None] = OrderedDict()
-        """None: not a look-up. The least recently used are dropped."""
+        self._known: OrderedDict[object, _Known | int] = OrderedDict()
+        """The last command at which a statement was not a look-up, else the look-up.
+
+        The least recently used are dropped.
+        """
         self._refresh = _Refresh(service)
 
     async def reply(
@@ -114,10 +119,11 @@ class QuickLookups:
         if shaped is None:
             return None
         key = shaped.shape, request.properties.get(ANSWER_STALENESS)
-        if key not in self._known:
-            await self._learn(key, request)
         known = self._known.get(key)
-        if known is None:
+        if known is None or self._is_outdated(known):
+            await self._learn(key, request)
+            known = self._known.get(key)
+        if not isinstance(known, _Known):
             return None
         client.ensure(known.right)
         rows = await self._rows(key, known)
@@ -133,13 +139,22 @@ class QuickLookups:
         """Refresh no more."""
         self._refresh.close()
 
+    def _is_outdated(self, known: "_Known | int") -> bool:
+        """Return true if the catalog has changed since a statement was prepared, or was not."""
+        if isinstance(known, _Known):
+            return not known.lookup.is_valid(self._service.catalog)
+        return known < self._service.last_command
+
     async def _learn(self, key: object, request: StatementRequest) -> None:
+        command = self._service.last_command
         try:
             lookup = await self._refresh.run(lambda: self._prepare(request.sql, request.properties))
         except DuologError:
             # The usual way reports it.
             return
-        self._known[key] = None if lookup is None else _known(self._service.service_id, lookup)
+        service = self._service
+        # The catalog may have changed meanwhile: then it is tried once more.
+        self._known[key] = command if lookup is None else _known(service.service_id, lookup)
         if len(self._known) > _KNOWN_MAX:
             self._known.popitem(last=False)
 

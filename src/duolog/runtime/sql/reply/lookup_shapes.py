@@ -142,18 +142,20 @@ class LookupShapes:
             return None if form is None else form.lookup(shaped.values)
         return None
 
-    def form(self, shaped: Shaped, options: Key, bind: Bind) -> Form | None:
+    def form(self, shaped: Shaped, options: Key, catalog: Catalog, bind: Bind) -> Form | None:
         """Return the form of a shape, which is learned if it is not known; None if there is none.
 
         Args:
             shaped: as for `find`.
             options: as for `find`.
-            bind: parses and binds a statement in the current catalog.
+            catalog: the current catalog.
+            bind: parses and binds a statement in this catalog.
         """
         key = (shaped.shape, *options)
         with self._lock:
             form = self._forms.get(key)
-        if form is None:
+        source = None if form is None else form.marked.source
+        if source is None or catalog.sources.get(source.name) != source:
             form = _learned(shaped, bind)
             if form is not None:
                 self._keep(key, form)

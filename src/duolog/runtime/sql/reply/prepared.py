@@ -11,7 +11,7 @@ from typing import Final
 
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.syntax.types import sql_name
-from duolog.runtime.sql.reply.lookup_shapes import Bind, Form, Key, LookupShapes, Shaped
+from duolog.runtime.sql.reply.lookup_shapes import Form
 from duolog.runtime.sql.tables.freshness import Wanted
 from duolog.runtime.sql.tables.stored_rows import Undecodable
 from duolog.runtime.sql.tables.table_rows import TableRows
@@ -63,11 +63,8 @@ class PreparedLookup:
         return found
 
 
-def prepared_lookup(
-    shapes: LookupShapes, shaped: Shaped, options: Key, bind: Bind, wanted: Wanted, rows_max: int
-) -> PreparedLookup | None:
-    """Prepare a look-up; None if the statement is something else, or takes longer."""
-    form = shapes.form(shaped, options, bind)
+def prepared_lookup(form: Form | None, wanted: Wanted, rows_max: int) -> PreparedLookup | None:
+    """Return a form as a prepared look-up; None if it takes longer, or needs more than rows."""
     if form is None or wanted.snapshot or wanted.offsets_min:
         return None
     source, marked = form.marked.source, form.marked
