@@ -18,8 +18,9 @@ A TIME is an INT, milliseconds of the day. Types depend on the columns only, so 
 nulls has its type too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
+from itertools import islice
 from types import ModuleType
 from typing import Any, Final
 
@@ -74,6 +75,7 @@ _ARROW: Final = {
 }
 
 
+_ROWS_AT_ONCE: Final = 50_000
 Frame = Any
 """A DataFrame or table of an optional library, which may have no types."""
 
@@ -132,44 +134,74 @@ def library(name: str, package: str) -> ModuleType:
         ) from error
 
 
-def to_pandas(columns: Sequence[Column], rows: Sequence[Row]) -> Frame:
+def to_pandas(columns: Sequence[Column], rows: Iterable[Row]) -> Frame:
     """Return a pandas DataFrame."""
     pandas = library("pandas", "pandas")
-    series = {
-        column.name: pandas.Series(values, dtype=_PANDAS.get(column.type, "object"))
-        for column, values in _by_column(columns, rows)
-    }
-    return pandas.DataFrame(series, columns=[column.name for column in columns])
+    names = [column.name for column in columns]
+    parts = [
+        pandas.DataFrame(
+            {
+                column.name: pandas.Series(values, dtype=_PANDAS.get(column.type, "object"))
+                for column, values in some
+            },
+            columns=names,
+        )
+        for some in _by_column(columns, rows)
+    ]
+    return parts[0] if len(parts) == 1 else pandas.concat(parts, ignore_index=True)
 
 
-def to_arrow(columns: Sequence[Column], rows: Sequence[Row]) -> Frame:
+def to_arrow(columns: Sequence[Column], rows: Iterable[Row]) -> Frame:
     """Return a pyarrow Table."""
     arrow = library("pyarrow", "pyarrow")
-    arrays = [
-        arrow.array(
-            [_with_entries(value, column.type) for value in values], _arrow(arrow, column.type)
+    names = [column.name for column in columns]
+    parts = [
+        arrow.table(
+            [
+                arrow.array(
+                    [_with_entries(value, column.type) for value in values],
+                    _arrow(arrow, column.type),
+                )
+                for column, values in some
+            ],
+            names=names,
         )
-        for column, values in _by_column(columns, rows)
+        for some in _by_column(columns, rows)
     ]
-    return arrow.table(arrays, names=[column.name for column in columns])
+    return parts[0] if len(parts) == 1 else arrow.concat_tables(parts).combine_chunks()
 
 
-def to_polars(columns: Sequence[Column], rows: Sequence[Row]) -> Frame:
+def to_polars(columns: Sequence[Column], rows: Iterable[Row]) -> Frame:
     """Return a polars DataFrame."""
     polars = library("polars", "polars")
-    series = [
-        polars.Series(
-            column.name,
-            [_with_entries(value, column.type, named=True) for value in values],
-            dtype=_polars(polars, column.type),
+    parts = [
+        polars.DataFrame(
+            [
+                polars.Series(
+                    column.name,
+                    [_with_entries(value, column.type, named=True) for value in values],
+                    dtype=_polars(polars, column.type),
+                )
+                for column, values in some
+            ]
         )
-        for column, values in _by_column(columns, rows)
+        for some in _by_column(columns, rows)
     ]
-    return polars.DataFrame(series)
+    return parts[0] if len(parts) == 1 else polars.concat(parts)
 
 
-def _by_column(columns: Sequence[Column], rows: Sequence[Row]) -> list[tuple[Column, list[object]]]:
-    return [(column, [row[at] for row in rows]) for at, column in enumerate(columns)]
+def _by_column(
+    columns: Sequence[Column], rows: Iterable[Row]
+) -> Iterator[list[tuple[Column, list[object]]]]:
+    """Yield the values of some rows at a time by column; once, if there are no rows.
+
+    Python's values take several times the memory of a frame's: few of them exist at a time.
+    """
+    left = iter(rows)
+    is_first = True
+    while (some := list(islice(left, _ROWS_AT_ONCE))) or is_first:
+        is_first = False
+        yield [(column, [row[at] for row in some]) for at, column in enumerate(columns)]
 
 
 def _arrow(arrow: ModuleType, of: Type) -> object:

@@ -42,6 +42,7 @@ class TopicValues:
         self._is_plain = first.value_format.name == "KAFKA"
         key, value = first.key_format, first.value_format
         self._formats = key.name, value.name
+        self.key_format = key.name
         self._keys = key_serde(key.name, self.key_columns, first.schema.window, key.options)
         self._values = value_serde(value.name, self.value_columns, value.options)
 

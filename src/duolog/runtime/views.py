@@ -6,17 +6,18 @@ any consumer reads, in every mode and from any process.
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from duolog.core.counts import counted
 from duolog.core.errors import DuologError
 from duolog.dsl.handles.html import table_html
 from duolog.plan.types import Column
+from duolog.runtime import frames
 from duolog.runtime.errors import BrokerUnavailable
-from duolog.runtime.follower import Follower
-from duolog.runtime.frames import Framed, library
+from duolog.runtime.follower import CurrentRows, Follower, LastRecords
+from duolog.runtime.frames import Frame, Framed, library
 from duolog.runtime.topic_values import TopicValues
 from duolog.security.clients.brokers import Brokers
 from duolog.serde.row import Row
@@ -27,6 +28,7 @@ READ_S: Final = 300.0
 GLANCE_S: Final = 2.0
 """Maximal time to read before a notebook shows its output."""
 _SHOWN_MAX: Final = 20
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class TopicView:
         return self.values.key_columns + self.values.value_columns
 
     def follower(self) -> Follower:
-        return Follower(self.values, self.brokers, last=_SHOWN_MAX)
+        return LastRecords(self.values, self.brokers, _SHOWN_MAX)
 
     def to_html(self) -> str:
         """Return HTML for a notebook, with as many records as can be read in two seconds.
@@ -71,10 +73,10 @@ class TopicView:
 
     def render(self, follower: Follower, state: str) -> str:
         """Return the records read so far as an HTML table with a caption."""
-        rows = follower.rows
+        rows, count = follower.shown(_SHOWN_MAX)
         skipped = f", {follower.skipped:,} could not be read" if follower.skipped else ""
-        caption = f"{self.topic}: {self._count_text(len(rows))}{skipped}{state}"
-        return table_html([column.name for column in self.columns], rows[:_SHOWN_MAX], caption)
+        caption = f"{self.topic}: {self._count_text(count)}{skipped}{state}"
+        return table_html([column.name for column in self.columns], rows, caption)
 
     def _count_text(self, count: int) -> str:
         return f"last {counted(count, 'record')}"
@@ -82,10 +84,13 @@ class TopicView:
 
 @dataclass(frozen=True)
 class TableRows(TopicView, Framed):
-    """Current rows of a table, read from its topic."""
+    """Current rows of a table, read from its topic.
 
-    def follower(self) -> Follower:
-        return Follower(self.values, self.brokers)
+    They are packed as in the tables of SQL; frames are made of some thousand rows at a time.
+    """
+
+    def follower(self) -> CurrentRows:
+        return CurrentRows(self.values, self.brokers)
 
     def rows(self) -> list[Row]:
         """Return the committed rows, ordered by key.
@@ -93,19 +98,36 @@ class TableRows(TopicView, Framed):
         Raises:
             KafkaError, BrokerUnavailable: the broker does not answer, or there is no such topic.
         """
+        return self._read(list)
+
+    def to_pandas(self) -> Frame:
+        library("pandas", "pandas")
+        return self._read(lambda rows: frames.to_pandas(self.columns, rows))
+
+    def to_arrow(self) -> Frame:
+        library("pyarrow", "pyarrow")
+        return self._read(lambda rows: frames.to_arrow(self.columns, rows))
+
+    def to_polars(self) -> Frame:
+        library("polars", "polars")
+        return self._read(lambda rows: frames.to_polars(self.columns, rows))
+
+    def _read(self, use: Callable[[Iterator[Row]], T]) -> T:
+        """Return what a function makes of the rows; as `rows`."""
         with self.follower() as follower:
             if not follower.catch_up(READ_S):
                 raise BrokerUnavailable(
                     f'cannot read topic "{self.topic}" to its end',
                     detail=f"Reading stopped after {READ_S:.0f} s.",
                 )
+            found = follower.read(use)
             if follower.skipped:
                 logger.warning(
                     "%s of topic %s could not be read",
                     counted(follower.skipped, "record"),
                     self.topic,
                 )
-            return follower.rows
+            return found
 
     def _count_text(self, count: int) -> str:
         return counted(count, "row") + (

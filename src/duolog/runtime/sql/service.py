@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from duolog.runtime.sql.reply.inserts import InsertWriter
     from duolog.runtime.sql.reply.lookup_shapes import LookupShapes
     from duolog.runtime.sql.tables.materialized_tables import MaterializedTables
+    from duolog.runtime.sql.tables.progress import Progress
 
 logger: Final = logging.getLogger(__name__)
 
@@ -180,6 +181,12 @@ class SqlService:
 
                 self._present = MaterializedTables(self.brokers)
             return self._present
+
+    def tables_read(self) -> "dict[str, Progress]":
+        """Return the progress of the first read of tables that were asked for, by table."""
+        with self._presenting:
+            present = self._present
+        return {} if present is None else present.progress()
 
     @property
     def inserts(self) -> "InsertWriter":

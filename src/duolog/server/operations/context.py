@@ -13,6 +13,7 @@ from duolog.server.operations.workers import Workers
 
 if TYPE_CHECKING:
     from duolog.runtime.sql.service import SqlService
+    from duolog.runtime.sql.tables.progress import Progress
     from duolog.server.ksql.endpoints import Endpoints
     from duolog.server.operations.quick_lookups import QuickLookups
 
@@ -49,6 +50,11 @@ class ServerContext:
     base_path: str = ""
     counts: Counts = field(default_factory=Counts)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def tables_read(self) -> "dict[str, Progress]":
+        """Return the progress of the first read of tables; none in a server without tables."""
+        sql: SqlService | None = self.sql
+        return {} if sql is None else sql.tables_read()
 
 
 Operation = Callable[[Request, ServerContext], Awaitable[Response | Streamed | Messages]]

@@ -33,7 +33,13 @@ async def healthcheck(_request: Request, context: ServerContext) -> Response:
     kafka = await context.health.healthy()
     running = not context.stopping.is_set()
     parts = {"metastore": True, "kafka": kafka, "commandRunner": running}
-    details = {name: {"isHealthy": healthy} for name, healthy in parts.items()}
+    details: dict[str, dict[str, object]] = {
+        name: {"isHealthy": healthy} for name, healthy in parts.items()
+    }
+    reading = [one for one in context.tables_read().values() if not one.is_complete]
+    if reading:
+        # Queries of these tables wait for them; all others are answered.
+        details["tables"] = {"isHealthy": True, "reading": [str(one) for one in reading]}
     value = {"isHealthy": all(parts.values()), "details": details, "serverState": "READY"}
     if not running:
         value["serverState"] = "TERMINATING"

@@ -23,6 +23,23 @@ async def metrics(_request: Request, context: ServerContext) -> Response:
     return Response("".join(found).encode(), media_type=CONTENT_TYPE)
 
 
+def _of_tables(context: ServerContext) -> Iterator[str]:
+    """Yield how much of each table is read from its topic, since it was asked for first."""
+    read = sorted(context.tables_read().items())
+    yield from family(
+        "duolog_server_table_read_offsets",
+        "gauge",
+        "Offsets that are in the rows of a table, of those that its topic had when it was opened.",
+        (({"table": name}, one.applied) for name, one in read),
+    )
+    yield from family(
+        "duolog_server_table_offsets",
+        "gauge",
+        "Offsets that the topic of a table had when it was opened.",
+        (({"table": name}, one.total) for name, one in read),
+    )
+
+
 def _lines(context: ServerContext) -> Iterator[str]:
     counts = context.counts
     yield from family(
@@ -58,3 +75,4 @@ def _lines(context: ServerContext) -> Iterator[str]:
         "Calls that wait for a thread or run on one.",
         context.workers.calls,
     )
+    yield from _of_tables(context)

@@ -163,7 +163,7 @@ def test_the_bytes_are_those_of_the_usual_way(
     usual = getattr(served.endpoints, path)(body, accept)
 
     async def test(quick: QuickLookups) -> None:
-        form: FormOf = form_of  # type: ignore[assignment]
+        form: FormOf = form_of
         reply = await quick.reply(read(body), accept, form, NOBODY)
         if "ROWTIME" in columns:
             assert reply is None, "it has an expression"

@@ -11,6 +11,7 @@ from confluent_kafka import Message
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.shared_attempt import SharedAttempt
+from duolog.runtime.sql.tables.progress import Progress
 from duolog.runtime.sql.tables.table_rows import TableRows
 from duolog.runtime.sql.tables.topic_follower import TopicFollower
 from duolog.security.clients.brokers import Brokers
@@ -63,6 +64,10 @@ class MaterializedTable:
     def reached(self) -> Mapping[int, int]:
         """Return the first offset of each partition that is not in the rows."""
         return self.follower.reached()
+
+    def progress(self) -> Progress | None:
+        """Return the progress of the first read of the topic; None before it is opened."""
+        return None if self._started is None else self._started.progress()
 
     def end(self) -> None:
         """Stop soon, without waiting."""

@@ -30,6 +30,7 @@ from duolog.runtime.sql.tables.currency import Currency, Outdated, offsets_of_ta
 from duolog.runtime.sql.tables.duck_copies import DuckCopies
 from duolog.runtime.sql.tables.freshness import LATEST, Wanted
 from duolog.runtime.sql.tables.materialized_table import MaterializedTable
+from duolog.runtime.sql.tables.progress import Progress
 from duolog.runtime.sql.tables.stored_rows import Undecodable
 from duolog.runtime.sql.tables.stream_copy import copied_stream
 from duolog.runtime.sql.tables.table_rows import TableRows
@@ -96,6 +97,13 @@ class MaterializedTables:
             BrokerUnavailable, KafkaError, SqlError: as `read`.
         """
         self._answer(sources, lambda _: None, LATEST)
+
+    def progress(self) -> dict[str, Progress]:
+        """Return the progress of the first read of each table's topic, by table."""
+        with self._lock:
+            tables = list(self._tables.values())
+        found = ((table.source.name, table.progress()) for table in tables)
+        return {name: progress for name, progress in found if progress is not None}
 
     def rows_of(self, source: SourceInfo, age_s_max: float) -> TableRows | None:
         """Return the rows of a table that are not older; None if they are, or are not read yet."""

@@ -39,17 +39,7 @@ class RowStore:
 
     def get(self, key: bytes) -> bytes | None:
         """Return the entry of a key, or None."""
-        bucket, size = self._buckets[self._number(key)], len(key)
-        at, sizes = 0, _SIZES.unpack_from
-        last = len(bucket)
-        while at < last:
-            key_size, entry_size = sizes(bucket, at)
-            start = at + _HEADER + key_size
-            end = start + entry_size
-            if key_size == size and bucket.startswith(key, at + _HEADER):
-                return bucket[start:end]
-            at = end
-        return None
+        return _entry(self._buckets[self._number(key)], key)
 
     def put(self, key: bytes, entry: bytes) -> bytes | None:
         """Store an entry, and return the entry that it replaces."""
@@ -78,7 +68,7 @@ class RowStore:
 
         Takes about 0.2 ms per million rows.
         """
-        return Snapshot(self._buckets.copy(), self._rows)
+        return Snapshot(self._buckets.copy(), self._rows, self._mask, self._split)
 
     def _number(self, key: bytes) -> int:
         hashed = hash(key)
@@ -108,17 +98,40 @@ class RowStore:
 class Snapshot:
     """Rows of a store at one moment."""
 
-    def __init__(self, buckets: list[bytes], rows: int) -> None:
+    def __init__(self, buckets: list[bytes], rows: int, mask: int, split: int) -> None:
         self._buckets = buckets
         self._rows = rows
+        self._mask = mask
+        self._split = split
 
     def __len__(self) -> int:
         return self._rows
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the entry of a key, or None."""
+        hashed = hash(key)
+        number = hashed & self._mask
+        if number < self._split:
+            number = hashed & (2 * self._mask + 1)
+        return _entry(self._buckets[number], key)
 
     def __iter__(self) -> Iterator[Stored]:
         """Yield keys and entries, in no particular order."""
         for bucket in self._buckets:
             yield from _rows(bucket)
+
+
+def _entry(bucket: bytes, key: bytes) -> bytes | None:
+    at, size, sizes = 0, len(key), _SIZES.unpack_from
+    last = len(bucket)
+    while at < last:
+        key_size, entry_size = sizes(bucket, at)
+        start = at + _HEADER + key_size
+        end = start + entry_size
+        if key_size == size and bucket.startswith(key, at + _HEADER):
+            return bucket[start:end]
+        at = end
+    return None
 
 
 def _rows(bucket: bytes) -> Iterator[Stored]:

@@ -3,7 +3,7 @@ r"""Encode key columns as bytes that sort as the values do.
     BOOLEAN, INT, BIGINT, …   big-endian with the sign bit flipped
     DOUBLE                    IEEE 754 big-endian; sign bit flipped, or all bits if negative
     STRING, BYTES             the bytes; 00 as 00 FF; then 00 00
-    null                      00; any other value of a nullable column starts with 01
+    null                      02; any other value starts with 01
     others                    a text of the value, as a STRING: equal for equal values only
 
 The encoding of the first columns is a prefix of the whole, and no key is a prefix of another.
@@ -23,7 +23,7 @@ _LONG: Final = struct.Struct(">Q")
 _DOUBLE: Final = struct.Struct(">d")
 _SIGN: Final = 1 << 63
 _ALL: Final = (1 << 64) - 1
-_NULL: Final = b"\0"
+_NULL: Final = b"\2"
 _GIVEN: Final = b"\1"
 SORTED: Final = frozenset({BOOLEAN, INT, BIGINT, DOUBLE, STRING})
 """Types whose order is that of the encoding."""

@@ -13,7 +13,8 @@ the topic again with `checked`, which decodes each value when it arrives.
 import marshal
 import struct
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
 
 from duolog.core.errors import SerdeError
 from duolog.ksql.catalog.catalog import SourceInfo
@@ -36,6 +37,73 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 class Undecodable(SerdeError):
     """The value of a stored record cannot be decoded."""
+
+
+class Decoder(Protocol):
+    """Decodes records of one topic; `SourceRows` is one."""
+
+    def key(self, message: Received) -> Row:
+        """Return the key columns.
+
+        Raises:
+            SerdeError: the bytes are not a key.
+        """
+
+    def row(self, message: Received, key: Row) -> Row | None:
+        """Return the row of a record with this key; None for a null value.
+
+        Raises:
+            SerdeError: the bytes are not a value.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class RowsForm:
+    """The form of the rows of a table, as a front end declares it.
+
+    Args:
+        decoder: decodes its records.
+        key_types: types of the key columns, with the bounds of a window.
+        key_format: format of the keys.
+        windowed: true if the key has bounds.
+        needs_headers: true if headers are needed to decode a record.
+        ttl_ms: time after which a row expires.
+        time_at: position of the timestamp in a row, if rows expire.
+    """
+
+    decoder: Decoder
+    key_types: tuple[Type, ...]
+    key_format: str
+    windowed: bool = False
+    needs_headers: bool = False
+    ttl_ms: int | None = None
+    time_at: int | None = None
+
+    @property
+    def plain_type(self) -> Type | None:
+        """Type of the only key column if its bytes are stored, else None."""
+        if self.key_format != "KAFKA" or self.windowed or self.needs_headers:
+            return None
+        only = self.key_types[0] if len(self.key_types) == 1 else None
+        return only if only in {STRING, *_BYTES} else None
+
+
+def form_of(source: SourceInfo) -> RowsForm:
+    """Return the form of a table in SQL that has one topic.
+
+    Raises:
+        SqlError: as `SourceRows`.
+    """
+    decoder = SourceRows(source)
+    return RowsForm(
+        decoder,
+        tuple(column.type for column in source_schema(source).key),
+        source.key_format.name,
+        windowed=source.window is not None,
+        needs_headers=bool(source.headers) or decoder.is_framed,
+        ttl_ms=source.ttl_ms,
+        time_at=[column.name for column in source_columns(source)].index("ROWTIME"),
+    )
 
 
 class _Record(NamedTuple):
@@ -78,29 +146,19 @@ class StoredRows:
     """Converts records and rows of one table.
 
     Args:
-        source: a table with one topic.
+        form: the form of the table.
         checked: decode each value when it arrives.
-
-    Raises:
-        SqlError: as `SourceRows`.
     """
 
-    def __init__(self, source: SourceInfo, *, checked: bool = False) -> None:
-        self._records = SourceRows(source)
-        schema = source_schema(source)
-        types = [column.type for column in schema.key]
-        self._sortable = SortableKeys(types)
-        self._plain = self._plain_type(source, types)
+    def __init__(self, form: RowsForm, *, checked: bool = False) -> None:
+        self._records = form.decoder
+        self._sortable = SortableKeys(form.key_types)
+        self._plain = form.plain_type
+        self._needs_headers = form.needs_headers
         self._size = 0 if self._plain is None else _BYTES.get(self._plain, 0)
         # A TTL needs the time of each row when it arrives.
-        self.checked = checked or source.ttl_ms is not None
-        self._time_at = [column.name for column in source_columns(source)].index("ROWTIME")
-
-    def _plain_type(self, source: SourceInfo, types: list[Type]) -> Type | None:
-        """Return the type of the only key column if its bytes are stored, else None."""
-        plain = source.key_format.name == "KAFKA" and source.window is None and len(types) == 1
-        needs_headers = source.headers or self._records.is_framed
-        return types[0] if plain and not needs_headers and types[0] in {STRING, *_BYTES} else None
+        self.checked = checked or form.ttl_ms is not None
+        self._time_at = form.time_at
 
     def taken(self, record: Received) -> tuple[bytes, bytes | None, int]:
         """Return key, entry and time of a record; None as the entry deletes the row.
@@ -121,9 +179,10 @@ class StoredRows:
             row = self._records.row(record, decoded)
             if row is None:
                 return stored, None, time_ms
-            of_row = row[self._time_at]
-            assert isinstance(of_row, int), of_row
-            time_ms = of_row
+            if self._time_at is not None:
+                of_row = row[self._time_at]
+                assert isinstance(of_row, int), of_row
+                time_ms = of_row
         return stored, entry + self._rest(key, value, record), time_ms
 
     def wanted_key(self, key: Row) -> bytes | None:
@@ -175,6 +234,5 @@ class StoredRows:
     def _rest(self, key: bytes, value: bytes, record: Received) -> bytes:
         if self._plain is not None:
             return value
-        needs_headers = self._records.source.headers or self._records.is_framed
-        headers = headers_of(record) if needs_headers else []
+        headers = headers_of(record) if self._needs_headers else []
         return marshal.dumps((key, value, headers))

@@ -6,17 +6,24 @@ Threads: the one that writes calls `take` and `expire` while it holds `lock`; an
 import sys
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Final, NamedTuple
 
 from duolog.core.errors import SerdeError
 from duolog.ksql.catalog.catalog import SourceInfo
-from duolog.ksql.planning.sources import source_schema
 from duolog.runtime.sql.tables.expiring import Expiring
 from duolog.runtime.sql.tables.key_index import KeyIndex
 from duolog.runtime.sql.tables.row_store import RowStore, Stored
+from duolog.runtime.sql.tables.sortable_keys import SORTED
 from duolog.runtime.sql.tables.source_rows import Received
-from duolog.runtime.sql.tables.stored_rows import StoredRows, Undecodable, number_of
+from duolog.runtime.sql.tables.stored_rows import (
+    RowsForm,
+    StoredRows,
+    Undecodable,
+    form_of,
+    number_of,
+)
 from duolog.serde.row import Row
 
 _CHANGES_MAX: Final = 10_000
@@ -37,27 +44,29 @@ class TableRows:
     """Rows of one table by key; of a windowed table, by key and bounds.
 
     Args:
-        source: a table with one topic.
+        source: a table with one topic, or the form of a table.
         checked: decode each value when it arrives; see `stored_rows`.
 
     Raises:
-        SqlError: as `StoredRows`.
+        SqlError: as `stored_rows.form_of`.
     """
 
-    def __init__(self, source: SourceInfo, *, checked: bool = False) -> None:
+    def __init__(self, source: SourceInfo | RowsForm, *, checked: bool = False) -> None:
+        form = source if isinstance(source, RowsForm) else form_of(source)
         self.lock = threading.Lock()
         self._skipped = 0
         self.is_undecodable = False
         """True if a stored value could not be decoded."""
         self.is_forgotten = False
         """True if no further answer reads these rows."""
-        self._codec = StoredRows(source, checked=checked)
+        self._codec = StoredRows(form, checked=checked)
         self._store = RowStore()
-        self._key_columns = len(source_schema(source).key)
+        self._key_columns = len(form.key_types)
+        self._is_sorted = all(of in SORTED for of in form.key_types)
         # The windows of a key are found by their prefix.
-        self._index: KeyIndex | None = KeyIndex() if source.window is not None else None
+        self._index: KeyIndex | None = KeyIndex() if form.windowed else None
         self._expiring: Expiring[bytes] | None = (
-            None if source.ttl_ms is None else Expiring(source.ttl_ms)
+            None if form.ttl_ms is None else Expiring(form.ttl_ms)
         )
         self._replaced: dict[bytes, int | None] | None = None
         """Changed keys with the number of the row in the copy; None if there is no copy."""
@@ -154,6 +163,25 @@ class TableRows:
         with self.lock:
             snapshot = self._store.snapshot()
         return self.decoded(snapshot)
+
+    def ordered(self) -> Iterator[Row]:
+        """Yield all rows of one moment, ordered by key; a null is after all values.
+
+        Keys with columns of types that cannot be sorted as bytes are decoded first; STRUCTs and
+        MAPs have no order.
+
+        Raises:
+            Undecodable: as `find`.
+        """
+        with self.lock:
+            snapshot = self._store.snapshot()
+        if self._is_sorted:
+            keys = sorted(key for key, _ in snapshot)
+            return self.decoded((key, snapshot.get(key) or b"") for key in keys)
+        rows = list(self.decoded(snapshot))
+        with suppress(TypeError):
+            rows.sort(key=lambda row: [(v is None, v) for v in row[: self._key_columns]])
+        return iter(rows)
 
     def decoded(self, stored: Iterable[Stored]) -> Iterator[Row]:
         """Decode rows, without those whose key or value is null.

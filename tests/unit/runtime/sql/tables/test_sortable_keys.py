@@ -38,10 +38,10 @@ def test_encoded_keys_sort_as_their_values(first: Type, second: Type) -> None:
     )
 
 
-def test_nulls_sort_first_and_differ_from_all_values() -> None:
+def test_nulls_sort_last_and_differ_from_all_values() -> None:
     keys = SortableKeys([STRING, INT])
 
-    found = [keys.encode(row) for row in ((None, 1), ("", None), ("", -5), ("\0", 0))]
+    found = [keys.encode(row) for row in (("", -5), ("", None), ("\0", 0), (None, 1))]
 
     assert sorted(found) == found
     assert len(set(found)) == 4
