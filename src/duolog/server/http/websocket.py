@@ -108,7 +108,7 @@ class WebSocket(asyncio.Protocol):
         del exc
         self._is_ending = True
         for timer in (self._ping_timer, self._write_timer, self._end_timer):
-            timer.cancel()
+            timer.close()
         self._writable.set()
         self._note_end()
         self._door.state.connections.discard(self)
