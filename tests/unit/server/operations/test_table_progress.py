@@ -36,6 +36,7 @@ class _Context:
     """The parts of a server that metrics and health read."""
 
     counts = _Counts()
+    sql = None
 
     @staticmethod
     def tables_read() -> dict[str, Progress]:
