@@ -77,7 +77,7 @@ class LastRecords(Follower):
     Args:
         values: as for `Follower`.
         brokers: as for `Follower`.
-        last: how many are kept; reading starts so many before the ends of the partitions.
+        last: number that is kept; reading starts by it before the ends of the partitions.
     """
 
     def __init__(self, values: TopicValues, brokers: Brokers, last: int) -> None:

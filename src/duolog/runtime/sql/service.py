@@ -184,9 +184,7 @@ class SqlService:
 
     def tables_read(self) -> "dict[str, Progress]":
         """Return the progress of the first read of tables that were asked for, by table."""
-        with self._presenting:
-            present = self._present
-        return {} if present is None else present.progress()
+        return {} if self._present is None else self._present.progress()
 
     @property
     def inserts(self) -> "InsertWriter":
@@ -304,7 +302,7 @@ class SqlService:
 
     @property
     def catalog_age_s(self) -> float:
-        """Time since the command topic was read to its end."""
+        """Time since the command topic was read."""
         return time.monotonic() - self._followed_at_s
 
     def _follow_commands(self) -> bool:

@@ -46,7 +46,7 @@ FormOf = Callable[[StartedQuery, str], RowForm]
 
 
 class Tables(Protocol):
-    """What this needs of a `SqlService`."""
+    """The parts of a `SqlService` that look-ups need."""
 
     service_id: str
 

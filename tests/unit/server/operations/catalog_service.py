@@ -10,6 +10,7 @@ from duolog.ksql.lineage import lineage_of
 from duolog.ksql.session import SqlSession
 from duolog.ksql.statements.state import SessionState
 from duolog.runtime.sql.figures.query_figures import QueryFigures
+from duolog.runtime.sql.tables.progress import Progress
 from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.security.identity.principal import Identity
 from unit.server.users import Rules
@@ -42,6 +43,10 @@ class Service:
     """A service over a catalog in memory."""
 
     service_id = "default_"
+
+    def tables_read(self) -> dict[str, Progress]:
+        """Return none: no table is read."""
+        return {}
 
     def __init__(self) -> None:
         self.figures = Figures()
