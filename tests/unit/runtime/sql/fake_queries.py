@@ -35,7 +35,10 @@ class FakeQuery:
 
 
 class FakeStarter:
-    """Keeps what was started and forgotten; the queries in `refused` do not start."""
+    """Keeps what was started and forgotten; the queries in `refused` do not start.
+
+    Those whose checkpoints are in `stopping` stop in the background.
+    """
 
     def __init__(self) -> None:
         self.running: dict[str, FakeQuery] = {}
@@ -45,6 +48,7 @@ class FakeStarter:
         self.plans: list[object] = []
         self.forgotten: list[str] = []
         self.refused: dict[str, str] = {}
+        self.stopping: set[str] = set()
 
     def start(self, wanted: DesiredQuery) -> FakeQuery:
         query = wanted.query
@@ -56,6 +60,9 @@ class FakeStarter:
         self.plans.append(query.planned.plan)
         self.running[query.id] = FakeQuery()
         return self.running[query.id]
+
+    def is_running(self, checkpoint: str) -> bool:
+        return checkpoint in self.stopping
 
     def forget(self, checkpoint: str) -> None:
         self.forgotten.append(checkpoint)

@@ -123,6 +123,12 @@ class GroupStarter:
         query.begin(None if replaces else self._start_wait_s)
         return query
 
+    def is_running(self, checkpoint: str) -> bool:
+        """Return true if some part of a query still runs."""
+        with self._lock:
+            started = self._started.get(checkpoint)
+        return started is not None and not started.query.is_released
+
     def forget(self, checkpoint: str) -> None:
         """Delete the checkpoint of an ended query, once it has stopped."""
         with self._lock:

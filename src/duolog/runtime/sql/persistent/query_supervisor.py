@@ -45,6 +45,8 @@ _OF_RUNNING: Final[Mapping[str, LiveState]] = {
 _LOOK_S: Final = 0.1
 _STARTS_AT_ONCE: Final = 4
 _STOPS_AT_ONCE: Final = 8
+_RELEASE_S: Final = 10.0
+"""Longer than a server that stops lets its JVM run."""
 _WELL_AFTER_S: Final = 60.0
 """After running for this long, a query's failures are reset."""
 
@@ -69,6 +71,9 @@ class Starter(Protocol):
 
         Raises DuologError.
         """
+
+    def is_running(self, checkpoint: str) -> bool:
+        """Return true if a query still stops in the background: its `stop` is bounded."""
 
     def forget(self, checkpoint: str) -> None: ...
     def close(self) -> None: ...
@@ -237,6 +242,11 @@ class QuerySupervisor:
             self._thread.join()
         self._starts.shutdown(wait=False, cancel_futures=True)
         _stop_all(self._entries.values())
+        checkpoints = [entry.wanted.checkpoint for entry in self._entries.values()]
+        # Others may start the queries when this returns.
+        self.wait_until(
+            lambda: not any(self._starter.is_running(one) for one in checkpoints), _RELEASE_S
+        )
         self._entries.clear()
 
     def _is_settled(self) -> bool:
@@ -286,9 +296,11 @@ class QuerySupervisor:
         ending = {one: self._entries[one] for one in gone if not _is_starting(self._entries[one])}
         _stop_all(ending.values())
         for query_id, entry in ending.items():
-            goes_on = elsewhere.get(query_id)
+            goes_on, checkpoint = elsewhere.get(query_id), entry.wanted.checkpoint
             if goes_on is None or goes_on.before != entry.wanted.before:
-                self._starter.forget(entry.wanted.checkpoint)
+                self._starter.forget(checkpoint)
+            elif self._starter.is_running(checkpoint):
+                continue  # Others may start it when no part of it runs here. The next look asks.
             with self._changed:
                 del self._entries[query_id]
 

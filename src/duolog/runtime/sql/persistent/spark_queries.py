@@ -141,6 +141,10 @@ class SparkQueries:
         directory = self._checkpoints / application_id_of(checkpoint)
         return KeptState(directory).positions() if directory.exists() else {}
 
+    def is_running(self, checkpoint: str) -> bool:
+        """Return false: a query that was stopped does not run any more."""
+        return False
+
     def forget(self, checkpoint: str) -> None:
         """Delete the checkpoint of an ended query, its changelogs, and its commit topics."""
         # Imported here, as the engine is.

@@ -392,3 +392,21 @@ def test_a_query_that_moves_while_it_starts_is_stopped_after_its_start() -> None
     assert supervisor.wait_stopped([ONE], WAIT_S)
     assert starter.running[ONE].has_ended
     supervisor.close()
+
+
+def test_a_query_that_moves_has_moved_when_no_part_of_it_runs_any_more(
+    supervisor: QuerySupervisor, starter: FakeStarter
+) -> None:
+    """A query in a shared JVM may still stop after its bounded stop has returned."""
+    wanted = {name: DesiredQuery(query) for name, query in queries().items()}
+    supervisor.want(wanted)
+    assert supervisor.wait_settled(WAIT_S)
+    starter.stopping.add(ONE)
+
+    supervisor.want({TWO: wanted[TWO]}, {ONE: wanted[ONE]})
+    wait_for(supervisor, lambda: starter.running[ONE].has_ended)
+    assert not supervisor.wait_stopped([ONE], 0.5)
+    starter.stopping.clear()
+
+    assert supervisor.wait_stopped([ONE], WAIT_S)
+    assert starter.forgotten == []
