@@ -175,3 +175,36 @@ def test_clients_that_create_streams_at_once_all_see_all_of_them(
     (rows,) = results(StatementRunner(shared, shared.session()), "SHOW STREAMS;")
     assert isinstance(rows, list)
     assert len(rows) == _CLIENTS * _STATEMENTS
+
+
+def test_only_a_new_source_over_the_same_topic_waits_while_a_topic_is_deleted(
+    shared: SqlService, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All clients used to wait for the broker. The topic of a new source must not be deleted afterwards."""
+    runner, other = (StatementRunner(shared, shared.session()) for _ in range(2))
+    created = f"CREATE STREAM s (a INT) WITH (kafka_topic='{service}s', partitions=1);"
+    results(runner, created)
+    begun, may_delete = threading.Event(), threading.Event()
+    delete = shared.topics.delete
+
+    def slow(topic: str) -> None:
+        begun.set()
+        assert may_delete.wait(_WAIT_S)
+        delete(topic)
+
+    monkeypatch.setattr(shared.topics, "delete", slow)
+    dropping = threading.Thread(target=results, args=(runner, "DROP STREAM s DELETE TOPIC;"))
+    dropping.start()
+    assert begun.wait(_WAIT_S)
+
+    results(other, f"CREATE STREAM t (a INT) WITH (kafka_topic='{service}t', partitions=1);")
+    creating = threading.Thread(target=results, args=(other, created))
+    creating.start()
+    creating.join(0.5)
+    assert creating.is_alive()
+    may_delete.set()
+    dropping.join(_WAIT_S)
+    creating.join(_WAIT_S)
+
+    assert set(shared.catalog.sources) == {"S", "T"}
+    assert f"{service}s" in shared.topics.partitions()

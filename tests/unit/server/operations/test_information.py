@@ -1,4 +1,4 @@
-"""What /clusterStatus answers about the servers of a service."""
+"""The servers of a service in the answer to /clusterStatus."""
 
 import asyncio
 import json

@@ -133,13 +133,17 @@ class SparkQueries:
     def positions(self, checkpoint: str) -> dict[str, dict[int, int]]:
         """Return the next offsets in the checkpoint of a query that has stopped, by topic.
 
-        Empty if it has no checkpoint here, or its files cannot be read.
+        Empty if it has no checkpoint here, or its files cannot be read. While it is restored, they
+        contain offsets of changelogs instead.
         """
         # Imported here, as the engine is.
+        from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint  # noqa: PLC0415
         from duolog.runtime.states import KeptState  # noqa: PLC0415
 
-        directory = self._checkpoints / application_id_of(checkpoint)
-        return KeptState(directory).positions() if directory.exists() else {}
+        kept = KeptState(self._checkpoints / application_id_of(checkpoint))
+        if not kept.directory.exists() or LoggedCheckpoint(kept.checkpoint).is_half_restored:
+            return {}
+        return kept.positions()
 
     def is_running(self, checkpoint: str) -> bool:
         """Return false: a query that was stopped does not run any more."""

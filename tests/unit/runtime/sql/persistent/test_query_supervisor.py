@@ -410,3 +410,24 @@ def test_a_query_that_moves_has_moved_when_no_part_of_it_runs_any_more(
 
     assert supervisor.wait_stopped([ONE], WAIT_S)
     assert starter.forgotten == []
+
+
+def test_a_supervisor_closes_when_no_part_of_its_queries_runs_any_more(
+    starter: FakeStarter,
+) -> None:
+    supervisor = QuerySupervisor(starter)
+    supervisor.start()
+    wanted = {name: DesiredQuery(query) for name, query in queries().items()}
+    supervisor.want(wanted)
+    assert supervisor.wait_settled(WAIT_S)
+    starter.stopping.add(ONE)
+    closing = threading.Thread(target=supervisor.close)
+
+    closing.start()
+    wait_for(supervisor, lambda: starter.running[ONE].has_ended)
+    closing.join(0.5)
+    assert closing.is_alive()
+    starter.stopping.clear()
+
+    closing.join(WAIT_S)
+    assert not closing.is_alive()
