@@ -32,7 +32,11 @@ def names_of(path: Path) -> set[str]:
     for node in ast.parse(path.read_text()).body:
         for inner in ast.walk(node):
             match inner:
-                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                case (
+                    ast.FunctionDef(name=name)
+                    | ast.AsyncFunctionDef(name=name)
+                    | ast.ClassDef(name=name)
+                ):
                     found.add(name)
                 case ast.Name(id=name, ctx=ast.Store()):
                     found.add(name)
