@@ -7,7 +7,7 @@ import pytest
 from bench.soak.events import Event, Produced, click, event, partition
 from bench.soak.memory import is_flat
 from bench.soak.outages import Outage, unexplained
-from bench.soak.pull_load import Lookup, PullChecks
+from bench.soak.pull_load import Lookup, PullChecks, TrueCounts
 from bench.soak.push_clients import REPEATED_S, SHAPES, OrderedRows, UnorderedRows
 from bench.soak.queries import QUERIES, Query, sessions, windowed
 from bench.soak.soak import moments
@@ -103,6 +103,16 @@ def test_a_count_never_decreases_and_never_exceeds_what_was_sent() -> None:
         f"{sent - 1} after {sent}",
         f"{sent + 1}, but only {sent} were sent",
     ]
+
+
+def test_true_counts_of_large_events_exclude_the_others() -> None:
+    usr = event(0).usr
+    events = [event(seq) for seq in range(1000)]
+
+    most = TrueCounts().most(Lookup("big_by_user", usr), 1000)
+
+    assert most == sum(one.usr == usr and one.amount >= BIG.least for one in events)
+    assert 0 < most < sum(one.usr == usr for one in events)
 
 
 def test_a_failure_is_explained_by_a_kill_around_it_only() -> None:
