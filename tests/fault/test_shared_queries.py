@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
+from conformance.kafka.peer import KafkaPeer
 from duolog.runtime.broker_process import BROKER_PROGRAM
 from duolog.runtime.sql.service import SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
@@ -73,13 +74,13 @@ class Server:
 class Fleet:
     """The servers of one service, and a client that writes statements."""
 
-    def __init__(self, cluster: EmbeddedCluster, directory: Path) -> None:
+    def __init__(self, bootstrap: str, directory: Path) -> None:
         self.service_id = f"fleet{next(_services)}_"
         self.directory = directory
         self.file = directory / "ticks"
         self.file.touch()
         self.start_s = self.stop_s = 0.0
-        self._bootstrap = cluster.bootstrap_servers
+        self._bootstrap = bootstrap
         self._client = SqlService(
             self._bootstrap, data=directory / "client", service_id=self.service_id
         )
@@ -177,7 +178,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def fleet(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Fleet]:
-    fleet = Fleet(cluster, tmp_path)
+    fleet = Fleet(cluster.bootstrap_servers, tmp_path)
     yield fleet
     fleet.close()
 
@@ -196,6 +197,26 @@ def test_the_queries_of_a_killed_server_move_to_the_other(fleet: Fleet) -> None:
     for query_id in shared["two"]:
         assert len(after[query_id]) == len(before[query_id]), "those of the other one stay"
     assert fleet.forgotten() == []
+
+
+def test_queries_are_shared_and_move_on_apache_kafka(kafka_peer: KafkaPeer, tmp_path: Path) -> None:
+    fleet = Fleet(kafka_peer.bootstrap_servers, tmp_path)
+    with ExitStack() as stack:
+        stack.callback(fleet.close)
+        fleet.start("one")
+        killed = fleet.start("two")
+        fleet.create_queries(8)
+        fleet.wait_shared("one", "two", queries=8)
+
+        killed.kill()
+        fleet.wait_shared("one", queries=8)
+        stopped = fleet.start("three")
+        fleet.wait_shared("one", "three", queries=8)
+        stopped.stop()
+        fleet.wait_shared("one", queries=8)
+
+        assert overlaps(fleet.runs()) == []
+        assert fleet.forgotten() == []
 
 
 def test_the_queries_of_a_stopped_server_move_at_once_and_come_back(fleet: Fleet) -> None:
@@ -310,7 +331,7 @@ def test_a_server_without_network_stops_its_queries(
     cut_off: tuple[EmbeddedCluster, Link], tmp_path: Path
 ) -> None:
     cluster, link = cut_off
-    fleet = Fleet(cluster, tmp_path)
+    fleet = Fleet(cluster.bootstrap_servers, tmp_path)
     with ExitStack() as stack:
         stack.callback(fleet.close)
         far = fleet.start("one", f"127.0.0.1:{link.port}")
