@@ -142,14 +142,14 @@ class Fleet:
 
         It runs its queries until it notices that it has lost them, about when the others start them.
         """
-        late = overlaps(self.runs())
-        assert {one.server for _, one, _ in late} <= {server.name}
+        late = [(query_id, one) for query_id, one, _ in overlaps(self.runs())]
+        assert {one.server for _, one in late} <= {server.name}
         assert len(late) <= QUERIES / 2, "those that it had, once"
         last = max(run.last for of in self.runs().values() for run in of)
         wait_until(
             lambda: all(of[-1].last > last for of in self.runs().values()), "queries do not run"
         )
-        assert overlaps(self.runs()) == late
+        assert [(query_id, one) for query_id, one, _ in overlaps(self.runs())] == late
 
     def forgotten(self) -> list[str]:
         return [line for line in self.file.read_text().splitlines() if line.startswith("forget")]
