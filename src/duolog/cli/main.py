@@ -46,11 +46,19 @@ COMMANDS: Final = {
     ),
     "groups": ("duolog.cli.commands.groups:groups", "List, describe and reset consumer groups."),
     "init": ("duolog.cli.commands.init:init", "Create a small runnable project."),
+    "lineage": (
+        "duolog.cli.commands.lineage:lineage",
+        "Show the columns from which a SQL server computes each column.",
+    ),
     "mirror": (
         "duolog.cli.commands.mirror:mirror",
         "Copy topics and groups to another Kafka cluster.",
     ),
     "produce": ("duolog.cli.commands.produce:produce", "Write lines to a topic as records."),
+    "queries": (
+        "duolog.cli.commands.queries:queries",
+        "Show the queries of a SQL server: rates, lag, errors.",
+    ),
     "quotas": (
         "duolog.cli.commands.quotas:quotas",
         "Manage quotas of users, client ids and addresses.",

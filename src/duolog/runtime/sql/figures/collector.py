@@ -174,11 +174,16 @@ class FiguresCollector:
         # After that, so that a record that was written before has an age.
         at_ms = self._clock.now_ms()
         lags = tuple(_lag(one, first_ms, at_ms) for one, first_ms in partitions)
-        history = self._histories.setdefault(live.id, History())
+        history = self._histories.get(live.id)
+        if history is None:
+            history = self._histories[live.id] = History()
+            history.start_at(
+                (observed.positions or {}) if query is None else _by_partition(wanted.starts)
+            )
         records = _total([one.records for one in lags]) if lags else observed.lag_records
         history.note(
             at_ms,
-            live.started_at_ms,
+            query,
             observed,
             lag_records=records,
             lag_ms=_greatest([one.ms for one in lags]) if lags else (0 if records == 0 else None),

@@ -3,6 +3,9 @@
 A counter that has decreased belongs to a new JVM, and so does each counter of a new run: its count
 is added to the total as it is. Rates are of about the last ten seconds.
 
+Records in are counted twice, and the smaller count of each partition is right: a JVM counts records
+again that it reads again, and positions also pass the control records of transactions.
+
 Threads: one at a time.
 """
 
@@ -11,7 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from duolog.runtime.sql.figures.observation import BYTES, ERROR, IN, LATE, OUT, Observation
+from duolog.runtime.sql.figures.observation import (
+    BYTES,
+    ERROR,
+    IN,
+    LATE,
+    OUT,
+    Observation,
+    Partition,
+)
 from duolog.runtime.sql.figures.query_figures import ERROR_KINDS, Flow, Lag, PartitionLag
 from duolog.runtime.sql.figures.trends import WINDOW_MS, trend_of_ms, trend_of_records
 
@@ -36,8 +47,13 @@ class History:
     totals: dict[str, int] = field(default_factory=dict)
     """By counter, see `observation`."""
     last_result_at_ms: int | None = None
-    _before: dict[str, int] = field(default_factory=dict)
-    _run: int | None = None
+    _before: dict[str | Partition, int] = field(default_factory=dict)
+    _run: object | None = None
+    _positions: dict[Partition, int] = field(default_factory=dict)
+    _passed: dict[Partition, int] = field(default_factory=dict)
+    """Offsets that the positions have passed."""
+    _consumed: dict[Partition, int] = field(default_factory=dict)
+    """Records that all JVMs have counted."""
     _samples: deque[_Sample] = field(default_factory=lambda: deque(maxlen=_SAMPLES_MAX))
 
     def __len__(self) -> int:
@@ -47,7 +63,7 @@ class History:
     def note(
         self,
         at_ms: int,
-        run: int | None,
+        run: object | None,
         observed: Observation,
         *,
         lag_records: int | None,
@@ -57,27 +73,48 @@ class History:
 
         Args:
             at_ms: the time of measurement; not before that of the last one.
-            run: identifies the run, such as its start time; counters start at 0 with each. None
-                if the query does not run.
+            run: the running query: counters start at 0 with each other one. None if none runs.
             observed: the observation; without counters if the query does not run.
             lag_records: unread records; None if unknown.
             lag_ms: age of the first unread record; None if unknown.
         """
-        if run is not None and run != self._run:
+        if run is not None and run is not self._run:
             self._before, self._run = {}, run
         written = self.totals.get(OUT, 0)
         for name, count in observed.counters.items():
-            before = self._before.get(name, 0)
-            self.totals[name] = self.totals.get(name, 0) + (
-                count - before if count >= before else count
-            )
-            self._before[name] = count
+            self.totals[name] = self.totals.get(name, 0) + self._new(name, count)
+        for at, count in observed.consumed.items():
+            self._consumed[at] = self._consumed.get(at, 0) + self._new(at, count)
+        for at, position in (observed.positions or {}).items():
+            # Without an earlier position, only the count of the JVM says how much was read.
+            before = self._positions.get(at, 0)
+            self._passed[at] = self._passed.get(at, 0) + max(0, position - before)
+            self._positions[at] = max(position, before)
+        if self._consumed:
+            self._count_records_in()
         if self.totals.get(OUT, 0) > written:
             self.last_result_at_ms = at_ms
         self._samples.append(_Sample(at_ms, dict(self.totals), lag_records, lag_ms))
         # One older sample is kept for the rates of a slow collector.
         while len(self._samples) > 2 and at_ms - self._samples[1].at_ms > WINDOW_MS:
             self._samples.popleft()
+
+    def start_at(self, positions: Mapping[Partition, int]) -> None:
+        """Set the positions from which records are counted, before the first observation."""
+        self._positions.update(positions)
+
+    def _new(self, name: str | Partition, count: int) -> int:
+        """Return how much of a counter is new."""
+        before = self._before.get(name, 0)
+        self._before[name] = count
+        return count - before if count >= before else count
+
+    def _count_records_in(self) -> None:
+        read: dict[str, int] = {}
+        for at, consumed in self._consumed.items():
+            read[at[0]] = read.get(at[0], 0) + min(consumed, self._passed.get(at, consumed))
+        self.totals[IN] = sum(read.values())
+        self.totals |= {f"{IN}:{topic}": count for topic, count in read.items()}
 
     def flow(self, name: str) -> Flow:
         """Return total and rate of a counter."""

@@ -2,7 +2,7 @@
 
 Counters are named by what they count, and start at 0 with each JVM:
 
-    in, in:orders           records read, of all topics and of one
+    in                      records read; by partition if the query reports `consumed`
     out, out:TOTALS, bytes  records written, and the bytes of all
     error:processing        errors by kind, see `query_figures`
     late                    records that were too late
@@ -37,6 +37,9 @@ class Observation:
     counters: Mapping[str, int] = field(default_factory=dict)
     positions: Mapping[Partition, int] | None = None
     """The next offset to read of each partition; None if they are unknown."""
+    consumed: Mapping[Partition, int] = field(default_factory=dict)
+    """Records read of each partition by the JVM of now. Those that it reads again count again, also
+    if Spark computes a micro-batch in two passes."""
     ends: Mapping[Partition, int] | None = None
     """The ends of the partitions; None if no broker answers."""
     lag_records: int | None = None
@@ -71,6 +74,7 @@ def of_metrics(metrics: "Metrics") -> Observation:
     return Observation(
         counters=dict(_counters(metrics)),
         positions=positions,
+        consumed={(one.topic, one.partition): one.records_consumed for one in metrics.sources},
         ends=ends if ends or not positions else None,
         stores=tuple(_stores(metrics)),
         state_bytes=metrics.state_bytes,
@@ -89,13 +93,7 @@ def of_progress(progress: "Progress") -> Observation:
 
 
 def _counters(metrics: "Metrics") -> Iterator[tuple[str, int]]:
-    yield IN, metrics.records_in
     yield OUT, metrics.records_out
-    read: dict[str, int] = {}
-    for source in metrics.sources:
-        read[source.topic] = read.get(source.topic, 0) + source.records_consumed
-    for topic, count in read.items():
-        yield f"{IN}:{topic}", count
     for sink in metrics.sinks:
         yield f"{OUT}:{sink.topic}", sink.records_produced
     yield BYTES, sum(sink.bytes_produced for sink in metrics.sinks)

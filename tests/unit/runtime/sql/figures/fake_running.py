@@ -21,9 +21,18 @@ class Running(FakeQuery):
     def metrics(self) -> Metrics:
         return self.now
 
-    def read(self, topic: str, position: int, end: int | None, *, partition: int = 0) -> None:
-        """Set position and end of a partition; all records before the position were read."""
-        source = SourceMetrics(topic, partition, position, position, end, None)
+    def read(
+        self,
+        topic: str,
+        position: int,
+        end: int | None,
+        *,
+        partition: int = 0,
+        consumed: int | None = None,
+    ) -> None:
+        """Set position and end of a partition, and the count of the JVM: by default the same."""
+        count = position if consumed is None else consumed
+        source = SourceMetrics(topic, partition, count, position, end, None)
         others = tuple(
             one for one in self.now.sources if (one.topic, one.partition) != (topic, partition)
         )

@@ -281,6 +281,59 @@ def test_state_restarts_and_error_are_those_of_the_supervisor(world: World) -> N
     assert found.shown(found.at_ms)["uptimeMs"] is None
 
 
+def test_records_are_counted_once_when_the_state_comes_late(world: World) -> None:
+    assert world.queries is not None
+    world.query.read("orders", 7, 7)
+    world.queries.live = LiveQuery(QUERY, "STARTING")
+    world.measure()
+    world.queries.live = LiveQuery(QUERY, "RUNNING", started_at_ms=1_000)
+
+    assert world.measure().records_in.records == 7
+
+
+def test_records_of_all_runs_are_counted(world: World) -> None:
+    assert world.queries is not None
+    world.query.read("orders", 7, 7)
+    world.measure()
+    world.queries.query = Running()
+    world.queries.query.read("orders", 16, 16, consumed=9)
+
+    assert world.measure().records_in.records == 16
+
+
+def test_records_that_a_jvm_reads_again_count_once(world: World) -> None:
+    world.query.read("orders", 0, 7)
+    world.measure()
+    world.query.read("orders", 5, 7, consumed=7)
+    assert world.measure().records_in.records == 5
+
+    # Spark computes the micro-batch in a second pass.
+    world.query.read("orders", 7, 7, consumed=14)
+    found = world.measure()
+    assert (found.records_in.records, found.topics_in["orders"].records) == (7, 7)
+
+
+def test_offsets_without_records_do_not_count(world: World) -> None:
+    world.query.read("orders", 20, 20, consumed=11)
+
+    assert world.measure().records_in.records == 11
+
+
+def test_records_before_the_start_of_a_query_do_not_count(world: World) -> None:
+    world.wanted[QUERY] = replace(world.wanted[QUERY], starts={"orders": {0: 100}})
+    world.query.read("orders", 103, 103, consumed=6)
+    assert world.measure().records_in.records == 3
+
+    other = World()
+    other.stop()
+    other.kept, other.broker.log_ends = {"orders": {0: 50}}, {AT: 50}
+    other.measure()
+    assert other.queries is not None
+    other.queries.query = other.query
+    other.query.read("orders", 53, 53, consumed=6)
+    assert other.measure().records_in.records == 3
+
+
 def test_a_dropped_query_is_forgotten(world: World) -> None:
     world.query.read("orders", 50, 50)
     world.measure()
@@ -290,7 +343,7 @@ def test_a_dropped_query_is_forgotten(world: World) -> None:
     assert world.collector.figures() == {}
 
     world.wanted.update(kept)
-    world.query.now = replace(world.query.now, sources=(), records_in=1)
+    world.query.read("orders", 1, 1)
     assert world.measure().records_in.records == 1
 
 

@@ -4,11 +4,13 @@ from duolog.runtime.sql.figures.history import History
 from duolog.runtime.sql.figures.observation import Observation
 from duolog.runtime.sql.figures.query_figures import Flow
 
+RUNS = [object() for _ in range(4)]
+
 
 def note(history: History, at_s: float, run: int | None = 1, **counters: int) -> None:
     history.note(
         int(at_s * 1000),
-        run,
+        None if run is None else RUNS[run],
         Observation({name.replace("__", ":"): count for name, count in counters.items()}),
         lag_records=0,
         lag_ms=0,
