@@ -133,6 +133,13 @@ class StatementRunner:
                 self._know(node)
                 queries = self.session.state.queries.values()
                 yield showing.topics(node, self.topics.replicas(), queries)
+            case nodes.Show() if node.args["kind"] == "QUERIES" and node.args.get("extended"):
+                yield from showing.answers(self.perform(node, text))
+                yield showing.figures(self.service.figures.all(self.session.state.queries))
+            case nodes.Describe() if node.args["kind"] == "SOURCE" and node.args.get("extended"):
+                yield from showing.answers(self.perform(node, text))
+                if named := showing.queries_of(self.session.state, node.this.name):
+                    yield showing.figures(self.service.figures.all(named))
             case nodes.Explain() if node.args.get("upgrade"):
                 query = self.perform(node, text).query
                 assert query is not None

@@ -4,26 +4,40 @@ Source: ksqlDB's documentation of the /ksql endpoint, and responses in the tests
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
+from duolog.core.clock import SystemClock
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.statements.state import PersistentQuery, SessionState
 from duolog.plan.sql.signatures import Signature
 from duolog.server.ksql.listings import jvm_group, kind_of, running_query
 from duolog.server.ksql.schema_json import fields_json
+from duolog.server.ksql.statistics import error_statistics, offset_summaries, statistics
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.figures.query_figures import QueryFigures
 
 Json = dict[str, Any]
+_CLOCK: Final = SystemClock()
 
 
 def source_description(
-    state: SessionState, source: SourceInfo, replicas: Mapping[str, list[int]], *, extended: bool
+    state: SessionState,
+    source: SourceInfo,
+    replicas: Mapping[str, list[int]],
+    *,
+    extended: bool,
+    figures: "Mapping[str, QueryFigures] | None" = None,
 ) -> Json:
     """Return a stream or a table: columns, formats, topic, and the queries that use it.
 
     Partitions and replication are 0 if its topic is not among the `replicas`; as in ksqlDB, only
-    EXTENDED descriptions have them.
+    EXTENDED descriptions have them. They also have the `figures` of its queries.
     """
     there = replicas.get(source.topic, [])
+    known = figures or {}
+    writers = [known[one.id] for one in state.writers(source.name) if one.id in known]
+    readers = [known[one.id] for one in state.readers(source.name) if one.id in known]
     return {
         "name": source.name,
         "windowType": None if source.window is None else source.window.kind,
@@ -32,8 +46,8 @@ def source_description(
         "fields": fields_json(source.columns),
         "type": source.kind,
         "timestamp": "" if source.timestamp is None else source.timestamp.name,
-        "statistics": "",
-        "errorStats": "",
+        "statistics": statistics(source, writers, readers),
+        "errorStats": error_statistics([*writers, *readers]),
         "extended": extended,
         "keyFormat": source.key_format.name,
         "valueFormat": source.value_format.name,
@@ -41,7 +55,7 @@ def source_description(
         "partitions": len(there),
         "replication": max(there, default=0),
         "statement": source.statement,
-        "queryOffsetSummaries": [],
+        "queryOffsetSummaries": [one for each in writers for one in offset_summaries(each)],
         "sourceConstraints": sorted(
             one.sink for one in state.readers(source.name) if one.sink != source.name
         ),
@@ -50,13 +64,20 @@ def source_description(
     }
 
 
-def query_description(query: PersistentQuery, *, host: str, kind: str = "PERSISTENT") -> Json:
+def query_description(
+    query: PersistentQuery,
+    *,
+    host: str,
+    kind: str = "PERSISTENT",
+    figures: "QueryFigures | None" = None,
+) -> Json:
     """Return a query: its columns, its sources, the steps of its plan, its state.
 
     Args:
         query: the query.
         host: address of the server that runs it; empty for a statement that does not run.
         kind: PERSISTENT, PUSH or PULL.
+        figures: its figures; they are a member of their own, which ksqlDB does not have.
     """
     planned = query.planned
     steps = "\n".join(_step(node) for node in planned.plan.nodes)
@@ -77,6 +98,7 @@ def query_description(query: PersistentQuery, *, host: str, kind: str = "PERSIST
         "tasksMetadata": [],
         "state": query.state if host else None,
         **jvm_group(query),
+        **({} if figures is None else {"figures": figures.shown(_CLOCK.now_ms())}),
     }
 
 

@@ -3,16 +3,20 @@
 Statements without an entity: INSERT … VALUES, DELETE, SET, UNSET, DEFINE, UNDEFINE.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
+from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.statements.state import Done, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.server.ksql import descriptions, listings
 from duolog.server.ksql.command_status import is_warning, status_entity
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.figures.query_figures import QueryFigures
 
 Json = dict[str, Any]
 
@@ -36,6 +40,8 @@ class ServerFacts:
     """Returns the number of the last command that was executed."""
     replicas: Callable[[], Mapping[str, list[int]]]
     """Returns the number of replicas of each partition, by topic."""
+    figures: "Callable[[Iterable[str]], Mapping[str, QueryFigures]]" = lambda _: {}
+    """Returns the figures of queries by id, as far as they are known."""
 
 
 def entity_of(done: Done, state: SessionState, text: str, facts: ServerFacts) -> Json | None:
@@ -81,8 +87,11 @@ def _shown(node: nodes.Show, state: SessionState, facts: ServerFacts) -> Json:
     if kind in {"STREAMS", "TABLES"} and extended:
         return _all_described(state, kind, facts)
     if kind == "QUERIES" and extended:
+        figures = facts.figures(state.queries)
         found = [
-            descriptions.query_description(one, host=one.host or facts.host)
+            descriptions.query_description(
+                one, host=one.host or facts.host, figures=figures.get(one.id)
+            )
             for one in state.queries.values()
         ]
         return {"@type": "query_descriptions", "queryDescriptions": found}
@@ -102,7 +111,10 @@ def _described(node: nodes.Describe, state: SessionState, facts: ServerFacts) ->
     extended = bool(node.args.get("extended"))
     source = state.catalog.sources[node.this.name]
     replicas = facts.replicas() if extended else {}
-    made = descriptions.source_description(state, source, replicas, extended=extended)
+    figures = facts.figures(_queries_of(state, source)) if extended else {}
+    made = descriptions.source_description(
+        state, source, replicas, extended=extended, figures=figures
+    )
     return {"@type": "sourceDescription", "sourceDescription": made}
 
 
@@ -112,15 +124,25 @@ def _all_described(state: SessionState, kind: str, facts: ServerFacts) -> Json:
         (one for one in state.catalog.sources.values() if one.kind == kind.removesuffix("S")),
         key=lambda one: one.name,
     )
-    made = [descriptions.source_description(state, one, replicas, extended=True) for one in found]
+    figures = facts.figures(state.queries)
+    made = [
+        descriptions.source_description(state, one, replicas, extended=True, figures=figures)
+        for one in found
+    ]
     return {"@type": "source_descriptions", "sourceDescriptions": made}
+
+
+def _queries_of(state: SessionState, source: SourceInfo) -> list[str]:
+    return [one.id for one in (*state.readers(source.name), *state.writers(source.name))]
 
 
 def _explained(done: Done, state: SessionState, facts: ServerFacts) -> Json:
     explained = done.node.this
     if isinstance(explained, exp.Identifier):
         named = state.queries[explained.name]
-        made = descriptions.query_description(named, host=named.host or facts.host)
+        made = descriptions.query_description(
+            named, host=named.host or facts.host, figures=facts.figures([named.id]).get(named.id)
+        )
         return {"@type": "queryDescription", "queryDescription": made}
     query = done.selected or done.query
     assert query is not None, "EXPLAIN of a statement has its plan"

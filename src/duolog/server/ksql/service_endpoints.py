@@ -40,7 +40,9 @@ def endpoints_of(service: SqlService, address: str) -> Endpoints:
         inner = StatementRunner(visible, service.session(properties, variables))
         return GuardedSession(inner, service.service_id, checks, rules)
 
-    facts = ServerFacts(address, lambda: service.last_command, service.topics.replicas)
+    facts = ServerFacts(
+        address, lambda: service.last_command, service.topics.replicas, service.figures.all
+    )
     return Endpoints.of(opened, facts, lambda number: _wait_for(service, number))
 
 

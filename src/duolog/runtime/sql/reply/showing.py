@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from duolog.ksql.catalog.catalog import SourceInfo
-from duolog.ksql.statements.state import Done, PersistentQuery
+from duolog.ksql.statements.state import Done, PersistentQuery, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.words import UNITS
 from duolog.runtime.sql.answers import Answer, Message, Rows
@@ -13,6 +13,7 @@ from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 
 if TYPE_CHECKING:
     from duolog.engine.upgrades.upgrade_plan import UpgradePlan
+    from duolog.runtime.sql.figures.query_figures import QueryFigures
 
 _NOT_RUNNING: Final = {
     "STARTING": "no rows yet: query {query}, which writes table {table}, is starting; try again "
@@ -79,6 +80,33 @@ def upgrade(found: "UpgradePlan") -> Iterator[Rows]:
     yield Rows(columns, iter(found.stores()), title=f"Upgrade of {found.application_id}")
     columns = tuple((name, "STRING") for name in ("Property", "Value"))
     yield Rows(columns, iter(found.facts()), title="Upgrade")
+
+
+def queries_of(state: SessionState, source: str) -> list[str]:
+    """Return the ids of the queries that read or write a stream or table."""
+    return [one.id for one in (*state.readers(source), *state.writers(source))]
+
+
+def figures(found: "Mapping[str, QueryFigures]") -> Rows:
+    """Return the figures of queries, by id; NULL for what is unknown."""
+    columns = (
+        *(("Query ID", "STRING"), ("Records in/s", "DOUBLE"), ("Records out/s", "DOUBLE")),
+        *(("Lag", "BIGINT"), ("Lag trend", "STRING"), ("Lag (s)", "DOUBLE")),
+        *(("Lag (s) trend", "STRING"), ("Errors", "BIGINT"), ("Rows", "BIGINT")),
+        *(("State bytes", "BIGINT"), ("Restarts", "INTEGER"), ("Server", "STRING")),
+    )
+    rows = [
+        (
+            *(one.id, one.records_in.per_second, one.records_out.per_second),
+            *(one.lag.records, one.lag.records_trend),
+            None if one.lag.ms is None else one.lag.ms / 1000,
+            *(one.lag.ms_trend, sum(one.errors.values())),
+            sum(store.rows for store in one.stores) if one.stores else None,
+            *(one.state_bytes, one.restarts, one.server),
+        )
+        for one in found.values()
+    ]
+    return Rows(columns, iter(rows), title="Figures")
 
 
 def milliseconds(duration: nodes.Duration) -> int:
