@@ -230,18 +230,22 @@ def test_flows_results_and_ages(world: World) -> None:
 
 def test_errors_late_records_stores_and_state(world: World) -> None:
     nodes = (NodeMetrics("filter-1", 9, 9, {"null_key": 2, "late": 3, "error": 4}),)
-    stores = [StoreMetrics("s", 3, 30, 500), StoreMetrics("t", 1, 2, None)]
+    first = (StoreMetrics("s", 3, 30, 500), StoreMetrics("u", 1, 1, 300))
+    second = (
+        *(StoreMetrics("s", 3, 30, 400), StoreMetrics("t", 1, 2, None)),
+        StoreMetrics("u", 2, 2, None),
+    )
     world.query.now = replace(
         world.query.now,
         failed_calls=6,
         skipped={"processing": 4, "deserialization": 1},
         late={"aggregate-2": 3},
         tasks=(
-            TaskMetrics("0_0", 1, None, 0, 0, nodes, (stores[0],)),
-            TaskMetrics("0_1", 1, None, 0, 0, (), (replace(stores[0], counted_at_ms=400), stores[1])),
+            TaskMetrics("0_0", 1, None, 0, 0, nodes, first),
+            TaskMetrics("0_1", 1, None, 0, 0, (), second),
         ),
         states=(StateMetrics(0, 1_000, 24, 0),),
-    )  # fmt: skip
+    )
 
     found = world.measure()
 
@@ -254,7 +258,12 @@ def test_errors_late_records_stores_and_state(world: World) -> None:
         "functionCalls": 6,
     }
     assert found.late == 3
-    assert found.stores == (StoreFigures("s", 6, 60, 400), StoreFigures("t", 1, 2, None))
+    assert found.stores == (
+        StoreFigures("s", 6, 60, 400),
+        StoreFigures("t", 1, 2, None),
+        # The count of one task is a lower bound.
+        StoreFigures("u", 3, 3, None),
+    )
     assert found.state_bytes == 1_024
 
 
