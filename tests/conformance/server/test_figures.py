@@ -85,7 +85,7 @@ def test_figures_of_a_query_on_two_servers(broker: EmbeddedCluster, tmp_path: Pa
         produce(1, 0, "{no json")
         produce(1, 0, '{"N": 7}', "b")
 
-        # Both servers show all that was read and written, whoever runs the query.
+        # Both servers show all that was read and written, whichever of them runs the query.
         for server in (first, second):
             found = when(
                 server,
