@@ -26,6 +26,7 @@ SERVER_ERROR: Final = 50000
 OVERLOADED: Final = 50300
 NOT_READY: Final = 50302
 SHUTTING_DOWN: Final = 50303
+SHUT_DOWN: Final = 50304
 
 
 class RequestRefused(ServerError):

@@ -32,7 +32,6 @@ from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.settings import Settings
 from duolog.ksql.statements.state import PersistentQuery, SessionState
-from duolog.ksql.syntax import nodes
 from duolog.runtime.schema_registries import provide_registries
 from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.command_log.commands import Offsets
@@ -102,7 +101,7 @@ class SqlService:
         shares: bool = False,
     ) -> None:
         self.brokers = brokers = brokers_of(bootstrap)
-        self.service_id = service_id
+        self.service_id, self.ending = service_id, ""
         self.given = given = {"ksql.service.id": service_id, **(properties or {})}
         provide_registries()
         # A value that is not allowed is an error of the start, not of the first statement.
@@ -284,7 +283,7 @@ class SqlService:
                 dict(shared.queries),
                 shared.begun,
             )
-        if state.queries and _shows_states(node):
+        if state.queries and showing.shows_states(node):
             state.queries = showing.with_states(state.queries, self.queries())
         return state
 
@@ -425,6 +424,12 @@ class SqlService:
             self._spark.close()
         self._replayed.topic.close()
 
+    def terminate(self, doomed: Callable[[str], bool]) -> None:
+        """Stop the queries for good, and delete the topics of the service; see `termination`."""
+        from duolog.runtime.sql.termination import terminate  # noqa: PLC0415 - rarely needed
+
+        terminate(self, self._queries, self._replayed, self._starter.forget, doomed)
+
     def queries(self, *, with_progress: bool = False) -> list[LiveQuery]:
         """Return the persistent queries with their states; UNRESPONSIVE if no process runs them."""
         return self._queries.live(with_progress=with_progress)
@@ -491,10 +496,3 @@ class SqlService:
         except DuologError as error:
             if not self._queries.given_up.is_set():
                 logger.warning("the JVM did not start: %s", error.message)
-
-
-def _shows_states(node: exp.Expression) -> bool:
-    """Return true if a statement returns query states, which may have to be read from a topic."""
-    if isinstance(node, nodes.Show):
-        return node.args["kind"] == "QUERIES" or bool(node.args.get("extended"))
-    return isinstance(node, nodes.Describe | nodes.Explain)

@@ -10,14 +10,14 @@ Threads: one at a time, except that another thread may read the returned `Rows`.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from duolog.core.errors import EncodingError
+from duolog.core.errors import DuologError, EncodingError
 from duolog.core.text_files import read_text_file
 from duolog.ksql import settings
 from duolog.ksql.catalog.catalog import Catalog
@@ -26,6 +26,7 @@ from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.expressions.user_calls import with_functions
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.settings import Settings
+from duolog.ksql.statements.state import InsertedText
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
 from duolog.runtime.sql.answers import Answer, Rows
@@ -277,6 +278,27 @@ class StatementRunner:
                 self._know(node)
                 return self.session.execute(node, text)
 
+    def insert_all(self, rows: Sequence[InsertedText]) -> list[DuologError | None]:
+        """Insert rows one after another, with one wait for all; return the outcome of each.
+
+        The first error ends the list: the rows before it are durable. Those after it are not
+        evaluated, but some may be durable if the broker has refused the row.
+        """
+        from duolog.runtime.sql.reply import inserts  # noqa: PLC0415 - as in `select`
+
+        records: list[inserts.Addressed] = []
+        refused: list[DuologError | None] = []
+        try:
+            self._know(rows[0][0])
+            for node, text in rows:
+                (row,) = self._tried(node, text).inserted
+                records.append(inserts.record_of(row, self.service.start_jvm))
+        except DuologError as error:
+            refused.append(error)
+        outcomes: list[DuologError | None] = [*self.service.inserts.write_each(records), *refused]
+        ends = (at for at, outcome in enumerate(outcomes, 1) if outcome is not None)
+        return outcomes[: next(ends, len(outcomes))]
+
     def _know(self, node: exp.Expression) -> None:
         """Update the session for a statement: catalog, topics, and queries with their states."""
         self.session.state = self.service.state_for(node, self.session.state)
@@ -285,10 +307,14 @@ class StatementRunner:
         from duolog.runtime.sql.reply import inserts  # noqa: PLC0415 - as in `select`
 
         self._know(node)
+        done = self._tried(node, text)
+        inserts.insert(self.service.inserts, done.inserted, self.service.start_jvm)
+        return done
+
+    def _tried(self, node: nodes.InsertValues | nodes.DeleteRows, text: str) -> Done:
         done = self.session.execute(node, text)
         for topic in {row.source.topic for row in done.inserted} - self.catalog.partitions.keys():
             raise SqlError(f"Topic '{topic}' does not exist.", at=place_of(node))
-        inserts.insert(self.service.inserts, done.inserted, self.service.start_jvm)
         return done
 
     def _assert_topic(self, node: nodes.AssertTopic, text: str) -> Done:

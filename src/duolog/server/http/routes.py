@@ -20,9 +20,11 @@ from duolog.server.operations import (
     metrics,
     queries,
     socket_queries,
+    terminating,
 )
 from duolog.server.operations.context import Operation
 
+_ALTER_CLUSTER: Final = Right(Verb.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
 _SEE_CLUSTER: Final = Right(Verb.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
@@ -63,6 +65,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("POST", "/heartbeat", information.heartbeat),
     Endpoint("GET", "/is_valid_property/{property}", information.is_valid_property),
     Endpoint("POST", "/ksql", ksql.ksql),
+    Endpoint("POST", "/ksql/terminate", terminating.terminate, right=_ALTER_CLUSTER),
     Endpoint("POST", "/query", ksql.query),
     Endpoint("POST", "/query-stream", ksql.query_stream),
     Endpoint("POST", "/inserts-stream", ksql.inserts_stream, in_pieces=True),

@@ -1,4 +1,4 @@
-"""Rows of /inserts-stream: objects of JSON that are inserted one by one, each acknowledged.
+"""Rows of /inserts-stream: objects of JSON that are inserted in their order, each acknowledged.
 
     {"target": "orders"}          the stream; then a row per line
     {"id": "a", "n": 1}           {"status":"ok","seq":0}
@@ -6,8 +6,11 @@
 
 Clients that accept application/json get the acknowledgements as one array.
 
+Rows that have arrived together are written together. Each is acknowledged after its own record is
+durable, and after the rows before it. The stream ends with its first error.
+
 A row is inserted as by INSERT … VALUES, with the same conversions; BYTES are base64. Names are in
-upper case unless they are quoted with backquotes. The stream ends with its first error.
+upper case unless they are quoted with backquotes.
 
 Threads: one at a time.
 
@@ -16,10 +19,13 @@ Source: ksqlDB's documentation of /inserts-stream.
 
 import json
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final
 
 from duolog.core.errors import DuologError
+from duolog.ksql.statements.state import InsertedText
+from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.script import parse
 from duolog.plan.types import BYTES, Array, Map, Struct, Type
 from duolog.server.errors import RequestRefused
@@ -54,22 +60,46 @@ class RowInserts:
         self.failed = False
         """True after a row that could not be inserted."""
 
-    def insert(self, line: bytes) -> bytes:
-        """Insert the row of a line; return its acknowledgement, an object of JSON."""
-        number, self._next = self._next, self._next + 1
+    def insert(self, lines: Sequence[bytes]) -> list[bytes]:
+        """Insert the rows of lines; return their acknowledgements, each an object of JSON.
+
+        An error is the last one: later rows are not acknowledged.
+        """
+        rows: list[InsertedText] = []
+        refused: DuologError | None = None
         try:
-            self._insert(json_object(line))
-        except RequestRefused as refused:
-            return self._error(number, refused)
+            # The rows before an error stay in the list.
+            rows.extend(self._row(json_object(line)) for line in lines)
         except DuologError as error:
-            return self._error(number, failure_of(error))
-        return _json({"status": "ok", "seq": number})
+            refused = error
+        outcomes: list[DuologError | None] = []
+        try:
+            outcomes += self._session.insert_all(rows) if rows else ()
+        except DuologError as error:
+            outcomes.append(error)
+        return self._acknowledged(outcomes if refused is None else [*outcomes, refused])
+
+    def _acknowledged(self, outcomes: Sequence[DuologError | None]) -> list[bytes]:
+        acks: list[bytes] = []
+        for outcome in outcomes:
+            number, self._next = self._next, self._next + 1
+            if outcome is None:
+                acks.append(_json({"status": "ok", "seq": number}))
+            else:
+                acks.append(self._error(number, failure_of(outcome)))
+                break
+        return acks
 
     def refused(self, refused: RequestRefused) -> bytes:
         """Return the acknowledgement of the next row, which is not inserted."""
         return self._error(self._next, refused)
 
-    def _insert(self, row: dict[str, Any]) -> None:
+    def _row(self, row: dict[str, Any]) -> InsertedText:
+        """Return the statement that inserts a row.
+
+        Raises:
+            RequestRefused: a value is not one of its column, or a name is not one.
+        """
         values = {_name(name): value for name, value in row.items()}
         if len(values) < len(row):
             raise bad_request("Two members of the row name the same column")
@@ -80,7 +110,8 @@ class RowInserts:
         into = f"INSERT INTO {_identifier(self._target)} ({columns}) "
         text = f"{into}VALUES ({', '.join(written)});"
         (node,) = parse(text)
-        self._session.perform(node, text)
+        assert isinstance(node, nodes.InsertValues), node
+        return node, text
 
     def _error(self, number: int, refused: RequestRefused) -> bytes:
         self.failed = True

@@ -12,7 +12,7 @@ Threads: any; the session of a request is used by one.
 Source: ksqlDB's documentation of the /ksql endpoint.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -21,6 +21,7 @@ from sqlglot import exp
 from duolog.core.errors import DuologError
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import Done, SqlSession
+from duolog.ksql.statements.state import InsertedText
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
 from duolog.server.failures import (
@@ -55,6 +56,13 @@ class StatementSession(Protocol):
 
         Raises:
             SqlError: it cannot be executed.
+        """
+
+    def insert_all(self, rows: Sequence[InsertedText]) -> list[DuologError | None]:
+        """Insert rows into one stream; return the outcome of each, up to the first error.
+
+        Raises:
+            RequestRefused: the client may not write to the stream.
         """
 
     def select(self, node: exp.Query, text: str) -> Rows:

@@ -12,6 +12,7 @@ from typing import Final
 
 from duolog.server.messages import JSON, Request, Response, json_response
 from duolog.server.operations.context import ServerContext
+from duolog.server.operations.information import ending_of
 
 _EMPTY: Final = b"{}"
 
@@ -31,7 +32,7 @@ async def ready(_request: Request, context: ServerContext) -> Response:
 async def healthcheck(_request: Request, context: ServerContext) -> Response:
     """Answer with the health of each part."""
     kafka = await context.health.healthy()
-    running = not context.stopping.is_set()
+    running = not (context.stopping.is_set() or ending_of(context))
     parts = {"metastore": True, "kafka": kafka, "commandRunner": running}
     details: dict[str, dict[str, object]] = {
         name: {"isHealthy": healthy} for name, healthy in parts.items()

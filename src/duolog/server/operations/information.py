@@ -23,7 +23,7 @@ async def root(_request: Request, context: ServerContext) -> Response:
 
 async def info(_request: Request, context: ServerContext) -> Response:
     """Answer with version, cluster and service."""
-    status = "TERMINATING" if context.stopping.is_set() else "RUNNING"
+    status = "TERMINATING" if context.stopping.is_set() else ending_of(context) or "RUNNING"
     return json_response(
         {
             "KsqlServerInfo": {
@@ -34,6 +34,11 @@ async def info(_request: Request, context: ServerContext) -> Response:
             }
         }
     )
+
+
+def ending_of(context: ServerContext) -> str:
+    """Return TERMINATING or TERMINATED after /ksql/terminate, else nothing."""
+    return str(getattr(context.sql, "ending", ""))
 
 
 async def metadata(_request: Request, context: ServerContext) -> Response:

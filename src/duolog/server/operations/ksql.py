@@ -10,6 +10,7 @@ Source: the documentation of ksqlDB's REST API.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from itertools import takewhile
 from typing import Final
 
 from duolog.core.units import MIB
@@ -35,6 +36,8 @@ from duolog.server.queries.row_forms import (
 _OF_SOURCES: Final = frozenset({"stream", "table"})
 """Kinds of commands whose id has the name of a stream or table."""
 _LINE_MAX: Final = MIB
+ROWS_AT_ONCE: Final = 1_000
+"""Rows of /inserts-stream that are written together."""
 
 
 async def ksql(request: Request, context: ServerContext) -> Response:
@@ -76,10 +79,10 @@ async def inserts_stream(request: Request, context: ServerContext) -> Streamed:
         RequestRefused: the first line does not name a stream.
     """
     lines = _lines(request.pieces)
-    first = await anext(lines, b"")
+    first, *rest = await anext(lines, [b""])
     opened = endpoints_of(context).open_inserts
     inserts = await context.workers.run(opened, first, checks_of(request))
-    acks = _acknowledged(lines, inserts, context)
+    acks = _acknowledged(rest, lines, inserts, context)
     if accepts_array(_accept(request)):
         return Streamed(_array(acks), ARRAY)
     return Streamed(_delimited(acks), DELIMITED)
@@ -115,51 +118,60 @@ def _may_see(request: Request, context: ServerContext, command_id: str) -> bool:
 
 
 async def _acknowledged(
-    lines: AsyncIterator[bytes], inserts: RowInserts, context: ServerContext
-) -> AsyncIterator[bytes]:
+    first: list[bytes],
+    more: AsyncIterator[list[bytes]],
+    inserts: RowInserts,
+    context: ServerContext,
+) -> AsyncIterator[list[bytes]]:
+    """Yield the acknowledgements of the rows that have arrived together."""
     try:
-        async for line in lines:
-            yield await context.workers.run(inserts.insert, line)
+        if first:
+            yield await context.workers.run(inserts.insert, first)
+        if inserts.failed:
+            return
+        async for lines in more:
+            yield await context.workers.run(inserts.insert, lines)
             if inserts.failed or context.stopping.is_set():
                 return
     except RequestRefused as refused:  # A line that is too long, or too many statements.
-        yield inserts.refused(refused)
+        yield [inserts.refused(refused)]
 
 
-async def _delimited(values: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    async for value in values:
-        yield value + b"\n"
+async def _delimited(values: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
+    async for some in values:
+        yield b"".join(value + b"\n" for value in some)
 
 
-async def _array(values: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _array(values: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
     before = b"["
-    async for value in values:
-        yield before + value
+    async for some in values:
+        yield before + b",\n".join(some)
         before = b",\n"
     yield b"]\n" if before != b"[" else b"[]\n"
 
 
-async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
     """Yield the lines of a body that are not blank, as soon as they are complete.
 
+    Those of one piece come together, but not too many.
+
     Raises:
-        RequestRefused: a line is too long.
+        RequestRefused: a line is too long. Those before it have been yielded.
     """
     rest = b""
     async for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
-        for line in whole:
-            _ensure_short(line)
-            if line.strip():
-                yield line
-        _ensure_short(rest)
+        short = [line for line in takewhile(_is_short, whole) if line.strip()]
+        for start in range(0, len(short), ROWS_AT_ONCE):
+            yield short[start : start + ROWS_AT_ONCE]
+        if not all(map(_is_short, (*whole, rest))):
+            raise RequestRefused(f"A row is longer than {_LINE_MAX} bytes", BODY_TOO_LARGE)
     if rest.strip():
-        yield rest
+        yield [rest]
 
 
-def _ensure_short(line: bytes) -> None:
-    if len(line) > _LINE_MAX:
-        raise RequestRefused(f"A row is longer than {_LINE_MAX} bytes", BODY_TOO_LARGE)
+def _is_short(line: bytes) -> bool:
+    return len(line) <= _LINE_MAX
 
 
 async def _quick(

@@ -3,7 +3,7 @@
     GET /ws/query?request={"ksql":"SELECT … EMIT CHANGES;","streamsProperties":{}}
 
     1000  the query has ended               1003  the request or the query is invalid
-    1011  the query has failed              1001  the server stops
+    1011  the query has failed              1001  the server stops, or its service is terminated
     1013  too many queries, or a command that the request names is not known in time
 
 A request that is not valid is refused after the handshake, because browsers show neither status nor
@@ -21,6 +21,7 @@ from duolog.server.errors import RequestRefused
 from duolog.server.ksql.socket_lines import DONE, last_line, reason_of
 from duolog.server.messages import Closing, Messages, Request, Response
 from duolog.server.operations.context import ServerContext
+from duolog.server.operations.information import ending_of
 from duolog.server.operations.ksql import checks_of, endpoints_of, rows_of
 
 NORMAL: Final = 1000
@@ -60,7 +61,7 @@ async def _parts(
             reason = reason_of(lines[-1])
             if not (reason == DONE and context.stopping.is_set()):
                 yield lines
-    if context.stopping.is_set():
+    if context.stopping.is_set() or ending_of(context):
         if reason in {None, DONE}:
             yield [last_line(_STOPPED)]
         yield Closing(GOING_AWAY, _STOPPED)

@@ -10,17 +10,18 @@ Source: ksqlDB's own runner, as described next to the cases.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, Protocol
 
 from sqlglot import exp
 
+from duolog.core.errors import DuologError
 from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.settings import Settings
 from duolog.ksql.statements.queries import pushed_select
-from duolog.ksql.statements.state import SessionState
+from duolog.ksql.statements.state import InsertedText, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.script import TEXT, pieces
 from duolog.ksql.syntax.types import sql_name
@@ -197,6 +198,16 @@ class _Session:
         self._shared.begun = self.session.state.begun
         self._run.performed(done)
         return done
+
+    def insert_all(self, rows: Sequence[InsertedText]) -> list[DuologError | None]:
+        outcomes: list[DuologError | None] = []
+        for node, text in rows:
+            try:
+                self.perform(node, text)
+            except DuologError as error:
+                return [*outcomes, error]
+            outcomes.append(None)
+        return outcomes
 
     def select(self, node: exp.Query, text: str) -> Rows:
         assert isinstance(node, exp.Expression), node

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
+from duolog.core.errors import DuologError
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.settings import Settings
-from duolog.ksql.statements.state import SessionState
+from duolog.ksql.statements.state import InsertedText, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.service import Ensure
@@ -136,6 +138,10 @@ class Inner:
         self.session.state = self.service.state_for(node, self.session.state)
         self.ran.append(text)
         return self.session.execute(node, text)
+
+    def insert_all(self, rows: Sequence[InsertedText]) -> list[DuologError | None]:
+        self.ran += [text for _, text in rows]
+        return [None for _ in rows]
 
     def select(self, node: exp.Query, text: str) -> Rows:
         del node

@@ -11,7 +11,7 @@ from unit.server.memory import MemoryServer, Reply, context
 from unit.server.users import ANN, BOB, Rules, access_with_users
 
 ALIVE = {"/chc/live", "/chc/ready"}
-NEED_A_SERVICE = ("dead_letters", ".ksql", ".lineage", ".queries")
+NEED_A_SERVICE = ("dead_letters", ".ksql", ".lineage", ".queries", ".terminating")
 """Modules of operations that a server without a SQL service refuses."""
 
 

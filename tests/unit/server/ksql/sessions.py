@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from duolog.core.errors import DuologError
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.settings import Settings
-from duolog.ksql.statements.state import SessionState
+from duolog.ksql.statements.state import InsertedText, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
 from duolog.server.access.checks import Checks
@@ -29,6 +30,8 @@ class Catalog:
     selected: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
     answers: list[Rows] = field(default_factory=list)
     """The answers of the next queries."""
+    batches: list[int] = field(default_factory=list)
+    """The numbers of rows that were inserted together."""
     failing: str = ""
     """The start of a statement that the broker refuses when it runs."""
 
@@ -79,6 +82,18 @@ class Session:
         done = self.session.execute(node, text)
         self._shared.performed.append(text)
         return done
+
+    def insert_all(self, rows: Sequence[InsertedText]) -> list[DuologError | None]:
+        """Note each row that is valid; the broker refuses those that `failing` names."""
+        outcomes: list[DuologError | None] = []
+        self._shared.batches.append(len(rows))
+        for node, text in rows:
+            try:
+                self.perform(node, text)
+                outcomes.append(None)
+            except DuologError as error:
+                return [*outcomes, error]
+        return outcomes
 
     def select(self, node: exp.Query, text: str) -> Rows:
         self._shared.selected.append((text, self.session.state.settings.given))

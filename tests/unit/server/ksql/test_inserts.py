@@ -27,22 +27,68 @@ def catalog() -> Catalog:
 
 def inserted(catalog: Catalog, *rows: dict[str, Any]) -> list[dict[str, Any]]:
     inserts = catalog.endpoints().open_inserts(b'{"target": "s"}')
-    return [json.loads(inserts.insert(json.dumps(row).encode())) for row in rows]
+    return [json.loads(ack) for row in rows for ack in inserts.insert([json.dumps(row).encode()])]
 
 
 def test_each_row_is_acknowledged_with_its_number(catalog: Catalog) -> None:
     inserts = catalog.endpoints().open_inserts(b'{"target": "S", "properties": {}}')
 
-    first = inserts.insert(b'{"id": "a", "n": 1}')
-    second = inserts.insert(b'{"ID": "b"}')
+    first = inserts.insert([b'{"id": "a", "n": 1}'])
+    second = inserts.insert([b'{"ID": "b"}'])
 
-    assert first == b'{"status":"ok","seq":0}'
-    assert second == b'{"status":"ok","seq":1}'
+    assert first == [b'{"status":"ok","seq":0}']
+    assert second == [b'{"status":"ok","seq":1}']
     assert not inserts.failed
     assert catalog.performed == [
         "INSERT INTO `S` (`ID`, `N`) VALUES ('a', 1);",
         "INSERT INTO `S` (`ID`) VALUES ('b');",
     ]
+
+
+def test_rows_that_arrive_together_are_inserted_together(catalog: Catalog) -> None:
+    inserts = catalog.endpoints().open_inserts(b'{"target": "s"}')
+
+    acks = inserts.insert([b'{"n": %d}' % number for number in range(5)])
+
+    assert acks == [b'{"status":"ok","seq":%d}' % number for number in range(5)]
+    assert (catalog.batches, len(catalog.performed)) == ([5], 5)
+
+
+@pytest.mark.parametrize(
+    ("bad", "failing"),
+    [
+        (b'{"n": "x"}', ""),
+        (b'{"n": [1]}', ""),
+        (b"{", ""),
+        (b'{"a b": 1}', ""),
+        (b'{"n": 7}', "INSERT INTO `S` (`N`) VALUES (7)"),
+    ],
+)
+def test_rows_before_an_error_are_inserted_and_those_after_it_are_not(
+    catalog: Catalog, bad: bytes, failing: str
+) -> None:
+    catalog.failing = failing or "none"
+    inserts = catalog.endpoints().open_inserts(b'{"target": "s"}')
+    inserts.insert([b'{"n": 0}'])
+
+    acks = [json.loads(one) for one in inserts.insert([b'{"n": 1}', bad, b'{"n": 2}', bad])]
+
+    assert [(one["status"], one["seq"]) for one in acks] == [("ok", 1), ("error", 2)]
+    assert inserts.failed
+    assert catalog.performed == [
+        "INSERT INTO `S` (`N`) VALUES (0);",
+        "INSERT INTO `S` (`N`) VALUES (1);",
+    ]
+
+
+def test_only_the_first_error_is_acknowledged(catalog: Catalog) -> None:
+    catalog.failing = "INSERT INTO `S` (`N`) VALUES (7)"
+    inserts = catalog.endpoints().open_inserts(b'{"target": "s"}')
+
+    (ack,) = inserts.insert([b'{"n": 7}', b'{"n": 8}', b"{"])
+
+    assert json.loads(ack)["seq"] == 0
+    assert "the topic was deleted meanwhile" in json.loads(ack)["message"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +123,8 @@ def test_values_are_inserted_as_by_a_statement(
 def test_a_number_that_no_type_can_hold_is_not_written_out(catalog: Catalog, number: str) -> None:
     inserts = catalog.endpoints().open_inserts(b'{"target": "s"}')
 
-    ack = json.loads(inserts.insert(f'{{"tags": [{number}]}}'.encode()))
+    (written,) = inserts.insert([f'{{"tags": [{number}]}}'.encode()])
+    ack = json.loads(written)
 
     assert (ack["status"], ack["error_code"]) == ("error", 40000)
     assert ack["message"].endswith("is out of range")
@@ -100,7 +147,8 @@ def test_a_row_that_does_not_fit_is_an_error(
 ) -> None:
     inserts = catalog.endpoints().open_inserts(b'{"target": "s"}')
 
-    ack = json.loads(inserts.insert(json.dumps(row).encode()))
+    (written,) = inserts.insert([json.dumps(row).encode()])
+    ack = json.loads(written)
 
     assert (ack["status"], ack["seq"]) == ("error", 0)
     assert ack["error_code"] // 100 == 400

@@ -2,11 +2,17 @@
 
 import asyncio
 import json
+import re
+from collections.abc import AsyncIterator
 
 import pytest
 
 from duolog.core.units import MIB
+from duolog.server.access.client import NOBODY
+from duolog.server.messages import Request
+from duolog.server.operations.ksql import ROWS_AT_ONCE, inserts_stream
 from unit.server.ksql.sessions import Catalog
+from unit.server.memory import context
 from unit.server.operations.test_ksql import STREAM, _chunk, _post, body, in_loop, server
 
 
@@ -34,6 +40,42 @@ async def test_inserted_rows_are_acknowledged_while_the_request_goes_on() -> Non
 
 
 @in_loop
+async def test_rows_of_one_piece_are_inserted_together_and_not_too_many() -> None:
+    catalog = Catalog()
+    client = server(catalog).client()
+    await client.ask("POST", "/ksql", body(STREAM))
+
+    rows = b"".join(b'{"n":%d}\n' % number for number in range(ROWS_AT_ONCE + 2))
+    client.send(_post("/inserts-stream", b'{"target": "s"}\n\n' + rows + b'{"n":-1}'))
+    await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
+
+    assert sum(catalog.batches) == ROWS_AT_ONCE + 3
+    assert max(catalog.batches) <= ROWS_AT_ONCE
+    assert len(catalog.batches) <= 4
+    found = re.findall(rb'{"status":"ok","seq":(\d+)}\n', client.transport.written)
+    assert list(map(int, found)) == list(range(ROWS_AT_ONCE + 3))
+
+
+@in_loop
+async def test_no_row_is_inserted_after_an_error_in_an_earlier_piece() -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b'{"target": "s"}\n{"n": "x"}\n'
+        yield b'{"n": 1}\n'
+
+    catalog = Catalog()
+    endpoints = catalog.endpoints()
+    endpoints.ksql(body(STREAM))
+
+    request = Request(NOBODY, pieces=pieces())
+    streamed = await inserts_stream(request, context(ksql=endpoints))
+    acks = [piece async for piece in streamed.pieces]
+
+    assert len(acks) == 1
+    assert acks[0].startswith(b'{"status":"error","seq":0,')
+    assert len(catalog.performed) == 1
+
+
+@in_loop
 async def test_the_acknowledgement_of_an_error_is_the_last_one() -> None:
     catalog = Catalog()
     client = server(catalog).client()
@@ -54,7 +96,8 @@ async def test_a_row_that_is_too_long_is_acknowledged_with_the_reason() -> None:
     client = server(catalog).client()
     await client.ask("POST", "/ksql", body(STREAM))
 
-    rows = b'{"target": "s"}\n{"id": "a"}\n{"id": "' + b"x" * MIB + b'"}\n'
+    long = b'{"id": "' + b"x" * MIB + b'"}\n'
+    rows = b'{"target": "s"}\n{"id": "a"}\n' + long + b'{"id": "b"}\n'
     client.send(_post("/inserts-stream", rows))
     await client.until(lambda: client.transport.written.endswith(b"0\r\n\r\n"))
 

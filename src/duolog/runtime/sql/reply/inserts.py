@@ -1,13 +1,13 @@
 """Write the rows of INSERT INTO … VALUES, and the tombstones of DELETE.
 
-Constants are serialized here. Other expressions (functions, casts, ARRAY) are evaluated by the
-kernel, as in queries, which starts the JVM.
+Constants are serialized here (`constants.py`). Other expressions, such as functions, are evaluated
+by the kernel, as in queries, which starts the JVM.
 """
 
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal as PythonDecimal
+from functools import partial
 from typing import Final, NamedTuple
 from uuid import uuid4
 
@@ -21,14 +21,12 @@ from duolog.ksql.catalog.formats import plan_format
 from duolog.ksql.errors import SqlError
 from duolog.ksql.statements.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
 from duolog.ksql.statements.state import InsertedRow
-from duolog.plan.expressions import Call, Cast, Expression, Literal
-from duolog.plan.types import BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING, Column, Decimal, Type
+from duolog.plan.types import Column
+from duolog.runtime.sql.reply.constants import Constant, constant_of
 from duolog.security.clients.brokers import Brokers
 from duolog.serde.row import Row
 from duolog.serde.serde import key_serde, value_serde
 
-_CONSTANT: Final = (BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING)
-"""Types whose constants are the same in plans and in rows."""
 _TIMEOUT_S: Final = 15.0
 _POLL_S: Final = 0.05
 _FAILED: Final = {ClientError.REQUEST_TIMED_OUT, ClientError._FATAL}  # noqa: SLF001 - it has no other name
@@ -43,6 +41,10 @@ _PRODUCER: Final = {
 
 
 Headers = tuple[tuple[str, bytes | None], ...]
+
+
+Addressed = tuple[str, "Inserted"]
+"""A record with its topic."""
 
 
 class Inserted(NamedTuple):
@@ -64,8 +66,16 @@ def insert(
         KafkaError: the broker does not answer, or refuses.
     """
     # Evaluate all rows before the first is written, so that an error writes none.
-    records = [(row.source.topic, constant_record(row) or _computed(row, warm_up)) for row in rows]
-    writer.write(records)
+    writer.write([record_of(row, warm_up) for row in rows])
+
+
+def record_of(row: InsertedRow, warm_up: Callable[[], None]) -> "Addressed":
+    """Return the record of a row with its topic; `warm_up` starts the JVM if it is needed.
+
+    Raises:
+        SqlError: a value does not match its column.
+    """
+    return row.source.topic, constant_record(row) or _computed(row, warm_up)
 
 
 def constant_record(row: InsertedRow) -> Inserted | None:
@@ -75,9 +85,9 @@ def constant_record(row: InsertedRow) -> Inserted | None:
         SqlError: a value does not match its column.
     """
     source = row.source
-    folded = {name: _folded(value) for name, value in row.values}
-    beside = {name: _folded(value) for name, value in row.headers}
-    at = _folded(row.timestamp) if row.timestamp is not None else None
+    folded = {name: constant_of(value) for name, value in row.values}
+    beside = {name: constant_of(value) for name, value in row.headers}
+    at = constant_of(row.timestamp) if row.timestamp is not None else None
     parts = (*folded.values(), *beside.values())
     if None in parts or (at is None and row.timestamp is not None):
         return None
@@ -107,37 +117,10 @@ def constant_record(row: InsertedRow) -> Inserted | None:
     return Inserted(key, value, timestamp, headers)
 
 
-def _header_bytes(of: Literal) -> bytes | None:
+def _header_bytes(of: Constant) -> bytes | None:
     """Return the bytes of a header; strings are encoded in UTF-8."""
     assert of.value is None or isinstance(of.value, str | bytes), of
     return of.value.encode() if isinstance(of.value, str) else of.value
-
-
-def _folded(value: Expression) -> Literal | None:
-    """Return a constant as a row has it, or None if it has to be evaluated.
-
-    Numbers are widened: `1` for a BIGINT, `2.5` for a DOUBLE.
-    """
-    match value:
-        case Literal(value=None):
-            return value
-        case Literal(type=of) if of in _CONSTANT or isinstance(of, Decimal):
-            return value
-        case Call(function="sql:CAST", args=(Literal(value=int() as number), to)) if _target(
-            to
-        ) in {BIGINT, INT} and not isinstance(number, bool):
-            return Literal(number, _target(to) or BIGINT)
-        case Call(
-            function="sql:CAST", args=(Literal(value=int() | PythonDecimal() as number), to)
-        ) if _target(to) == DOUBLE and not isinstance(number, bool):
-            return Literal(float(number), DOUBLE)
-        case _:
-            return None
-
-
-def _target(to: Expression) -> Type | None:
-    """Return the target type of a CAST call, given by its second argument, a null of that type."""
-    return to.type if isinstance(to, Cast | Literal) else None
 
 
 def _computed(row: InsertedRow, warm_up: Callable[[], None]) -> Inserted:
@@ -162,11 +145,20 @@ class InsertWriter:
         self._lock = threading.Lock()
         self._producer: Producer | None = None
 
-    def write(self, records: Sequence[tuple[str, Inserted]]) -> None:
+    def write(self, records: Sequence[Addressed]) -> None:
         """Write each record to its topic, and return once all are durable.
 
         Raises:
             KafkaError: the broker does not answer, or refuses a record.
+        """
+        for error in self.write_each(records):
+            if error is not None:
+                raise error
+
+    def write_each(self, records: Sequence[Addressed]) -> list[KafkaError | None]:
+        """Write each record to its topic; return its error once it is known, None if it is durable.
+
+        Records after a failed one may be durable, too: those of another partition, for example.
         """
         producer = self._opened()
         pending = _Pending(len(records))
@@ -176,23 +168,23 @@ class InsertWriter:
                     topic,
                     record.value,
                     record.key,
-                    on_delivery=pending.delivered,
+                    on_delivery=partial(pending.delivered, at),
                     timestamp=record.timestamp_ms or 0,  # 0 means now in librdkafka.
                     headers=list(record.headers),
                 )
             except (KafkaException, BufferError) as raised:
-                pending.refuse(_refusal(raised), len(records) - at)
+                pending.refuse(_refusal(raised), range(at, len(records)))
                 break
         deadline = time.monotonic() + _TIMEOUT_S
         while not pending.is_complete and time.monotonic() < deadline:
             producer.poll(_POLL_S)
-        if (error := pending.error()) is not None:
-            if error.fatal() or error.code() in _FAILED:
-                self._forget(producer)
-            topic = records[0][0]
-            raise KafkaError(
-                f'cannot write to topic "{topic}"', code=error.code(), detail=f"{error.str()}."
-            )
+        errors = pending.errors()
+        if any(one is not None and (one.fatal() or one.code() in _FAILED) for one in errors):
+            self._forget(producer)
+        return [
+            None if one is None else _failed(topic, one)
+            for one, (topic, _) in zip(errors, records, strict=True)
+        ]
 
     def close(self) -> None:
         """Disconnect. Does nothing if closed; a later record connects again."""
@@ -216,6 +208,12 @@ class InsertWriter:
         producer.purge()
 
 
+def _failed(topic: str, error: ClientError) -> KafkaError:
+    return KafkaError(
+        f'cannot write to topic "{topic}"', code=error.code(), detail=f"{error.str()}."
+    )
+
+
 def _refusal(error: KafkaException | BufferError) -> ClientError:
     """Return the error of a record that the client itself refuses."""
     if isinstance(error, KafkaException):
@@ -229,33 +227,28 @@ class _Pending:
     """The deliveries of one call; another thread may report them."""
 
     def __init__(self, count: int) -> None:
-        self._count = count
         self._lock = threading.Lock()
-        self._delivered = 0
-        self._refused: list[ClientError] = []
+        late = ClientError(ClientError.REQUEST_TIMED_OUT)
+        self._outcomes: list[ClientError | None] = [late] * count
+        self._left = count
 
     @property
     def is_complete(self) -> bool:
         """True if each record was written or refused."""
         with self._lock:
-            return self._delivered + len(self._refused) == self._count
+            return self._left == 0
 
-    def error(self) -> ClientError | None:
-        """Return the first error, or a timeout if records are not written yet."""
+    def errors(self) -> list[ClientError | None]:
+        """Return the error of each record; a timeout if it is not known yet."""
         with self._lock:
-            if self._refused:
-                return self._refused[0]
-            late = self._delivered < self._count
-        return ClientError(ClientError.REQUEST_TIMED_OUT) if late else None
+            return list(self._outcomes)
 
-    def refuse(self, error: ClientError, count: int) -> None:
-        """Note that the client refuses a record, so that `count` are not written."""
-        with self._lock:
-            self._refused += [error] * count
+    def refuse(self, error: ClientError, places: Iterable[int]) -> None:
+        """Note that the client refuses records, so that they are not written."""
+        for at in places:
+            self.delivered(at, error, None)
 
-    def delivered(self, error: ClientError | None, _message: Delivered) -> None:
+    def delivered(self, at: int, error: ClientError | None, _message: Delivered | None) -> None:
         with self._lock:
-            if error is None:
-                self._delivered += 1
-            else:
-                self._refused.append(error)
+            self._outcomes[at] = error
+            self._left -= 1

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from sqlglot import exp
+
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.statements.state import Done, PersistentQuery, SessionState
 from duolog.ksql.syntax import nodes
@@ -53,6 +55,13 @@ def with_reason(
         return ""
 
     return replace(answer, why_none=why_none)
+
+
+def shows_states(node: exp.Expression) -> bool:
+    """Return true if a statement returns query states, which may have to be read from a topic."""
+    if isinstance(node, nodes.Show):
+        return node.args["kind"] == "QUERIES" or bool(node.args.get("extended"))
+    return isinstance(node, nodes.Describe | nodes.Explain)
 
 
 def with_states(

@@ -155,3 +155,37 @@ def test_a_closed_writer_connects_again(writer: InsertWriter) -> None:
     writer.write(RECORDS)
 
     assert [producer.flushed for producer in Producer.made] == [True, False]
+
+
+def test_each_record_has_its_own_outcome(
+    writer: InsertWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Producer, "raises", BufferError())
+
+    first, second = writer.write_each([("t", RECORDS[0][1]), ("u", RECORDS[1][1])])
+
+    assert first is None
+    assert second is not None
+    assert (second.message, second.code) == (
+        'cannot write to topic "u"',
+        ClientError._QUEUE_FULL,  # noqa: SLF001 - it has no other name
+    )
+
+
+def test_only_a_record_that_is_not_delivered_in_time_has_failed(
+    writer: InsertWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def poll(self: Producer, _timeout_s: float) -> None:
+        for deliver in self.waiting[1:]:
+            deliver(None, None)
+        del self.waiting[1:]
+
+    monkeypatch.setattr(Producer, "poll", poll)
+    monkeypatch.setattr(inserts, "_TIMEOUT_S", 0.01)
+
+    first, second = writer.write_each(RECORDS)
+
+    assert first is not None
+    assert first.code == ClientError.REQUEST_TIMED_OUT
+    assert second is None
+    assert Producer.made[0].purged

@@ -1,0 +1,73 @@
+"""Terminate the service: POST /ksql/terminate.
+
+    {}                                         queries end, internal topics are deleted
+    {"deleteTopicList": ["TOTALS", "late.*"]}  topics of CREATE … AS that match, too
+
+Names are regular expressions, which match whole names. The server then refuses statements with
+error 50304 until it is restarted; it starts with an empty catalog. End the other servers of the
+service before.
+
+Source: ksqlDB's documentation of this endpoint.
+"""
+
+from collections.abc import Callable
+
+import re2
+
+from duolog.server.errors import NOT_READY, RequestRefused
+from duolog.server.failures import bad_request
+from duolog.server.ksql.requests import json_object
+from duolog.server.messages import Request, Response, json_response
+from duolog.server.operations.context import ServerContext
+
+_TEXT = "TERMINATE CLUSTER;"
+
+
+async def terminate(request: Request, context: ServerContext) -> Response:
+    """End the queries of the service, and delete its topics.
+
+    Raises:
+        RequestRefused: the body is not such a request.
+        KafkaError: the broker refuses to delete a topic; a second request continues.
+    """
+    if context.ksql is None:
+        raise RequestRefused("The server has no SQL service", NOT_READY)
+    doomed = _matching(request.body)
+    running, service = context.ksql.running, context.sql
+
+    def end() -> None:
+        service.ending = "TERMINATING"  # New queries are refused before the others end.
+        running.interrupt_all()
+        service.terminate(doomed)
+
+    await context.workers.run(end)
+    return json_response([_entity(service.last_command)])
+
+
+def _matching(body: bytes) -> Callable[[str], bool]:
+    """Return the test of topics that a body asks for; an empty body deletes none."""
+    names = (json_object(body) if body.strip() else {}).get("deleteTopicList") or []
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise bad_request("deleteTopicList must be a list of names or regular expressions")
+    patterns = [_compiled(name) for name in names]
+    return lambda topic: any(pattern.fullmatch(topic) for pattern in patterns)
+
+
+def _compiled(name: str) -> "re2._Regexp[str]":
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(name, options)
+    except re2.error as error:
+        raise bad_request(f"Invalid pattern: {name}") from error
+
+
+def _entity(number: int) -> dict[str, object]:
+    return {
+        "@type": "currentStatus",
+        "statementText": _TEXT,
+        "commandId": "cluster/TerminateCluster/terminate",
+        "commandStatus": {"status": "SUCCESS", "message": "Cluster terminated", "queryId": None},
+        "commandSequenceNumber": number,
+        "warnings": [],
+    }

@@ -1,0 +1,151 @@
+"""/ksql/terminate: its body, what it ends, and the state of the server afterwards."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from duolog.core.errors import KafkaError
+from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.reply.row_source import PushedRows
+from duolog.server.errors import RequestRefused
+from duolog.server.ksql.service_endpoints import ensure_runs
+from unit.server.ksql.sessions import Catalog, OneRow
+from unit.server.memory import Client, MemoryServer, context
+from unit.server.operations.test_ksql import COLUMNS, STREAM, body, in_loop
+from unit.server.sockets import SocketClient, target
+from unit.server.users import BOB, access_with_users
+
+
+class Service:
+    """Notes what is deleted."""
+
+    def __init__(self) -> None:
+        self.ending = ""
+        self.last_command = 7
+        self.deleted: list[str] = []
+        self.fails = False
+
+    def terminate(self, doomed: Callable[[str], bool]) -> None:
+        if self.fails:
+            raise KafkaError("could not delete a topic", code=41)
+        self.deleted = [one for one in ("TOTALS", "LATE_1", "LATE") if doomed(one)]
+        self.ending = "TERMINATED"
+
+
+def served(service: Service, catalog: Catalog | None = None) -> MemoryServer:
+    endpoints = (catalog or Catalog()).endpoints()
+    return MemoryServer(context(sql=service, ksql=endpoints))
+
+
+async def terminated(client: Client, given: bytes) -> Any:
+    reply = await client.ask("POST", "/ksql/terminate", given)
+    return reply.status, json.loads(reply.body)
+
+
+@pytest.mark.parametrize(
+    ("given", "deleted"),
+    [
+        (b"", []),
+        (b"{}", []),
+        (b'{"deleteTopicList": null}', []),
+        (b'{"deleteTopicList": ["LATE"]}', ["LATE"]),
+        (b'{"deleteTopicList": ["LATE.*", "nope"]}', ["LATE_1", "LATE"]),
+        (b'{"deleteTopicList": [".*"]}', ["TOTALS", "LATE_1", "LATE"]),
+    ],
+)
+def test_topics_whose_whole_names_match_are_deleted(given: bytes, deleted: list[str]) -> None:
+    @in_loop
+    async def test() -> None:
+        service = Service()
+
+        status, (entity,) = await terminated(served(service).client(), given)
+
+        assert (status, service.deleted) == (200, deleted)
+        assert entity["commandId"] == "cluster/TerminateCluster/terminate"
+        assert entity["commandStatus"]["status"] == "SUCCESS"
+        assert entity["commandSequenceNumber"] == 7
+
+    test()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (b'{"deleteTopicList": ["("]}', "Invalid pattern: ("),
+        (b'{"deleteTopicList": "LATE"}', "deleteTopicList must be a list"),
+        (b'{"deleteTopicList": [1]}', "deleteTopicList must be a list"),
+        (b"[]", "expected an object"),
+    ],
+)
+def test_an_invalid_request_ends_nothing(given: bytes, message: str) -> None:
+    @in_loop
+    async def test() -> None:
+        service = Service()
+
+        status, error = await terminated(served(service).client(), given)
+
+        assert (status, error["error_code"], service.ending) == (400, 40000, "")
+        assert message in error["message"]
+
+    test()
+
+
+@in_loop
+async def test_push_queries_end_and_the_server_reports_its_end() -> None:
+    catalog, source, service = Catalog(), OneRow(), Service()
+    server = served(service, catalog)
+    client = server.client()
+    await client.ask("POST", "/ksql", body(STREAM))
+    catalog.answers.append(Rows(COLUMNS, PushedRows(source), unbounded=True, query_id="q"))
+    following = SocketClient(server, target("SELECT * FROM s EMIT CHANGES;"))
+    await following.until_texts(2)
+
+    await terminated(client, b"{}")
+
+    assert (await following.end())[0] == 1001
+    info = json.loads((await client.ask("GET", "/info")).body)
+    health = json.loads((await client.ask("GET", "/healthcheck")).body)
+    assert info["KsqlServerInfo"]["serverStatus"] == "TERMINATED"
+    assert (health["isHealthy"], health["details"]["commandRunner"]) == (
+        False,
+        {"isHealthy": False},
+    )
+
+
+@in_loop
+async def test_a_user_without_the_right_ends_nothing() -> None:
+    service = Service()
+    endpoints = Catalog().endpoints()
+    server = MemoryServer(context(access_with_users(), sql=service, ksql=endpoints))
+
+    reply = await server.client().ask("POST", "/ksql/terminate", b"{}", Authorization=BOB)
+
+    assert (reply.status, service.ending) == (403, "")
+
+
+@pytest.mark.parametrize(("ending", "code"), [("TERMINATING", 50303), ("TERMINATED", 50304)])
+def test_a_terminated_service_refuses_statements(ending: str, code: int) -> None:
+    service: Any = Service()
+    ensure_runs(service)
+    service.ending = ending
+
+    with pytest.raises(RequestRefused) as refused:
+        ensure_runs(service)
+
+    assert refused.value.code == code
+
+
+@in_loop
+async def test_after_an_error_statements_stay_refused_and_the_request_can_be_repeated() -> None:
+    service = Service()
+    service.fails = True
+    client = served(service).client()
+
+    status, _ = await terminated(client, b"{}")
+    assert (status, service.ending) == (500, "TERMINATING")
+    service.fails = False
+
+    assert (await terminated(client, b"{}"))[0] == 200
+    assert service.ending == "TERMINATED"
