@@ -40,6 +40,7 @@ from duolog.server.http.bodies import ClientGone, Receive
 from duolog.server.http.passage import KEY, Passage, Send, answering, token_of
 from duolog.server.http.responses import send_response
 from duolog.server.http.routes import PUBLIC_PATHS
+from duolog.server.http.targets import use_origin_form
 from duolog.server.limits import Limits
 from duolog.server.messages import Response, error_response
 from duolog.server.operations.context import ServerContext
@@ -74,6 +75,7 @@ class Gate:
         counts.in_progress += 1
         passage: Passage | None = None
         try:
+            use_origin_form(scope)
             passage = Passage(scope, send)
             scope[KEY] = passage
             await self._answer(scope, passage, receive)

@@ -22,6 +22,7 @@ from uvicorn.protocols.http.zttp_impl import ZttpProtocol
 
 from duolog.core.units import KIB
 from duolog.server.http.connections import Door, Timer
+from duolog.server.http.lines import by_line
 from duolog.server.http.routes import SOCKET_PATHS
 
 PIPELINED_BYTES_MAX: Final = 64 * KIB
@@ -96,6 +97,13 @@ class Http1(ZttpProtocol):
             self._wait()
         elif waiting and self._head_bytes > self._door.limits.head_bytes_max:
             self._refuse(_TOO_LARGE)
+
+    def handle_events(self, event: zttp.Event) -> None:
+        before = self.cycle
+        super().handle_events(event)
+        if (cycle := self.cycle) is not None and cycle is not before:
+            send = by_line(cycle.send, self.conn.send_data, lambda: not cycle.disconnected)
+            cycle.send = send  # type: ignore[method-assign]
 
     def on_response_complete(self) -> None:
         before = self.cycle

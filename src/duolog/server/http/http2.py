@@ -7,9 +7,6 @@ A response waits as soon as `PARKED_BYTES_MAX` of it do not fit into the window 
 response of HTTP/1.1 waits for the socket. A client that resets most of its streams is
 disconnected (CVE-2023-44487).
 
-Each line of a response in ksqlDB's delimited form is a frame of its own, because some clients parse
-a frame as a row.
-
 Thread: the event loop.
 Source: RFC 9113.
 """
@@ -23,14 +20,13 @@ from uvicorn.protocols.http.zttp_h2_impl import RequestResponseCycle, ZttpH2Prot
 
 from duolog.core.units import KIB
 from duolog.server.http.connections import Door, Timer
-from duolog.server.queries.row_forms import DELIMITED
+from duolog.server.http.lines import by_line
 
 PARKED_BYTES_MAX: Final = 64 * KIB
 RESETS_MAX: Final = 100
 """The number of streams that may be reset in addition to those that were answered."""
 UNPRODUCTIVE_BYTES_MAX: Final = 256 * KIB
 """Bytes that complete neither headers nor a part of a body."""
-_DELIMITED: Final = (b"content-type", DELIMITED.encode())
 _REFUSED_STREAM: Final = 7
 _ENHANCE_YOUR_CALM: Final = 11
 _PROTOCOL_ERROR: Final = 1
@@ -127,22 +123,17 @@ class Http2(ZttpH2Protocol):
             self.transport.abort()
 
     def _bound(self, cycle: RequestResponseCycle) -> None:
-        """Let a response wait for the window of its client, and send lines as frames."""
-        send = cycle.send
-        by_line = False
+        """Let a response wait for the window of its client."""
+
+        def add(line: bytes) -> None:
+            cycle.stream.send_data(line)
+            if cycle.expected_content_length is not None:
+                # uvicorn counts only what it sends itself.
+                cycle.expected_content_length -= len(line)
+
+        send = by_line(cycle.send, add, lambda: not cycle.disconnected)
 
         async def send_within_window(message: Any) -> None:
-            nonlocal by_line
-            if message["type"] == "http.response.start":
-                by_line = _DELIMITED in message["headers"]
-            elif by_line and not cycle.disconnected:
-                *lines, last = message.get("body", b"").splitlines(keepends=True) or [b""]
-                for line in lines:
-                    cycle.stream.send_data(line)
-                if cycle.expected_content_length is not None:
-                    # uvicorn counts only what it sends itself.
-                    cycle.expected_content_length -= sum(map(len, lines))
-                message = {**message, "body": last}
             await send(message)
             if not self._parks(cycle):
                 return

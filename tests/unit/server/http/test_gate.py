@@ -235,6 +235,36 @@ def test_all_paths_have_the_base_path(target: str, status: int) -> None:
     with_client(test, context(base_path="/sql"))
 
 
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://127.0.0.1:8088/sql/info", 200),
+        ("HTTPS://db.example/sql/info?x=1", 200),
+        ("http://evil.example/sql/info", 403),
+        ("http://127.0.0.1:8088/info", 404),
+        ("http://127.0.0.1:8088", 404),
+        ("http://ann@127.0.0.1:8088/sql/info", 404),
+        ("ftp://127.0.0.1/sql/info", 404),
+        ("*", 404),
+    ],
+)
+def test_an_absolute_target_is_its_path_at_its_host(target: str, status: int) -> None:
+    """PyPI's ksql sends them. The header Host does not count then, see RFC 9112, section 3.2.2."""
+
+    async def test(client: Client) -> None:
+        assert (await client.ask("GET", target)).status == status
+
+    with_client(test, context(base_path="/sql"), hosts=["db.example"])
+
+
+def test_the_header_host_does_not_count_with_an_absolute_target() -> None:
+    async def test(client: Client) -> None:
+        reply = await client.ask("GET", "http://127.0.0.1/info", b"", Host="evil.example")
+        assert reply.status == 200
+
+    with_client(test)
+
+
 @pytest.mark.parametrize("target", ["/info", "/chc/live", "/sql/chc/live2", "/sql"])
 def test_a_path_outside_the_base_path_needs_a_login_like_any_other(target: str) -> None:
     async def test(client: Client) -> None:
