@@ -194,6 +194,8 @@ class Settings:
         With older `rules`, statements keep the meaning they had when they were accepted.
         """
         self.given: dict[str, str] = dict(given or {})
+        self.of_server: Mapping[str, str] = {}
+        """The properties of the server among `given`, which no client has set."""
         self._rules = rules
         self._registry_user = self.given.pop(REGISTRY_USER, None)
         self._keep_registry_user()

@@ -245,6 +245,7 @@ class SqlService:
             SqlError: a property is unknown, or its value is not allowed.
         """
         session = SqlSession(given=self.given)
+        session.state.settings.of_server = dict(session.state.settings.given)
         with_properties(session.state.settings, properties or {})
         session.state.variables.update(
             {name.upper(): value for name, value in (variables or {}).items()}

@@ -78,11 +78,12 @@ def jvm_group(query: PersistentQuery) -> Json:
 
 
 def properties(state: SessionState) -> Json:
-    """Return the settings, and the names of those that have other values than by default.
+    """Return the settings, the names of those that the client has set, and of unchanged ones.
 
     Values of passwords are hidden, as in ksqlDB: the file of the server's properties may have some.
     """
     rows = state.settings.rows()
+    of_server = state.settings.of_server
     return {
         "@type": "properties",
         "properties": [
@@ -95,7 +96,9 @@ def properties(state: SessionState) -> Json:
             }
             for name, _, value in rows
         ],
-        "overwrittenProperties": [name for name, origin, _ in rows if origin],
+        "overwrittenProperties": [
+            name for name, origin, value in rows if origin and of_server.get(name) != value
+        ],
         "defaultProperties": [name for name, _, value in rows if DEFAULTS.get(name) == value],
     }
 

@@ -289,3 +289,18 @@ def test_values_of_passwords_are_hidden(name: str) -> None:
 
     assert found[name] == "[hidden]"
     assert found["auto.offset.reset"] == "earliest"
+
+
+def test_properties_of_the_server_are_not_of_the_client() -> None:
+    """A console shows those that the client has set in a table of their own."""
+    state = SessionState(settings=Settings({"ksql.service.id": "a", "auto.offset.reset": "latest"}))
+    state.settings.of_server = dict(state.settings.given)
+    assert listings.properties(state)["overwrittenProperties"] == []
+
+    state.settings.set("auto.offset.reset", "earliest")
+    state.settings.set("ksql.functions.collect_list.limit", "3")
+
+    assert listings.properties(state)["overwrittenProperties"] == [
+        "auto.offset.reset",
+        "ksql.functions.collect_list.limit",
+    ]
