@@ -270,8 +270,7 @@ class KsqlParser(RowsParser):
             if self.take_word(kind):
                 return nodes.Describe(kind=kind, extended=self.take_word("EXTENDED"))
         # Old versions of ksqlDB had the word before the name, and PyPI's ksql still sends it so.
-        named = self._ahead(1) is None or self.at_word("EXTENDED", "EXTENDED")
-        before = not named and self.take_word("EXTENDED")
+        before = self._ahead(1) is not None and self.take_word("EXTENDED")
         name = self.identifier("a stream or table")
         extended = before or self.take_word("EXTENDED")
         return nodes.Describe(kind="SOURCE", this=name, extended=extended)
