@@ -36,8 +36,8 @@ Results of ksqlDB's clients and consoles with `duolog start`. A client's own tes
 has some that talk to a server; checks of ours call the rest of its interface. Checks whose name
 starts with `logins` ran over TLS with a user and a password.
 
-Not run: PyPI's jetblack-ksql-dbapi 0.1.0, whose wheel lacks its grammar; the crate ksqldb, which has
-only pre-releases; Confluent's Java client and command line, which are not on Maven Central."""
+Not run: PyPI's jetblack-ksql-dbapi 0.1.0, whose wheel lacks its grammar; the crate ksqldb, which
+has only pre-releases; Confluent's Java client and command line, which are not on Maven Central."""
 EXPECTED_INTRO: Final = """\
 Tests that are expected to fail, with the reason. Please report any other failure as a bug."""
 KNOWN: Final = Path(__file__).parents[2] / "compat/known_issues.toml"

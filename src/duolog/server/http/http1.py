@@ -103,7 +103,7 @@ class Http1(ZttpProtocol):
         super().handle_events(event)
         if (cycle := self.cycle) is not None and cycle is not before:
             send = by_line(cycle.send, self.conn.send_data, lambda: not cycle.disconnected)
-            cycle.send = send  # type: ignore[method-assign]
+            cycle.send = send  # type: ignore[method-assign, assignment]
 
     def on_response_complete(self) -> None:
         before = self.cycle

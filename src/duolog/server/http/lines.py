@@ -4,16 +4,19 @@ There are clients that parse a chunk of HTTP/1.1 or a frame of HTTP/2 as one row
 npm's `ksqldb-client`. The rows of a batch are sent with one write nevertheless.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
-from duolog.server.http.passage import Send
 from duolog.server.queries.row_forms import DELIMITED
 
 _DELIMITED: Final = (b"content-type", DELIMITED.encode())
 
 
-def by_line(send: Send, add: Callable[[bytes], None], is_open: Callable[[], bool]) -> Send:
+def by_line(
+    send: Callable[[Any], Awaitable[None]],
+    add: Callable[[bytes], None],
+    is_open: Callable[[], bool],
+) -> Callable[[Any], Coroutine[Any, Any, None]]:
     """Return `send` of a response that hands over all lines of a message but the last with `add`.
 
     Args:

@@ -10,7 +10,6 @@ from duolog.server.http.routes import ENDPOINTS, Endpoint
 from duolog.server.limits import Limits
 from duolog.server.messages import Request, Response, Streamed
 from duolog.server.operations.context import ServerContext
-from duolog.server.queries.row_forms import ARRAY, DELIMITED
 from unit.registry.turns import turns
 from unit.server.memory import MemoryServer, context
 from waiting import DEADLINE_S
@@ -471,36 +470,5 @@ def test_an_error_after_the_start_of_a_response_closes_the_connection() -> None:
 
         assert b"[1]\n" in client.transport.written
         assert not client.transport.written.endswith(b"0\r\n\r\n")
-
-    run(test())
-
-
-@pytest.mark.parametrize(
-    ("media_type", "chunks"),
-    [
-        (DELIMITED, [b'{"queryId":"q"}\n', b"[1]\n", b"[2]\n", b"[3]\n", b""]),
-        (ARRAY, [b'{"queryId":"q"}\n', b"[1]\n[2]\n[3]\n", b""]),
-    ],
-)
-def test_each_line_of_the_delimited_form_is_a_chunk(media_type: str, chunks: list[bytes]) -> None:
-    """PyPI's ksql parses each chunk as a row. The second request is pipelined."""
-
-    async def rows(request: Request, context: ServerContext) -> Streamed:
-        async def pieces() -> AsyncIterator[bytes]:
-            yield b'{"queryId":"q"}\n'
-            yield b"[1]\n[2]\n[3]\n"
-            yield b""
-
-        return Streamed(pieces(), media_type)
-
-    async def test() -> None:
-        client = MemoryServer(limits=LATE, endpoints=(Endpoint("GET", "/rows", rows),)).client()
-        client.send(b"GET /rows HTTP/1.1\r\n%b\r\n" % HEAD * 2)
-
-        end = b"0\r\n\r\n"
-        await client.until(lambda: client.transport.written.count(end) == 2)
-        for answer in client.transport.written.split(end)[:2]:
-            body = answer.partition(b"\r\n\r\n")[2] + end
-            assert body == b"".join(b"%x\r\n%b\r\n" % (len(one), one) for one in chunks)
 
     run(test())
