@@ -102,7 +102,14 @@ class Http1(ZttpProtocol):
         before = self.cycle
         super().handle_events(event)
         if (cycle := self.cycle) is not None and cycle is not before:
-            send = by_line(cycle.send, self.conn.send_data, lambda: not cycle.disconnected)
+
+            def add(line: bytes) -> None:
+                self.conn.send_data(line)
+                if not cycle.chunked_encoding:
+                    # uvicorn counts only what it sends itself.
+                    cycle.expected_content_length -= len(line)
+
+            send = by_line(cycle.send, add, lambda: not cycle.disconnected)
             cycle.send = send  # type: ignore[method-assign, assignment]
 
     def on_response_complete(self) -> None:

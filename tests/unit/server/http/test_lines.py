@@ -8,7 +8,7 @@ import pytest
 
 from duolog.server.http.lines import by_line
 from duolog.server.http.routes import Endpoint
-from duolog.server.messages import Request, Streamed
+from duolog.server.messages import Request, Response, Streamed
 from duolog.server.operations.context import ServerContext
 from duolog.server.queries.row_forms import ARRAY, DELIMITED
 from unit.server.http.test_http1 import HEAD, LATE, run
@@ -63,5 +63,18 @@ def test_each_line_of_the_delimited_form_is_a_chunk(media_type: str, chunks: lis
         for answer in client.transport.written.split(end)[:2]:
             body = answer.partition(b"\r\n\r\n")[2] + end
             assert body == b"".join(b"%x\r\n%b\r\n" % (len(one), one) for one in chunks)
+
+    run(test())
+
+
+def test_a_whole_response_in_the_delimited_form_has_its_length() -> None:
+    async def whole(request: Request, context: ServerContext) -> Response:
+        return Response(b'{"queryId":"q"}\n[1]\n', media_type=DELIMITED)
+
+    async def test() -> None:
+        client = MemoryServer(limits=LATE, endpoints=(Endpoint("GET", "/rows", whole),)).client()
+        client.send(b"GET /rows HTTP/1.1\r\n%b\r\n" % HEAD)
+
+        assert (await client.reply()).body == b'{"queryId":"q"}\n[1]\n'
 
     run(test())
