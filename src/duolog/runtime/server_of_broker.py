@@ -23,8 +23,8 @@ _STOP_S: Final = 15.0
 class ServerOfBroker(ABC):
     """A server of a broker.
 
-    If it does not start, the broker stops: the user asked for both. If it ends later, it is started
-    again.
+    If it does not start, the broker, or the command that starts it for another broker, stops: the
+    user asked for both. If it ends later, it is started again.
 
     Args:
         report: called with the line that the server is ready.
@@ -89,7 +89,7 @@ class ServerOfBroker(ABC):
         except (DuologError, OSError) as error:
             # The server has written the reason itself, if there was memory for its process.
             logger.warning(
-                "the broker stops with its server",
+                "stopping, because a server did not start",
                 extra={"server": self.kind, "reason": _reason(error)},
             )
             self._ready_or_failed.set()

@@ -60,6 +60,8 @@ class SqlServerOfBroker(ServerOfBroker):
         if self._registry is not None and (url := self._registry.address()) is not None:
             arguments += ("--registry", url)
         if login is not None:
+            if self._registry is not None:
+                arguments += ("--registry-of-broker",)
             for name, value in self._users.items():
                 arguments += ("--set", f"{name}={value}")
         return SqlServerProcess(bootstrap_servers, self._listen, arguments, login=login)

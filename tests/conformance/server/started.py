@@ -1,9 +1,9 @@
-"""`duolog start` as a process: its three servers on free ports."""
+"""`duolog start` as a process: its servers, usually three, on free ports."""
 
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,9 +16,12 @@ PORTS = ("--listen", FREE, "--broker-listen", FREE, "--registry-listen", FREE)
 class Started:
     """A running `duolog start`, and the addresses that it has reported."""
 
-    def __init__(self, path: Path, *arguments: str) -> None:
+    def __init__(
+        self, path: Path, *arguments: str, ports: Sequence[str] = PORTS, servers: int = 3
+    ) -> None:
         self._log = path / "start.log"
-        command = [sys.executable, "-P", "-m", "duolog", "start", "--data", "data", *PORTS]
+        self._servers = servers
+        command = [sys.executable, "-P", "-m", "duolog", "start", "--data", "data", *ports]
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, *arguments], cwd=path, stdout=log, stderr=subprocess.STDOUT
@@ -38,7 +41,7 @@ class Started:
             ]
             addresses = {line[1]: line[4] for line in lines}
             assert self.process.poll() is None, self.log()
-            return addresses if len(addresses) == 3 else None
+            return addresses if len(addresses) == self._servers else None
 
         return waiting.wait_until(found, lambda: f"not all are ready: {self.log()}") or {}
 
@@ -49,8 +52,10 @@ class Started:
 
 
 @contextmanager
-def started(path: Path, *arguments: str) -> Iterator[Started]:
-    one = Started(path, *arguments)
+def started(
+    path: Path, *arguments: str, ports: Sequence[str] = PORTS, servers: int = 3
+) -> Iterator[Started]:
+    one = Started(path, *arguments, ports=ports, servers=servers)
     try:
         yield one
     finally:

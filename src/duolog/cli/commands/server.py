@@ -71,10 +71,12 @@ def _properties(file: Path | None) -> Mapping[str, str]:
 @click.option("--warm", is_flag=True, help="Start the JVM now, not with the first query.")
 @cluster_options
 @login_option
+@click.option("--registry-of-broker", is_flag=True, hidden=True)
 @stop_with_stdin_option
 def server(
     *,
     inner: "InnerLogin | None",
+    registry_of_broker: bool,
     warm: bool,
     listen: str,
     base_path: str,
@@ -106,8 +108,8 @@ def server(
 
     pass_on(registry)
     cluster = logged_in(cluster, inner)
-    if inner is not None and not registry.user:
-        # The registry of the same broker has the same login.
+    if inner is not None and registry_of_broker:
+        # The registry of the same broker has the same login. Another one must not see it.
         registry = replace(registry, user=inner.user, password=inner.password)
     return run(
         ServerOptions(

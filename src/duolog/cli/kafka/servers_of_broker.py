@@ -59,7 +59,7 @@ def registry_of(
 def server_of(
     listen: str,
     arguments: tuple[str, ...],
-    registry: "RegistryOfBroker",
+    registry: "RegistryOfBroker | None",
     settings: "Mapping[str, str]",
 ) -> "SqlServerOfBroker":
     """Return the SQL server of a broker with these settings.
