@@ -145,7 +145,7 @@ def test_the_broker_wheel_holds_the_code_the_kernel_and_the_licence(broker_wheel
     assert [name for name in names if not name.startswith(("duolog/", "duolog_broker-"))] == []
 
 
-SPARK_AND_SERVER = {"duckdb", "httpx2", "pyspark", "starlette", "uvicorn", "zttp"}
+SPARK_AND_SERVER = {"duckdb", "httpx2", "pyspark", "starlette", "uvicorn", "websockets", "zttp"}
 
 
 def test_the_broker_wheel_requires_neither_spark_nor_a_database(broker_wheel: Path) -> None:

@@ -51,7 +51,6 @@ class _Context:
     class health:
         @staticmethod
         async def healthy() -> bool:
-            await asyncio.sleep(0)
             return True
 
     class stopping:
