@@ -108,8 +108,10 @@ def test_as_many_requests_are_allowed_at_once_as_announced() -> None:
 
     async def test() -> None:
         client = Client2(serve(Limits()))
+        await turns()  # The settings are written with the next turn of the loop.
         client.receive()
         announced = client.h2.remote_settings.max_concurrent_streams
+        assert announced <= Limits().streams_max
 
         streams = [client.ask("POST", "/echo", end=False) for _ in range(announced)]
         await turns()

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.session import SqlSession, parse
-from duolog.runtime.sql.fanout import batch_database
+from duolog.runtime.sql.duck.tables import DuckTable
 from duolog.runtime.sql.fanout.batch_database import BatchDatabase, BatchTables
 from duolog.runtime.sql.fanout.errors import TooManyRows
 from duolog.runtime.sql.fanout.evaluators import Shape
@@ -67,13 +67,13 @@ def test_series_of_few_records_are_in_memory_at_once(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    add = batch_database.DuckTable.add
+    add = DuckTable.add
 
-    def noted(self: batch_database.DuckTable, ids: range, rows: list[tuple[object, ...]]) -> None:
+    def noted(self: DuckTable, ids: range, rows: list[tuple[object, ...]]) -> None:
         sizes.append(len(rows))
         add(self, ids, rows)
 
-    monkeypatch.setattr(batch_database.DuckTable, "add", noted)
+    monkeypatch.setattr(DuckTable, "add", noted)
     opened.load(*range(1, 41))
 
     found = opened.answer(FILLED)
