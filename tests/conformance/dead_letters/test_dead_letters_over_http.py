@@ -262,6 +262,9 @@ def test_users_see_and_replay_what_they_may(tmp_path: Path) -> None:
             assert asked("alice", path, dryRun=True)[0] == 403
             assert asked("alice", path, again=False)[0] == 403
             assert asked("alice", path, to="vault")[0] == 403
+            # She may write the target, but not read the letters.
+            unread = "/v1/dead-letters/vault-wrong/replay"
+            assert asked("alice", unread, to="orders", dryRun=True)[0] == 403
 
             status, done = asked("alice", path, source="orders")
 

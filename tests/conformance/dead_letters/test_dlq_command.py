@@ -345,18 +345,21 @@ def test_nothing_is_written_if_a_target_does_not_exist(duolog: Duolog) -> None:
     letters.write(
         duolog.bootstrap_servers,
         "half-wrong",
-        [(b"a", b"1", letters.streams("half")), (b"b", b"2", letters.streams("half", 3))],
+        # More than one transaction has before the letter that cannot be written.
+        [(b"a", b"1", letters.streams("half"))] * 600 + [(b"b", b"2", letters.streams("half", 3))],
     )
 
     refused = duolog("dlq", "replay", "half-wrong", "--yes")
+    nothing = letters.read(duolog.bootstrap_servers, "half")
     itself = duolog("dlq", "replay", "half-wrong", "--yes", "--to", "half-wrong")
     by_key = duolog("dlq", "replay", "half-wrong", "--yes", "--to-partition", "key")
 
     assert refused.returncode == 3
     assert 'partition 3 of topic "half" does not exist' in refused.stderr
+    assert nothing == []
     assert "is the dead-letter topic itself" in itself.stderr
     assert by_key.returncode == 0, by_key.stderr
-    assert len(letters.read(duolog.bootstrap_servers, "half")) == 2
+    assert len(letters.read(duolog.bootstrap_servers, "half")) == 601
 
 
 def test_a_letter_that_is_not_whole_needs_a_value(duolog: Duolog) -> None:

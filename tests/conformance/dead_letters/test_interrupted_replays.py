@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from confluent_kafka import Producer
 
 from conformance.command import Duolog
 from conformance.dead_letters import letters
+from duolog.runtime.dead_letters.marks import TOPIC, ensure_topic, mark_of, topic_id
+from duolog.runtime.dead_letters.reading import Records
+from duolog.security.clients.brokers import Brokers
 from duolog.testing import Client, EmbeddedCluster
 from waiting import wait_until
 
@@ -68,6 +72,34 @@ def test_a_killed_replay_is_continued_without_repetition(duolog: Duolog) -> None
     assert 0 < partly < 3_000
     found = [one[2] for one in letters.read(duolog.bootstrap_servers, "killed")]
     assert found == [str(n).encode() for n in range(3_000)]
+
+
+def test_marks_of_an_aborted_replay_do_not_count(duolog: Duolog) -> None:
+    client = Client(duolog.bootstrap_servers)
+    for name in ("aborted-wrong", "aborted-source"):
+        client.create_topic(name)
+    records = [(b"k", b"0", letters.streams("aborted-source"))]
+    letters.write(duolog.bootstrap_servers, "aborted-wrong", records)
+    with Records(Brokers(duolog.bootstrap_servers)) as opened:
+        ensure_topic(opened)
+        identity = topic_id(opened, "aborted-wrong")
+    producer = Producer(
+        {
+            "bootstrap.servers": duolog.bootstrap_servers,
+            "transactional.id": "duolog-dead-letters-aborted-wrong",
+        }
+    )
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    key, value = mark_of(("aborted-wrong", identity), "r", 0, [(0, 0)], "")
+    producer.produce(TOPIC, value, key, 0)
+    assert producer.flush(60) == 0
+    # As a killed replay leaves it: the next one aborts it.
+
+    done = duolog("dlq", "replay", "aborted-wrong", "--yes")
+
+    assert done.returncode == 0, done.stderr
+    assert [one[2] for one in letters.read(duolog.bootstrap_servers, "aborted-source")] == [b"0"]
 
 
 def test_a_second_replay_fences_the_first(duolog: Duolog) -> None:

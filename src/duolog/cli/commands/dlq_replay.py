@@ -108,7 +108,6 @@ def replay(
                 by=_user(),
             )
             samples = _Samples()
-            made.check()
             if dry_run or not yes:
                 outcome = made.preview(samples.add)
                 samples.write()

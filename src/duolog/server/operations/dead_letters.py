@@ -33,7 +33,6 @@ _UNKNOWN_TOPIC: Final = 3
 _BYTES: Final = "application/octet-stream"
 _DOWNLOAD: Final = (
     ("Content-Disposition", "attachment"),
-    ("X-Content-Type-Options", "nosniff"),
     ("Content-Security-Policy", "sandbox"),
 )
 T = TypeVar("T")
