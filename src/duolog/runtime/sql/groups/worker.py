@@ -49,15 +49,15 @@ class SparkGroup:
 
     def ping(self) -> None:
         """Return once the JVM has answered."""
-        self._spark.engine.ping_jvm()
+        self._spark.ping_jvm()
 
     def jvm_end(self) -> str:
         """Return how the JVM has ended."""
-        end = self._spark.engine.ended_jvm
+        end, group = self._spark.ended_jvm(), self._setup.group
         if end is None:
             return ""
-        group, heap = self._setup.group, self._spark.engine.config.driver_memory_bytes // MIB
         if end.out_of_memory:
+            heap = int(self._setup.queries.settings["driver.memory.bytes"]) // MIB
             return f'the JVM of group "{group}" ran out of its {heap} MiB of memory'
         return f'the JVM of group "{group}" has ended. {end.how}'
 

@@ -169,6 +169,15 @@ class SparkQueries:
         """Return the end of the JVM; None while it runs, and before it starts."""
         return None if self._opened is None else self._opened.ended_jvm
 
+    def ping_jvm(self) -> None:
+        """Return once the JVM has answered a call; at once if none runs.
+
+        Raises:
+            Py4JError, ConnectionError: it ends.
+        """
+        if self._opened is not None:
+            self._opened.ping_jvm()
+
     def give_up(self) -> None:
         """Abort a JVM that is starting, and start none from now on."""
         self._given_up.set()
