@@ -28,7 +28,7 @@ public final class DeadLetterNames {
     byte[] headers = Headers.encode(List.of());
     for (Exception cause : causes) {
       byte[] written =
-          DeadLetter.of(origin, "orders", headers, new byte[24], "dead", cause).headers();
+          DeadLetter.of("shop", origin, "orders", headers, new byte[24], "dead", cause).headers();
       for (Header header : Headers.decode(written)) {
         if (header.key().equals("__streams.errors.exception")) {
           System.out.println(new String(header.value(), StandardCharsets.UTF_8));
