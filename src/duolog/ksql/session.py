@@ -21,8 +21,17 @@ from duolog.ksql.settings import Settings
 from duolog.ksql.statements.dispatch import STATEMENTS, Run, create_as
 from duolog.ksql.statements.state import Done, PersistentQuery, SessionState
 from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.amounts import Amount, ensure_variables
 from duolog.ksql.syntax.nodes import place_of
-from duolog.ksql.syntax.script import TEXT, is_blank, parse, pieces, substituted, uses_variables
+from duolog.ksql.syntax.script import (
+    TEXT,
+    is_blank,
+    parse,
+    pieces,
+    placed_pieces,
+    substituted,
+    uses_variables,
+)
 
 __all__ = ["Done", "PersistentQuery", "SqlSession", "parse"]
 
@@ -64,22 +73,29 @@ class SqlSession:
         for node, written in self.read(text):
             yield self.execute(node, written)
 
-    def read(self, text: str) -> Iterator[tuple[exp.Expression, str]]:
+    def read(self, text: str, amount: Amount | None = None) -> Iterator[tuple[exp.Expression, str]]:
         """Yield each statement and its source, with variables replaced by their current values.
 
+        `amount` limits the statements of a text that others have sent.
+
         Raises:
-            SqlError: a statement cannot be parsed.
+            SqlError: a statement cannot be parsed, or there are too many.
         """
+        if amount is not None:
+            amount.take(text)
         if uses_variables(text) and self.state.settings.truth(settings.SUBSTITUTION):
+            replaced = None if amount is None else Amount()
             for piece in pieces(text):
                 enabled = self.state.settings.truth(settings.SUBSTITUTION)
                 written = substituted(piece, self.state.variables) if enabled else piece
+                if replaced is not None:
+                    replaced.take(written)
                 for node in parse(written):
                     yield node, written.strip()
         else:
             # Parse the whole text before running anything, so that a syntax error changes nothing.
             found = parse(text)
-            texts = [piece.strip() for piece in pieces(text) if not is_blank(piece)]
+            texts = [one.text.strip() for one in placed_pieces(text) if not is_blank(one.text)]
             for number, node in enumerate(found):
                 yield node, texts[number] if len(texts) == len(found) else ""
 
@@ -142,7 +158,9 @@ def _unset(state: SessionState, node: nodes.UnsetProperty) -> Done:
 
 
 def _define(state: SessionState, node: nodes.Define) -> Done:
-    state.variables[node.this.name.upper()] = node.args["value"].name
+    name, value = node.this.name.upper(), node.args["value"].name
+    ensure_variables({**state.variables, name: value})
+    state.variables[name] = value
     return Done(node)
 
 

@@ -20,6 +20,7 @@ from duolog.ksql.compatibility.extensions import ensure_global_allowed, ensure_k
 from duolog.ksql.errors import SqlError
 from duolog.ksql.statements.state import Done, SessionState
 from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.amounts import ensure_fields
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.script import text_of
 from duolog.ksql.syntax.types import sql_name, type_from
@@ -184,6 +185,7 @@ def create_type(state: SessionState, node: nodes.CreateType) -> Done:
             at=place_of(node.this),
         )
     found = type_from(node.args["kind"], state.catalog.types)
+    ensure_fields(f"Type '{name}'", [found])
     state.catalog.types[name] = found
     return Done(
         node, message=f"Registered custom type with name '{name}' and SQL type {sql_name(found)}"
@@ -378,7 +380,11 @@ def _column(state: SessionState, kind: str, node: nodes.Element) -> SqlColumn:
 
 
 def _ensure_columns(kind: str, columns: Sequence[SqlColumn]) -> None:
-    """Refuse duplicate columns, headers that are declared twice, and tables without a key."""
+    """Refuse duplicate columns, headers that are declared twice, and tables without a key.
+
+    Nested types are limited in size.
+    """
+    ensure_fields("The schema", (column.type for column in columns))
     twice = [
         name for name, count in Counter(column.name for column in columns).items() if count > 1
     ]

@@ -13,15 +13,21 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from duolog.ksql.errors import Place, SqlError, syntax_error, too_deep
+from duolog.ksql.syntax.amounts import SUBSTITUTED_MAX
 from duolog.ksql.syntax.dialect import Ksql
 from duolog.ksql.syntax.types import type_from
 from duolog.plan.types import Type
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PARTS: Final = re.compile(
-    r"'(?:[^']|'')*+'" r'|"[^"]*"|`[^`]*`' r"|--[^\n]*|/\*.*?\*/|;|\s++|.", re.DOTALL
+    r"'(?:[^']|'')*+'" r'|"[^"]*"|`[^`]*`' r"|--[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/)?|;|\s++|.",
+    re.DOTALL,
 )
-"""Parts of a text. A ; in a literal, quoted name or comment does not end a statement."""
+"""Parts of a text. A ; in a literal, quoted name or comment does not end a statement.
+
+An unclosed comment is one part: to look for its end again from each of its characters would take
+time quadratic in its length.
+"""
 
 _CLOSING: Final = {
     "'": ("'", "text"),
@@ -61,9 +67,10 @@ def parse(text: str) -> list[exp.Expression]:
 def _unread(text: str, error: TokenError) -> SqlError:
     """Return the error of a text without tokens, usually an unclosed quote or comment."""
     for part in _PARTS.finditer(text):
-        start = part.start()
-        opening = "/*" if text.startswith("/*", start) else part.group()
-        if len(part.group()) == 1 and opening in _CLOSING:
+        start, found = part.start(), part.group()
+        opening = found[:2] if found.startswith("/*") else found
+        is_open = not found.endswith("*/") or len(found) < len("/**/")
+        if is_open and opening in _CLOSING:
             closing, name = _CLOSING[opening]
             what = f"Expecting {closing} to close the {name}, found the end"
             return syntax_error(_place(text, start), what, text.strip())
@@ -171,10 +178,20 @@ def text_of(node: exp.Expression) -> str:
 def substituted(text: str, variables: Mapping[str, str]) -> str:
     """Return a text with variables replaced; undefined variables stay as they are.
 
+    Raises:
+        SqlError: the result is longer than `SUBSTITUTED_MAX`, which is found before it is made.
+
     Example:
         >>> substituted("SELECT * FROM ${name};", {"NAME": "flights"})
         'SELECT * FROM flights;'
     """
+    values = ((found[0], variables.get(found[1].upper())) for found in _VARIABLE.finditer(text))
+    growth = sum(len(value) - len(name) for name, value in values if value is not None)
+    if growth > 0 and len(text) + growth > SUBSTITUTED_MAX:
+        raise SqlError(
+            f"With its variables, a statement is longer than {SUBSTITUTED_MAX} characters",
+            hint="Use shorter values, or fewer variables.",
+        )
     return _VARIABLE.sub(lambda found: variables.get(found[1].upper(), found[0]), text)
 
 

@@ -8,6 +8,7 @@ from sqlglot import exp
 from duolog.core.errors import DuologError
 from duolog.ksql.errors import too_deep
 from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.amounts import Amount
 from duolog.runtime.sql.answers import Rows
 from duolog.server.failures import Failure, bad_request, failure_of
 from duolog.server.ksql.requests import StatementRequest
@@ -42,7 +43,7 @@ def start_query(request: StatementRequest, session: StatementSession) -> Started
 def _only_statement(
     request: StatementRequest, session: StatementSession
 ) -> tuple[exp.Expression, str]:
-    found = list(session.session.read(request.sql))
+    found = list(session.session.read(request.sql, Amount()))
     if len(found) != 1:
         raise Failure(
             f"Expected exactly one KSQL statement; found {len(found)} instead",

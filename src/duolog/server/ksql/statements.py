@@ -23,6 +23,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.statements.state import InsertedText
 from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.amounts import Amount
 from duolog.runtime.sql.answers import Rows
 from duolog.server.failures import (
     ASSERTION_FAILED,
@@ -160,6 +161,6 @@ def _performed(
 def _read(sql: str, session: SqlSession, entities: list[Json]) -> Any:
     """Yield the statements of a text; the next one is read after the last one has run."""
     try:
-        yield from session.read(sql)
+        yield from session.read(sql, Amount())
     except DuologError as error:
         raise failure_of(error, sql.strip(), entities) from error
