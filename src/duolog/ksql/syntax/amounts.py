@@ -31,7 +31,7 @@ _TOKENS: Final = re.compile(
 
 
 class Amount:
-    """What the statements of one text have cost so far."""
+    """The statements and tokens of one text so far."""
 
     def __init__(self) -> None:
         self._statements = 0

@@ -81,18 +81,23 @@ class _AtPath:
         if endpoint.socket != passage.is_socket:
             raise RequestRefused("This path is a WebSocket", UPGRADE_REQUIRED)
         request = await self._request(endpoint, scope, passage, receive)
-        answer = await endpoint.operation(request, self._context)
-        if isinstance(answer, Messages):
-            await send_messages(answer, receive, passage.send)
-        elif isinstance(answer, Response):
-            passage.note = answer.note
-            await send_response(answer, send, head=head)
-        else:
-            await send_streamed(answer, receive, send, head=head, listens=not endpoint.in_pieces)
+        try:
+            answer = await endpoint.operation(request, self._context)
+            if isinstance(answer, Messages):
+                await send_messages(answer, receive, passage.send)
+            elif isinstance(answer, Response):
+                passage.note = answer.note
+                await send_response(answer, send, head=head)
+            else:
+                listens = not endpoint.in_pieces
+                await send_streamed(answer, receive, send, head=head, listens=listens)
+        finally:
+            self._bodies.release(request.body)
 
     async def _request(
         self, endpoint: Endpoint, scope: Message, passage: Passage, receive: Receive
     ) -> Request:
+        query = _query(scope["query_string"])
         body, rest = b"", pieces(receive)
         if not (endpoint.in_pieces or endpoint.socket):
             self._bodies.ensure_length(passage.headers.get("content-length"))
@@ -101,7 +106,7 @@ class _AtPath:
             client=passage.client,
             method=passage.method,
             path=scope["path_params"],
-            query=_query(scope["query_string"]),
+            query=query,
             headers=passage.headers,
             body=body,
             pieces=rest,

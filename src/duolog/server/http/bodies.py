@@ -1,7 +1,8 @@
 """Bodies of requests: their size and their time are limited.
 
 A body above the limit is refused by its Content-Length, before it is received, or as soon as it is
-too large. All bodies that are being received share one more limit.
+too large. All bodies share one more limit, from their first byte to the end of the response: those
+of statements that wait for a thread, or of queries that run, need memory like others.
 
 Thread: the event loop.
 """
@@ -30,7 +31,7 @@ class ClientGone(Exception):
 
 
 class Bodies:
-    """The bodies that are being received."""
+    """The bodies of all requests that are being received or answered."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -50,13 +51,13 @@ class Bodies:
             raise self._too_large()
 
     async def read(self, receive: Receive) -> bytes:
-        """Return a whole body.
+        """Return a whole body; the caller passes it to `release` when the request is answered.
 
         Raises:
-            RequestRefused: it is too large, takes too long, or too many are being received.
+            RequestRefused: it is too large, takes too long, or there are too many others.
             ClientGone: the client has left.
         """
-        body = bytearray()
+        body, whole = bytearray(), False
         try:
             async with asyncio.timeout(self._limits.body_s):
                 async for piece in pieces(receive):
@@ -66,16 +67,22 @@ class Bodies:
                         raise self._too_large()
                     if self._held_bytes > self._limits.bodies_bytes_max:
                         raise RequestRefused(
-                            "Too many large requests are being received", OVERLOADED
+                            "Too many large requests are being answered", OVERLOADED
                         )
+            whole = True
         except TimeoutError:
             raise RequestRefused(
                 f"The body of the request took longer than {self._limits.body_s:g} s",
                 REQUEST_TIMEOUT,
             ) from None
         finally:
-            self._held_bytes -= len(body)
+            if not whole:
+                self._held_bytes -= len(body)
         return bytes(body)
+
+    def release(self, body: bytes) -> None:
+        """Forget a body, because its request is answered."""
+        self._held_bytes -= len(body)
 
     def _too_large(self) -> RequestRefused:
         most = self._limits.body_bytes_max
