@@ -179,8 +179,23 @@ _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     ANSWER_CONSISTENCY: ("latest", "snapshot"),
 }
 """Allowed values of settings for which any other value would act like one of these."""
-_HIDDEN: Final = "[hidden]"
-"""Shown in place of a user with a password."""
+HIDDEN: Final = "[hidden]"
+"""Shown in place of a secret."""
+_SECRET: Final = re.compile("password|secret|jaas|user[.]info|ssl[.]keystore[.]key", re.IGNORECASE)
+
+
+def is_secret(name: str) -> bool:
+    """Return whether the value of a property may be a secret, which nobody else may read.
+
+    No secret changes what a statement means.
+
+    Example:
+        >>> is_secret("consumer.sasl.jaas.config"), is_secret("auto.offset.reset")
+        (True, False)
+    """
+    return _SECRET.search(name) is not None
+
+
 _COUNTS: Final = frozenset({ANSWER_TIMEOUT, ANSWER_MEMORY, ANSWER_STALENESS, ANSWER_ROWS})
 """Settings that must be whole numbers: with any other value, every pull query would fail."""
 
@@ -282,7 +297,7 @@ class Settings:
         self.given[name] = value
         if name in {REGISTRY, REGISTRY_USER_SOURCE}:
             self._keep_registry_user()
-        return before
+        return HIDDEN if before is not None and is_secret(name) else before
 
     def without_effect(self, name: str) -> str:
         """Return the reason why setting a property has no effect; empty if it has one."""
@@ -299,12 +314,13 @@ class Settings:
         if name == REGISTRY_USER and self._registry_user is not None:
             self._registry_user = None
             forget_users(self[REGISTRY] or "")
-            return _HIDDEN
-        return self.given.pop(name, None)
+            return HIDDEN
+        before = self.given.pop(name, None)
+        return HIDDEN if before is not None and is_secret(name) else before
 
     def shown(self, name: str, value: str) -> str:
         """Return a value that SET was given, in a form that may be shown."""
-        return _HIDDEN if name == REGISTRY_USER else self.given.get(name, value)
+        return HIDDEN if is_secret(name) else self.given.get(name, value)
 
     def _set_registry_user(self, value: str) -> str | None:
         if not value.partition(":")[0] or ":" not in value:
@@ -312,7 +328,7 @@ class Settings:
                 f"Invalid value for property '{REGISTRY_USER}'",
                 hint="Write it as name:password.",
             )
-        before = None if self._registry_user is None else _HIDDEN
+        before = None if self._registry_user is None else HIDDEN
         self._registry_user = value
         self._keep_registry_user()
         return before

@@ -185,3 +185,15 @@ def test_limits_of_groups_are_properties_of_the_server() -> None:
         settings.set("duolog.query.jvm.group.heavy.color", "1")
     with pytest.raises(SqlError, match="Not recognizable"):
         Settings({COMPATIBILITY: "strict"}).set(JVM_GROUP, "heavy")
+
+
+@pytest.mark.parametrize(
+    "name", ["consumer.ssl.keystore.password", "ksql.streams.sasl.jaas.config", "producer.secret"]
+)
+def test_a_client_does_not_see_the_secret_that_it_replaces(name: str) -> None:
+    session = SqlSession(given={name: "of the server"})
+
+    changed = [done.message for done in session.run(f"SET '{name}' = 'mine'; UNSET '{name}';")]
+
+    assert not any("of the server" in one or "mine" in one for one in changed), changed
+    assert all("[hidden]" in one for one in changed)

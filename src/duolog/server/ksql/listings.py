@@ -3,13 +3,12 @@
 Source: ksqlDB's documentation of the /ksql endpoint, and responses in the tests of its clients.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
 from duolog.ksql.catalog.catalog import SourceInfo
-from duolog.ksql.settings import DEFAULT_GROUP, DEFAULTS
+from duolog.ksql.settings import DEFAULT_GROUP, DEFAULTS, HIDDEN, is_secret
 from duolog.ksql.statements.state import PersistentQuery, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.plan.sql.aggregates import SQL_AGGREGATES
@@ -20,9 +19,6 @@ Json = dict[str, Any]
 
 _INTERNAL: Final = "_"
 """Prefix of internal topics, which ksqlDB lists only with ALL."""
-_SECRET: Final = re.compile("password|secret|jaas|user[.]info|ssl[.]keystore[.]key", re.IGNORECASE)
-"""Part of the name of a property whose value no client may read."""
-_HIDDEN: Final = "[hidden]"
 _TABLE_FUNCTIONS: Final = frozenset(one.name for one in TABLE_FUNCTIONS)
 
 
@@ -90,7 +86,7 @@ def properties(state: SessionState) -> Json:
             {
                 "name": name,
                 "scope": "KSQL" if name.startswith("ksql.") else "STREAMS",
-                "value": _HIDDEN if value and _SECRET.search(name) else value,
+                "value": HIDDEN if value and is_secret(name) else value,
                 "editable": state.settings.without_effect(name) == "",
                 "level": "SERVER",
             }

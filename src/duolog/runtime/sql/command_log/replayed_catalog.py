@@ -21,7 +21,7 @@ from duolog.ksql.catalog.kept_schemas import KeptSchemas, keeping
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.user_calls import KEPT
 from duolog.ksql.session import SqlSession, parse
-from duolog.ksql.settings import REGISTRY, Settings
+from duolog.ksql.settings import REGISTRY, Settings, is_secret
 from duolog.ksql.statements.state import Done, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.command_log.command_topic import CommandTopic
@@ -126,7 +126,7 @@ class ReplayedCatalog:
             command = Command(
                 text,
                 self.topic.last,
-                dict(settings.given),
+                {name: value for name, value in settings.given.items() if not is_secret(name)},
                 self.state.begun,
                 done.query.id if done.query is not None else "",
                 prepare(done, tried),

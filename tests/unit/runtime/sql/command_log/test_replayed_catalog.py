@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from duolog.ksql.catalog.catalog import Registered
+from duolog.ksql.settings import Settings
+from duolog.ksql.syntax.script import parse
 from duolog.runtime.sql.command_log.commands import FIRST, Command, decode, encode
 from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
 from duolog.runtime.sql.errors import CommandDamaged
@@ -192,3 +194,35 @@ def test_a_query_gets_the_smallest_free_number_and_keeps_it() -> None:
         "INSERTQUERY_3": 1,  # The number of the ended query is used again.
         "CSAS_Q4_4": 3,
     }
+
+
+def test_secrets_of_the_server_s_properties_are_in_no_command() -> None:
+    written: list[Command] = []
+
+    class Writable(Records):
+        last = FIRST
+
+        def append(self, command: Command) -> int:
+            written.append(command)
+            self._commands = (*self._commands, command)
+            self.last = 0
+            return self.last
+
+        def read(self) -> Iterator[tuple[int, Command]]:
+            found, self._commands = self._commands, ()
+            yield from enumerate(found)
+
+    given = {
+        "auto.offset.reset": "earliest",
+        "consumer.ssl.keystore.password": "swordfish",
+        "producer.sasl.jaas.config": "password='swordfish';",
+        "ksql.schema.registry.basic.auth.user.info": "ann:swordfish",
+    }
+    (node,) = parse(PLAIN)
+
+    ReplayedCatalog(cast("CommandTopic", Writable())).run(
+        node, PLAIN, Settings(given), lambda _done, _state: {}
+    )
+
+    assert [one.properties for one in written] == [{"auto.offset.reset": "earliest"}]
+    assert b"swordfish" not in encode(written[0])
