@@ -185,7 +185,7 @@ _SECRET: Final = re.compile("password|secret|jaas|user[.]info|ssl[.]keystore[.]k
 
 
 def is_secret(name: str) -> bool:
-    """Return whether the value of a property may be a secret, which nobody else may read.
+    """Return whether the value of a property may be a secret.
 
     No secret changes what a statement means.
 
