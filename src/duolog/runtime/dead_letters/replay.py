@@ -10,7 +10,9 @@
         replay.run()
 
 The letters are those that the topic has when the replay is made: letters that are added meanwhile,
-such as those of records that fail again, are for the next one.
+such as those of records that fail again, are for the next one. After `check`, none is written that
+it has not seen, although other replays and retention remove letters meanwhile: the caller may have
+checked its rights for the topics that `check` returned.
 
 Threads: one.
 """
@@ -30,6 +32,7 @@ from duolog.runtime.dead_letters.selection import Selection
 
 UNCHANGED: Final = Fixed()
 _UNKNOWN_TOPIC: Final = 3
+_NONE: Final[frozenset[int]] = frozenset()
 
 
 class LetterTopic:
@@ -102,6 +105,8 @@ class Replay:
         self._limit = limit
         self._by = by
         self._ranges = self._topic.ranges(wanted)
+        self._known = self._topic.marks()
+        """The marks when the replay is made."""
 
     def check(self) -> frozenset[str]:
         """Return the topics that would be written, without corrections.
@@ -111,8 +116,18 @@ class Replay:
             KafkaError: the letters cannot be read.
         """
         topics = self._records.topics()
-        places = [self._target.of(one, topics) for one in self._letters(self._topic.marks())]
-        return frozenset(place[0] for place in places if not isinstance(place, Kept))
+        found = set()
+        seen = dict.fromkeys(self._ranges, 0)
+        for letter in self._selected():
+            place = self._target.of(letter, topics)
+            if not isinstance(place, Kept):
+                found.add(place[0])
+            seen[letter.record.partition] = letter.record.offset + 1
+        # Letters after the limit do not take the place of those that are removed meanwhile.
+        self._ranges = {
+            number: (start, min(end, seen[number])) for number, (start, end) in self._ranges.items()
+        }
+        return frozenset(found)
 
     def preview(self, show: Callable[[Written], None] = lambda _: None) -> Outcome:
         """Return what would be written, and pass it to `show`; raises as `check`."""
@@ -146,5 +161,13 @@ class Replay:
         return planned(letters, self._correction, self._target, topics, outcome)
 
     def _letters(self, marks: Replayed) -> Iterator[Letter]:
-        found = self._topic.letters(self._ranges, self._wanted, marks)
+        """Yield the letters without those that another replay has written meanwhile."""
+        once = self._wanted.replayed is False
+        for letter in self._selected():
+            at = letter.record
+            if not once or at.offset not in marks.get(at.partition, _NONE):
+                yield letter
+
+    def _selected(self) -> Iterator[Letter]:
+        found = self._topic.letters(self._ranges, self._wanted, self._known)
         return found if self._limit is None else islice(found, self._limit)
