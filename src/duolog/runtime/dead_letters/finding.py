@@ -13,14 +13,13 @@ from typing import Final
 
 from duolog.core.errors import DuologError
 from duolog.runtime.dead_letters.letter import read_letter
-from duolog.runtime.dead_letters.marks import TOPIC
 from duolog.runtime.dead_letters.reading import Records
 from duolog.runtime.dead_letters.replay import LetterTopic
+from duolog.runtime.dead_letters.reserved import COMMANDS, is_commands, is_reserved
 from duolog.runtime.dead_letters.selection import Counts, Selection
 
 _SAMPLED: Final = 3
 """The newest records of a partition that are looked at."""
-_COMMANDS: Final = ("_duolog-ksql-", "_command_topic")
 
 
 @dataclass(slots=True)
@@ -58,7 +57,7 @@ def find(
         KafkaError: the broker does not answer, or refuses.
     """
     for topic, partitions in sorted(records.topics().items()):
-        if topic.startswith("__") or topic == TOPIC or _is_commands(topic) or not among(topic):
+        if is_reserved(topic) or not among(topic):
             continue
         found = Found(topic, queries=sorted(named.get(topic, ())))
         found.known_by += ["query"] if found.queries else []
@@ -100,9 +99,9 @@ def queries_of_services(
     """
     named: dict[str, set[str]] = {}
     problems = []
-    start, end = _COMMANDS
+    start, end = COMMANDS
     for topic in sorted(topics):
-        if not _is_commands(topic):
+        if not is_commands(topic):
             continue
         try:
             found = read(topic.removeprefix(start).removesuffix(end))
@@ -112,11 +111,6 @@ def queries_of_services(
         for query, letters in found.items():
             named.setdefault(letters, set()).add(query)
     return named, problems
-
-
-def _is_commands(topic: str) -> bool:
-    start, end = _COMMANDS
-    return topic.startswith(start) and topic.endswith(end)
 
 
 def _has_letters(records: Records, topic: str, partitions: int) -> bool:

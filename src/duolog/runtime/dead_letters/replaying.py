@@ -29,6 +29,7 @@ from duolog.runtime.dead_letters.errors import ReplayConflict, ReplayRefused
 from duolog.runtime.dead_letters.letter import Letter, named, replay_headers
 from duolog.runtime.dead_letters.marks import TOPIC, mark_of
 from duolog.runtime.dead_letters.reading import refused
+from duolog.runtime.dead_letters.reserved import is_reserved
 from duolog.security.clients.brokers import Brokers
 
 BY_KEY: Final = "key"
@@ -91,6 +92,13 @@ class Target:
                 f'topic "{topic}" is the dead-letter topic itself',
                 detail="A replay to it would add letters for ever.",
                 hint="Name another topic.",
+            )
+        if is_reserved(topic):
+            raise ReplayRefused(
+                f'topic "{topic}" is an internal topic',
+                detail=f"The letter at {named(letter.record)} would be written to it. Its records "
+                "have a form of their own.",
+                hint="Name another topic, or select other letters.",
             )
         if topic not in topics:
             raise ReplayRefused(

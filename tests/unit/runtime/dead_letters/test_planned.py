@@ -9,7 +9,12 @@ from duolog.runtime.dead_letters.marks import mark_of
 from duolog.runtime.dead_letters.replaying import Outcome, Target, planned
 from unit.runtime.dead_letters.making import headers, letter
 
-TOPICS = {"orders": 2, "other": 9, "wrong": 1}
+INTERNAL = (
+    "_duolog-replayed-dead-letters",
+    "_duolog-ksql-default_command_topic",
+    "__consumer_offsets",
+)
+TOPICS = {"orders": 2, "other": 9, "wrong": 1, **dict.fromkeys(INTERNAL, 1)}
 
 
 def place(target: Target, one: Letter) -> tuple[str, int] | Kept:
@@ -48,6 +53,14 @@ def test_a_letter_without_a_known_source_is_kept() -> None:
 def test_places_that_do_not_exist_are_refused(target: Target, told: str) -> None:
     with pytest.raises(ReplayRefused, match=told):
         place(target, letter())
+
+
+@pytest.mark.parametrize("topic", INTERNAL)
+def test_letters_are_not_written_to_internal_topics(topic: str) -> None:
+    with pytest.raises(ReplayRefused, match="is an internal topic"):
+        place(Target(topic), letter())
+    with pytest.raises(ReplayRefused, match="is an internal topic"):
+        place(Target(), letter(of=headers(topic)))
 
 
 def test_corrections_see_batches_that_fit_into_memory() -> None:
