@@ -100,9 +100,11 @@ class ByFunction:
                 return Kept("left by the function")
             key, value = found if isinstance(found, tuple) else (SAME, found)
             same = letter.record.key
-            return Corrected(same if key is SAME else _bytes(key), _bytes(value), letter.own)
+            new = Corrected(same if key is SAME else _bytes(key), _bytes(value), letter.own)
         except Exception as error:  # noqa: BLE001 - the function is the user's
             return Kept(f"the function failed: {describe_exception(error)}", failed=True)
+        # A part that the letter does not have must not become a null by mistake.
+        return missing_of(letter, has_value=new.value is not None) or new
 
 
 def _bytes(value: object) -> bytes | None:
