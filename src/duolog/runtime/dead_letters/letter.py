@@ -32,7 +32,8 @@ DUOLOG: Final = "__duolog.errors."
 CONNECT: Final = "__connect.errors."
 REPLAY: Final = "__duolog.replay."
 _ADDED: Final = (STREAMS, DUOLOG, CONNECT, REPLAY)
-_OFFSET_DIGITS_MAX: Final = 19
+_DIGITS_MAX: Final = 19
+_NUMBER_MAX: Final = 2**63 - 1
 
 
 class Record(NamedTuple):
@@ -48,8 +49,9 @@ class Record(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """The length of key and value."""
-        return len(self.key or b"") + len(self.value or b"")
+        """The length of key, value and headers."""
+        headers = sum(len(name) + len(data or b"") for name, data in self.headers)
+        return len(self.key or b"") + len(self.value or b"") + headers
 
 
 class Place(NamedTuple):
@@ -182,8 +184,9 @@ def _writer(texts: Mapping[str, str]) -> Writer | None:
 
 
 def _number(text: str | None, *, signed: bool = False) -> int | None:
-    """Return a header as a number; None if it is absent or anything else."""
+    """Return a header as a number; None if it is absent, not a number, or too large for Kafka."""
     digits = (text or "").removeprefix("-") if signed else text or ""
-    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _OFFSET_DIGITS_MAX):
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _DIGITS_MAX):
         return None
-    return int(text or "")
+    number = int(text or "")
+    return number if abs(number) <= _NUMBER_MAX else None

@@ -6,7 +6,7 @@ from duolog.core.errors import StatementError
 from duolog.runtime.dead_letters.corrections import ByFunction, Corrected, Fixed, Kept
 from duolog.runtime.dead_letters.letter import Letter
 from duolog.runtime.dead_letters.sql_corrections import BySql
-from unit.runtime.dead_letters.making import letter
+from unit.runtime.dead_letters.making import headers, letter
 
 LEFT_OUT = (("__duolog.errors.left.out", b"value"),)
 ALL_LEFT_OUT = (("__duolog.errors.left.out", b"key, value, headers, stacktrace"),)
@@ -43,6 +43,12 @@ def test_bytes_can_be_corrected() -> None:
 
     assert found == Corrected(b"k", b"\x00\xff", ())
     assert not_text == Kept("the expression for the value is null")
+
+
+def test_positions_that_kafka_cannot_have_do_not_end_a_correction() -> None:
+    far = letter(0, b"v", of=headers("orders", 0, 10**19 - 1))
+
+    assert by_sql([far], value="VALUE + '!'") == [Corrected(b"k", b"v!", ())]
 
 
 def test_one_failing_letter_does_not_keep_the_others() -> None:
@@ -106,6 +112,16 @@ def test_a_function_returns_a_value_a_pair_or_false() -> None:
     assert isinstance(wrong, Kept)
     assert wrong.failed
     assert "it returned int" in wrong.why
+
+
+def test_a_function_does_not_turn_parts_that_were_left_out_into_nulls() -> None:
+    part, nothing = letter(0, None, more=LEFT_OUT), letter(0, None, None, more=ALL_LEFT_OUT)
+    same = ByFunction(lambda one: (one.record.key, one.record.value))
+    new = ByFunction(lambda _: "new")
+
+    assert same.of([part]) == [Kept("too large for its topic, without value")]
+    assert new.of([part]) == [Corrected(b"k", b"new", ())]
+    assert isinstance(new.of([nothing])[0], Kept)
 
 
 def test_an_exception_of_a_function_is_reported() -> None:

@@ -39,11 +39,20 @@ def test_the_last_of_repeated_headers_counts() -> None:
     assert found.source == ("second", 2, 2)
 
 
-@pytest.mark.parametrize("text", ["", "-1", "x", "²", "٣", "9" * 20, "1_0", " 1"])
+@pytest.mark.parametrize("text", ["", "-1", "x", "²", "٣", "9" * 19, "9" * 20, "1_0", " 1"])
 def test_a_position_that_is_not_a_number_is_unknown(text: str) -> None:
     found = letter(of=headers("orders", text, text))
 
     assert (found.source.partition, found.source.offset) == (None, None)
+
+
+def test_a_timestamp_that_kafka_cannot_have_is_unknown() -> None:
+    for text in (b"9" * 19, b"-" + b"9" * 19):
+        assert letter(more=(("__duolog.errors.timestamp", text),)).timestamp_ms == 1_000
+
+
+def test_the_length_of_a_record_includes_its_headers() -> None:
+    assert Record("t", 0, 0, 0, b"k", None, (("name", b"12345"), ("n", None))).bytes == 11
 
 
 def test_headers_that_are_not_text_can_be_read() -> None:
