@@ -1,6 +1,7 @@
 """`duolog dlq replay`: write dead letters to their source topics, each once."""
 
 import getpass
+from dataclasses import replace
 from typing import Final
 
 import click
@@ -99,7 +100,9 @@ def replay(
     with Records(cluster.brokers) as records:
         found: Correction | None = None
         if edit:
-            found = _edited(LetterTopic(records, topic), wanted, options, given)
+            # A letter that would not be written is not worth an edit.
+            once = wanted if again else replace(wanted, replayed=False)
+            found, wanted = edited(LetterTopic(records, topic), once, options, given)
         with given.correction(forms) as correction:
             made = Replay(
                 *(records, topic, wanted, target, found or correction),
@@ -127,10 +130,12 @@ def _read_partition(text: str) -> str:
     raise click.BadParameter(f'--to-partition "{text}" is not keep, key or a number')
 
 
-def _edited(
+def edited(
     letters: LetterTopic, wanted: Selection, options: FormOptions, given: Given
-) -> Correction:
-    """Let the user edit the selected letter; return its new content.
+) -> tuple[Correction, Selection]:
+    """Let the user edit the selected letter; return its new content, and the selection of it.
+
+    The selection has no letters that are written to the topic meanwhile.
 
     Raises:
         click.UsageError: several letters are selected, or other corrections are given.
@@ -138,7 +143,7 @@ def _edited(
     """
     if any(value is not None for value in given):
         raise click.UsageError("Use either --edit or the other corrections.")
-    found = letters.letters(letters.ranges(wanted), wanted, {})
+    found = letters.letters(letters.ranges(wanted), wanted, letters.marks())
     letter = only_one(found, letters.name)
     forms = readable_forms(letters.name, options, None)(text_record(letter.record))
     shown = record_object(text_record(letter.record._replace(headers=letter.own)), forms)
@@ -149,7 +154,9 @@ def _edited(
         click.echo("nothing was changed", err=True)
         raise click.exceptions.Exit(1)
     new = read_record_object(text, forms)
-    return Fixed(new.key, new.value, tuple(new.headers))
+    at = letter.record
+    only = replace(wanted, partitions=frozenset({at.partition}), first=at.offset, last=at.offset)
+    return Fixed(new.key, new.value, tuple(new.headers)), only
 
 
 def _user() -> str:

@@ -1,6 +1,17 @@
 """Letters for tests."""
 
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duolog.runtime.dead_letters import replay
 from duolog.runtime.dead_letters.letter import Headers, Letter, Record, read_letter
+from duolog.runtime.dead_letters.reading import Range
+from duolog.runtime.dead_letters.selection import Selection
+
+if TYPE_CHECKING:
+    from duolog.runtime.dead_letters.marks import Replayed
 
 ERROR = "org.apache.kafka.common.errors.SerializationException"
 
@@ -32,3 +43,30 @@ def letter(
     found = read_letter(record)
     assert found is not None
     return found
+
+
+class Topic:
+    """Reads the topic "wrong" in memory, with one letter for each source topic."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, *sources: str) -> None:
+        self.letters = [
+            Record("wrong", 0, number, 1_000, b"k", b"v", headers(source, 0, number))
+            for number, source in enumerate(sources)
+        ]
+        self.sources = dict.fromkeys(sources, 1)
+        self.marks: Replayed = {}
+        patch.setattr(replay, "topic_id", lambda *_: "id")
+        patch.setattr(replay, "read_marks", lambda *_: self.marks)
+
+    def topics(self) -> dict[str, int]:
+        return {"wrong": 1, **self.sources}
+
+    def selected(self, _topic: str, _partitions: int, wanted: Selection) -> dict[int, Range]:
+        end = self.letters[-1].offset + 1
+        return {0: (wanted.first, end if wanted.last is None else wanted.last + 1)}
+
+    def records(self, _topic: str, ranges: Mapping[int, Range]) -> Iterator[Record]:
+        for number, (start, end) in ranges.items():
+            for one in self.letters:
+                if one.partition == number and start <= one.offset < end:
+                    yield one

@@ -1,52 +1,18 @@
 """The letters of a replay: those of its check, although topics and marks change meanwhile."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
-from duolog.runtime.dead_letters import replay as replaying_module
-from duolog.runtime.dead_letters.letter import Record
-from duolog.runtime.dead_letters.reading import Range
 from duolog.runtime.dead_letters.replay import Replay
 from duolog.runtime.dead_letters.replaying import Target
 from duolog.runtime.dead_letters.selection import Selection
-from unit.runtime.dead_letters.making import headers
-
-if TYPE_CHECKING:
-    from duolog.runtime.dead_letters.marks import Replayed
-
-
-class Topic:
-    """A dead-letter topic in memory: letters for `open`, then for `secret`."""
-
-    def __init__(self) -> None:
-        sources = ["open", "secret", "open", "secret"]
-        self.letters = [
-            Record("wrong", 0, number, 1_000, b"k", b"v", headers(source, 0, number))
-            for number, source in enumerate(sources)
-        ]
-        self.marks: Replayed = {}
-
-    def topics(self) -> dict[str, int]:
-        return {"wrong": 1, "open": 1, "secret": 1}
-
-    def selected(self, _topic: str, _partitions: int, _wanted: Selection) -> dict[int, Range]:
-        return {0: (0, 4)}
-
-    def records(self, _topic: str, ranges: Mapping[int, Range]) -> Iterator[Record]:
-        for number, (start, end) in ranges.items():
-            for one in self.letters:
-                if one.partition == number and start <= one.offset < end:
-                    yield one
+from unit.runtime.dead_letters.making import Topic
 
 
 @pytest.fixture
 def topic(monkeypatch: pytest.MonkeyPatch) -> Topic:
-    made = Topic()
-    monkeypatch.setattr(replaying_module, "topic_id", lambda *_: "id")
-    monkeypatch.setattr(replaying_module, "read_marks", lambda *_: made.marks)
-    return made
+    return Topic(monkeypatch, "open", "secret", "open", "secret")
 
 
 def replay_of(topic: Topic, *, replayed: bool | None = None, again: bool = False) -> Replay:
