@@ -83,12 +83,15 @@ def read_replay(body: bytes) -> ReplayRequest:
     key, value = (_change(name, given.get(name)) for name in ("setKey", "setValue"))
     if (key.sql or value.sql) and (key.data is not SAME or value.data is not SAME):
         raise RequestRefused("setKey and setValue must both be SQL, or neither")
+    wanted, again = _selection(texts), _flag("again", texts.get("again", "false"))
+    if wanted.replayed and not again:
+        raise RequestRefused("'replayed' needs 'again': a letter is replayed once")
     return ReplayRequest(
-        _selection(texts),
+        wanted,
         target,
         key,
         value,
-        _flag("again", texts.get("again", "false")),
+        again,
         _flag("dryRun", texts.get("dryRun", "false")),
         _number("max", texts.get("max"), REPLAYED_MAX, 1, REPLAYED_MAX),
     )
