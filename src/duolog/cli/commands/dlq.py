@@ -15,8 +15,9 @@ from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.name_completion import complete_topics
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
-from duolog.runtime.dead_letters.finding import Found, count, find, queries_of_services
+from duolog.runtime.dead_letters.finding import Found, count_all, find, queries_of_services
 from duolog.runtime.dead_letters.reading import Records
+from duolog.runtime.dead_letters.replay import LetterTopic
 from duolog.runtime.dead_letters.selection import Counts, Selection
 
 _COUNTED: Final = (
@@ -98,13 +99,13 @@ def list_letters(
     if form == "help":
         return click.echo(output.help_text(columns), nl=False)
     with Records(cluster.brokers) as records:
+        for name in topics:
+            LetterTopic(records, name)  # Fails if there is no such topic.
         named, problems = queries_of_services(records.topics(), queries_of(cluster))
         for problem in problems:
             tell(problem)
-        # All topics are found before the first is counted: both use one consumer.
-        found = list(find(records, named, lambda topic: not topics or topic in topics))
-        for one in found:
-            count(records, one, newest, wanted)
+        found = find(records, named, lambda topic: not topics or topic in topics, problems=tell)
+        count_all(records, found, newest, wanted, tell)
     rows = [row for one in found for row in (_groups(one) if by_group else [_topic(one)])]
     if form == "table":
         now_ms = time.time_ns() // 1_000_000
@@ -115,7 +116,7 @@ def list_letters(
         tell("no dead letters found")
     for one in found:
         if not one.complete:
-            tell(f'only the newest records of topic "{one.topic}" were counted; see --newest')
+            tell(f'not all records of topic "{one.topic}" were counted; see --newest')
     return None
 
 

@@ -7,13 +7,13 @@
 Threads: one.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from duolog.core.errors import DuologError
+from duolog.core.errors import DuologError, KafkaError
 from duolog.runtime.dead_letters.letter import read_letter
-from duolog.runtime.dead_letters.reading import Records
+from duolog.runtime.dead_letters.reading import Problems, Records
 from duolog.runtime.dead_letters.replay import LetterTopic
 from duolog.runtime.dead_letters.reserved import COMMANDS, is_commands, is_reserved
 from duolog.runtime.dead_letters.selection import Counts, Selection
@@ -44,36 +44,58 @@ def find(
     named: Mapping[str, Collection[str]],
     among: Callable[[str], bool],
     settings: Collection[str] = (),
-) -> Iterator[Found]:
-    """Yield the topics with dead letters, without counts, by name.
+    problems: Problems = lambda _: None,
+) -> list[Found]:
+    """Return the topics with dead letters, without counts, by name.
 
     Args:
         records: reads the cluster.
         named: ids of queries by the topic that they name.
         among: which topics to look at.
         settings: topics that configurations name.
+        problems: is called with the error of a topic that cannot be read, such as one that is
+            deleted meanwhile; the others are found.
 
     Raises:
-        KafkaError: the broker does not answer, or refuses.
+        KafkaError: the broker does not answer, or refuses all topics.
     """
-    for topic, partitions in sorted(records.topics().items()):
-        if is_reserved(topic) or not among(topic):
-            continue
-        found = Found(topic, queries=sorted(named.get(topic, ())))
-        found.known_by += ["query"] if found.queries else []
-        found.known_by += ["setting"] if topic in settings else []
-        if _has_letters(records, topic, partitions):
-            found.known_by.append("headers")
-        if found.known_by:
-            yield found
+    topics = {
+        topic: partitions
+        for topic, partitions in records.topics().items()
+        if not is_reserved(topic) and among(topic)
+    }
+    having = _having_letters(records, topics, problems)
+    found = []
+    for topic in sorted(topics):
+        one = Found(topic, queries=sorted(named.get(topic, ())))
+        one.known_by += ["query"] if one.queries else []
+        one.known_by += ["setting"] if topic in settings else []
+        one.known_by += ["headers"] if topic in having else []
+        if one.known_by:
+            found.append(one)
+    return found
 
 
-def count(records: Records, found: Found, newest: int, wanted: Selection) -> None:
-    """Count the selected letters of a topic, of each partition the `newest` records.
+def count_all(
+    records: Records,
+    found: Collection[Found],
+    newest: int,
+    wanted: Selection,
+    problems: Problems,
+) -> None:
+    """Count the selected letters of topics, of each partition the `newest` records.
 
-    Raises:
-        KafkaError: the broker does not answer, or refuses.
+    A topic that cannot be read keeps the counts so far, which are then not complete.
     """
+    for one in found:
+        try:
+            _count(records, one, newest, wanted)
+        except KafkaError as error:
+            one.complete = False
+            problems(error)
+
+
+def _count(records: Records, found: Found, newest: int, wanted: Selection) -> None:
     topic = LetterTopic(records, found.topic)
     marks = topic.marks()
     ranges = topic.ranges(wanted)
@@ -113,8 +135,13 @@ def queries_of_services(
     return named, problems
 
 
-def _has_letters(records: Records, topic: str, partitions: int) -> bool:
-    ranges = records.ranges(topic, partitions)
+def _having_letters(
+    records: Records, topics: Mapping[str, int], problems: Problems
+) -> frozenset[str]:
+    """Return the topics of which some of the newest records are dead letters."""
+    ranges = records.ranges_of(topics, problems)
     # Offsets at the end may be markers of transactions, which are not records.
-    tails = {number: (max(low, end - 2 * _SAMPLED), end) for number, (low, end) in ranges.items()}
-    return any(read_letter(one) is not None for one in records.records(topic, tails))
+    tails = {at: (max(low, end - 2 * _SAMPLED), end) for at, (low, end) in ranges.items()}
+    return frozenset(
+        one.topic for one in records.newest(tails, problems) if read_letter(one) is not None
+    )

@@ -7,7 +7,7 @@ Threads: one.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Self, cast
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaException, Message, TopicPartition
@@ -25,6 +25,7 @@ REQUEST_S: Final = 15.0
 _STALLED_S: Final = 60.0
 _POLL_S: Final = 0.1
 _AT_ONCE: Final = 200
+_PARTITIONS_AT_ONCE: Final = 500
 _OPTIONS: Final = {
     # The reader does not join the group or commit offsets.
     "group.id": "duolog-dead-letters",
@@ -41,6 +42,10 @@ _OPTIONS: Final = {
 
 Range = tuple[int, int]
 """The first offset, and the offset before which to stop."""
+At = tuple[str, int]
+"""A topic, and the number of one of its partitions."""
+Problems = Callable[[KafkaError], None]
+"""Is called with the error of a topic that cannot be read."""
 
 
 class Records:
@@ -80,22 +85,46 @@ class Records:
         Raises:
             KafkaError: the broker does not answer, or refuses.
         """
-        places = [TopicPartition(topic, number) for number in range(partitions)]
-        found = []
+        found = self.ranges_of({topic: partitions}, lambda _: None)
+        return {number: found[topic, number] for _, number in sorted(found)}
+
+    def ranges_of(self, topics: Mapping[str, int], problems: Problems) -> dict[At, Range]:
+        """Return the retained, committed part of each partition of topics that can be read.
+
+        `topics` has their numbers of partitions.
+
+        Raises:
+            KafkaError: none of them can be read.
+        """
+        failed: dict[str, KafkaError] = {}
+        found: list[dict[At, int]] = []
         for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):  # type: ignore[no-untyped-call]
-            try:
-                futures = self.admin.list_offsets(
-                    dict.fromkeys(places, spec),
-                    isolation_level=IsolationLevel.READ_COMMITTED,
-                    request_timeout=REQUEST_S,
-                )
-                found.append(
-                    {at.partition: one.result(REQUEST_S).offset for at, one in futures.items()}
-                )
-            except (KafkaException, TimeoutError) as error:
-                raise refused(f'read the offsets of topic "{topic}"', error) from error
+            asked = {
+                TopicPartition(topic, number): spec
+                for topic, partitions in topics.items()
+                for number in range(partitions)
+                if topic not in failed
+            }
+            if not asked:
+                break
+            futures = self.admin.list_offsets(
+                asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=REQUEST_S
+            )
+            offsets = {}
+            for at, one in futures.items():
+                try:
+                    offsets[at.topic, at.partition] = one.result(REQUEST_S).offset
+                except (KafkaException, TimeoutError) as error:
+                    failed[at.topic] = refused(f'read the offsets of topic "{at.topic}"', error)
+            found.append(offsets)
+        for _, problem in sorted(failed.items()):
+            if len(failed) == len(topics):
+                raise problem
+            problems(problem)
+        if not topics:
+            return {}
         low, high = found
-        return {number: (low[number], high[number]) for number in sorted(low)}
+        return {at: (low[at], end) for at, end in high.items() if at[0] not in failed}
 
     def starts_at(self, topic: str, ranges: Mapping[int, Range], since_ms: int) -> dict[int, Range]:
         """Return the ranges from the first record with a time on; raises as `ranges`."""
@@ -104,6 +133,9 @@ class Records:
             found = self._consumer.offsets_for_times(asked, timeout=REQUEST_S)
         except KafkaException as error:
             raise refused(f'read the offsets of topic "{topic}"', error) from error
+        for at in found:
+            if at.error is not None:
+                raise refused(f'read the offsets of topic "{topic}"', KafkaException(at.error))
         starts = {at.partition: at.offset for at in found}
         return {
             number: (end if starts[number] < 0 else max(low, starts[number]), end)
@@ -120,6 +152,49 @@ class Records:
             if start < end:
                 yield from self._partition(topic, number, start, end)
 
+    def newest(self, ranges: Mapping[At, Range], problems: Problems) -> Iterator[Record]:
+        """Yield the records of short ranges, of many partitions at once and in any order.
+
+        Topics that cannot be read, or do not answer for some seconds, are left out.
+
+        Raises:
+            KafkaError: the client fails.
+        """
+        wanted = sorted(at for at, (start, end) in ranges.items() if start < end)
+        for first in range(0, len(wanted), _PARTITIONS_AT_ONCE):
+            some = wanted[first : first + _PARTITIONS_AT_ONCE]
+            yield from self._of_many({at: ranges[at] for at in some}, problems)
+
+    def _of_many(self, ranges: dict[At, Range], problems: Problems) -> Iterator[Record]:
+        moved_at = time.monotonic()
+        try:
+            self._consumer.assign([TopicPartition(*at, start) for at, (start, _) in ranges.items()])
+            while ranges:
+                if time.monotonic() - moved_at > REQUEST_S:
+                    for topic in sorted({at[0] for at in ranges}):
+                        problems(refused(f'read topic "{topic}"', TimeoutError()))
+                    return
+                for message in self._consumer.consume(_AT_ONCE, _POLL_S):
+                    at = (message.topic() or "", message.partition() or 0)
+                    if at not in ranges:
+                        continue
+                    moved_at = time.monotonic()
+                    start, end = ranges[at]
+                    try:
+                        reached = _reached(message, start)
+                    except KafkaException as error:
+                        problems(refused(f'read topic "{at[0]}"', error))
+                        ranges = {one: of for one, of in ranges.items() if one[0] != at[0]}
+                        continue
+                    if message.error() is None and reached <= end:
+                        yield as_record(message)
+                    if reached >= end:
+                        del ranges[at]
+        except KafkaException as error:
+            raise refused("read the newest records", error) from error
+        finally:
+            self._consumer.unassign()
+
     def selected(self, topic: str, partitions: int, wanted: Selection) -> dict[int, Range]:
         """Return the parts of partitions that a selection is about; raises as `ranges`."""
         ranges = self.ranges(topic, partitions)
@@ -133,7 +208,7 @@ class Records:
         }
 
     def _partition(self, topic: str, number: int, start: int, end: int) -> Iterator[Record]:
-        position, moved_at = start, time.monotonic()
+        position, moved_at, before = start, time.monotonic(), start
         try:
             self._consumer.assign([TopicPartition(topic, number, start)])
             while position < end:
@@ -146,7 +221,9 @@ class Records:
                     if error is None and position <= (message.offset() or 0) < end:
                         yield as_record(message)
                     position = max(position, _reached(message, position))
-                    moved_at = time.monotonic()
+                if position > before:
+                    # Errors that pass do not count: a broker that has gone repeats them for ever.
+                    moved_at, before = time.monotonic(), position
                 _ensure_moving(time.monotonic() - moved_at)
         except KafkaException as error:
             raise refused(f'read partition {number} of topic "{topic}"', error) from error

@@ -14,9 +14,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from duolog.core.errors import KafkaError
 from duolog.core.units import MIB
 from duolog.runtime.dead_letters.corrections import Correction, Fixed
-from duolog.runtime.dead_letters.finding import Found, count, find
+from duolog.runtime.dead_letters.finding import Found, count_all, find
 from duolog.runtime.dead_letters.letter import Letter
 from duolog.runtime.dead_letters.reading import Records
 from duolog.runtime.dead_letters.replay import LetterTopic, Replay
@@ -50,10 +51,14 @@ class DeadLetters:
         queries = self._queries()
         with self._records() as records:
             readable = self._readable(records.topics())
-            found = list(find(records, queries.named, readable.__contains__))
-            for one in found:
-                count(records, one, newest, self._visible(Selection(), queries))
-        return {"topics": [_topic(one, queries) for one in found]}
+            problems: list[str] = []
+
+            def note(problem: KafkaError) -> None:
+                problems.append(problem.one_line())
+
+            found = find(records, queries.named, readable.__contains__, problems=note)
+            count_all(records, found, newest, self._visible(Selection(), queries), note)
+        return {"topics": [_topic(one, queries) for one in found], "problems": problems}
 
     def letters(self, topic: str, wanted: Selection, limit: int, guess: Guess) -> Json:
         """Return letters of a topic.
