@@ -1,6 +1,8 @@
 """Errors of dead letters."""
 
-from duolog.core.errors import DuologError
+from typing import Final
+
+from duolog.core.errors import DuologError, KafkaError
 
 
 class NoDeadLetter(DuologError):
@@ -13,3 +15,18 @@ class ReplayRefused(DuologError):
 
 class ReplayConflict(DuologError):
     """Another replay of the same dead-letter topic has begun."""
+
+
+class ReadingStopped(KafkaError):
+    """The caller has stopped a read of letters."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "reading the dead letters takes too long",
+            code=_REQUEST_TIMED_OUT,
+            retriable=True,
+            hint="Select fewer of them by partition, offset or time.",
+        )
+
+
+_REQUEST_TIMED_OUT: Final = 7

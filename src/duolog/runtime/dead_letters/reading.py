@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.broker_probe import ensure_reachable
+from duolog.runtime.dead_letters.errors import ReadingStopped
 from duolog.runtime.dead_letters.letter import Headers, Record
 from duolog.runtime.dead_letters.selection import Selection
 from duolog.runtime.topics import admin_of, client_error
@@ -51,13 +52,17 @@ Problems = Callable[[KafkaError], None]
 class Records:
     """Reads topics of one cluster; a context manager.
 
+    Args:
+        stopped: returns True if reads are to end with `ReadingStopped`.
+
     Raises:
         BrokerUnavailable: no broker answers.
     """
 
-    def __init__(self, brokers: Brokers) -> None:
+    def __init__(self, brokers: Brokers, stopped: Callable[[], bool] = lambda: False) -> None:
         ensure_reachable(brokers)
         self.brokers = brokers
+        self._stopped = stopped
         self.admin: AdminClient = admin_of(brokers)
         self._consumer = Consumer(brokers.client(_OPTIONS))
 
@@ -170,6 +175,7 @@ class Records:
         try:
             self._consumer.assign([TopicPartition(*at, start) for at, (start, _) in ranges.items()])
             while ranges:
+                self._ensure_wanted()
                 if time.monotonic() - moved_at > REQUEST_S:
                     for topic in sorted({at[0] for at in ranges}):
                         problems(refused(f'read topic "{topic}"', TimeoutError()))
@@ -212,6 +218,7 @@ class Records:
         try:
             self._consumer.assign([TopicPartition(topic, number, start)])
             while position < end:
+                self._ensure_wanted()
                 # The client waits until it has the requested number.
                 found = self._consumer.consume(1, _POLL_S)
                 if found:
@@ -229,6 +236,10 @@ class Records:
             raise refused(f'read partition {number} of topic "{topic}"', error) from error
         finally:
             self._consumer.unassign()
+
+    def _ensure_wanted(self) -> None:
+        if self._stopped():
+            raise ReadingStopped
 
 
 def _ensure_moving(still_s: float) -> None:

@@ -25,7 +25,7 @@ from confluent_kafka import KafkaException, Producer
 from duolog.core.errors import KafkaError
 from duolog.core.units import MIB
 from duolog.runtime.dead_letters.corrections import Corrected, Correction, Kept
-from duolog.runtime.dead_letters.errors import ReplayConflict, ReplayRefused
+from duolog.runtime.dead_letters.errors import ReadingStopped, ReplayConflict, ReplayRefused
 from duolog.runtime.dead_letters.letter import Letter, named, replay_headers
 from duolog.runtime.dead_letters.marks import TOPIC, mark_of
 from duolog.runtime.dead_letters.reading import refused
@@ -237,7 +237,7 @@ class Replayer:
         outcome.replay_id = self.replay_id
         batch, some, size = 0, list[Written](), 0
         began = due = time.monotonic()
-        for one in all_written:
+        for one in _until_stopped(all_written, outcome):
             if self._pause(max(0.0, due - time.monotonic()) if self._rate else 0.0):
                 outcome.stopped = True
                 break
@@ -338,6 +338,14 @@ class Replayer:
             "rest."
         )
         return problem
+
+
+def _until_stopped(all_written: Iterable[Written], outcome: Outcome) -> Iterator[Written]:
+    """Yield what is to be written; the rest is for the next replay if the reader is stopped."""
+    try:
+        yield from all_written
+    except ReadingStopped:
+        outcome.stopped = True
 
 
 def _silent() -> logging.Logger:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from duolog.core.errors import KafkaError
 from duolog.core.units import MIB
 from duolog.runtime.dead_letters.corrections import Correction, Fixed
+from duolog.runtime.dead_letters.errors import ReadingStopped
 from duolog.runtime.dead_letters.finding import Found, count_all, find
 from duolog.runtime.dead_letters.letter import Letter
 from duolog.runtime.dead_letters.reading import Records
@@ -41,10 +42,15 @@ _NONE: Final[frozenset[int]] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
-    """The dead letters of a server's cluster, for one client."""
+    """The dead letters of a server's cluster, for one client.
+
+    Attributes:
+        stopped: returns True if the client has waited long enough, or the server stops.
+    """
 
     service: "SqlService"
     checks: Checks
+    stopped: Callable[[], bool] = lambda: False
 
     def topics(self, newest: int) -> Json:
         """Return the topics with dead letters that the client may read, with counts."""
@@ -66,17 +72,23 @@ class DeadLetters:
         Raises:
             RequestRefused: the client may not read the topic.
             KafkaError: the topic does not exist, or cannot be read.
+            ReadingStopped: no letter was found in time.
         """
         shown: list[Json] = []
         size, more = 0, False
         queries = self._queries()
-        for letter, replayed in self._letters(topic, wanted, queries):
-            if len(shown) >= limit or size >= _ANSWER_MAX:
-                more = True
-                break
-            one = shown_letter(letter, guess, queries.ids, replayed=replayed)
-            shown.append(one)
-            size += len(str(one))
+        try:
+            for letter, replayed in self._letters(topic, wanted, queries):
+                if len(shown) >= limit or size >= _ANSWER_MAX:
+                    more = True
+                    break
+                one = shown_letter(letter, guess, queries.ids, replayed=replayed)
+                shown.append(one)
+                size += len(str(one))
+        except ReadingStopped:
+            if not shown:
+                raise
+            more = True
         return {"letters": shown, "more": more}
 
     def data(self, topic: str, partition: int, offset: int, part: str) -> bytes | None:
@@ -86,8 +98,8 @@ class DeadLetters:
             return letter.record.key if part == "key" else letter.record.value
         raise RequestRefused("Dead letter not found", NOT_FOUND)
 
-    def replay(self, topic: str, asked: ReplayRequest, pause: Callable[[float], bool]) -> Json:
-        """Replay letters, or show what would be written; see `Replayer` for `pause`.
+    def replay(self, topic: str, asked: ReplayRequest) -> Json:
+        """Replay letters, or show what would be written.
 
         Raises:
             RequestRefused: the client may not read the topic, or write one of the targets.
@@ -106,7 +118,9 @@ class DeadLetters:
             self.checks.ensure(
                 Right(Operation.WRITE, ResourceType.TOPIC, name) for name in sorted(targets)
             )
-            outcome = replay.preview() if asked.dry_run else replay.run(pause=pause)
+            outcome = (
+                replay.preview() if asked.dry_run else replay.run(pause=lambda _: self.stopped())
+            )
         more = outcome.stopped or outcome.total + sum(outcome.kept.values()) >= asked.limit
         return _outcome(outcome, dry_run=asked.dry_run, more=more)
 
@@ -137,7 +151,7 @@ class DeadLetters:
         return replace(wanted, query=query, hidden=queries.hidden)
 
     def _records(self) -> Records:
-        return Records(self.service.brokers)
+        return Records(self.service.brokers, self.stopped)
 
 
 def _correction(asked: ReplayRequest) -> AbstractContextManager[Correction]:

@@ -13,10 +13,17 @@ import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from duolog.core.errors import DuologError, KafkaError, StatementError
-from duolog.runtime.dead_letters.errors import ReplayConflict, ReplayRefused
+from duolog.runtime.dead_letters.errors import ReadingStopped, ReplayConflict, ReplayRefused
 from duolog.server.access.checks import Checks
 from duolog.server.dead_letters.requests import read_count, read_replay, read_selection
-from duolog.server.errors import BAD_REQUEST, CONFLICT, NOT_FOUND, NOT_READY, RequestRefused
+from duolog.server.errors import (
+    BAD_REQUEST,
+    CONFLICT,
+    NOT_FOUND,
+    NOT_READY,
+    REQUEST_TIMEOUT,
+    RequestRefused,
+)
 from duolog.server.failures import failure_of, message_of
 from duolog.server.messages import JSON, Request, Response, json_response
 from duolog.server.operations.context import ServerContext
@@ -28,7 +35,8 @@ if TYPE_CHECKING:
 
 _NEWEST: Final = 10_000
 _NEWEST_MAX: Final = 100_000
-_REPLAY_S: Final = 30.0
+_ANSWER_S: Final = 30.0
+"""Letters that are not read or replayed by then are left to another request."""
 _UNKNOWN_TOPIC: Final = 3
 _BYTES: Final = "application/octet-stream"
 _DOWNLOAD: Final = (
@@ -79,13 +87,8 @@ async def dead_letter_bytes(request: Request, context: ServerContext) -> Respons
 async def replay_dead_letters(request: Request, context: ServerContext) -> Response:
     """Replay letters of a topic, or show what would be replayed."""
     asked = read_replay(request.body)
-    deadline = time.monotonic() + _REPLAY_S
-
-    def pause(_seconds: float) -> bool:
-        return context.stopping.is_set() or time.monotonic() > deadline
-
     topic = request.path["topic"]
-    return await _json(request, context, lambda letters: letters.replay(topic, asked, pause))
+    return await _json(request, context, lambda letters: letters.replay(topic, asked))
 
 
 def _is_number(text: str) -> bool:
@@ -109,11 +112,15 @@ async def _run(request: Request, context: ServerContext, call: "Callable[[DeadLe
     """
     _ensure_service(context)
     checks = Checks(request.client, asyncio.get_running_loop())
+    deadline = time.monotonic() + _ANSWER_S
+
+    def stopped() -> bool:
+        return context.stopping.is_set() or time.monotonic() > deadline
 
     def run() -> T:
         from duolog.server.dead_letters.letters import DeadLetters  # noqa: PLC0415
 
-        return call(DeadLetters(context.sql, checks))
+        return call(DeadLetters(context.sql, checks, stopped))
 
     try:
         return await context.workers.run(run)
@@ -130,6 +137,8 @@ def _refused(error: DuologError) -> RequestRefused:
     match error:
         case KafkaError() if error.code == _UNKNOWN_TOPIC:
             return RequestRefused(error.message, NOT_FOUND)
+        case ReadingStopped():
+            return RequestRefused(message_of(error), REQUEST_TIMEOUT)
         case ReplayConflict():
             return RequestRefused(message_of(error), CONFLICT)
         case ReplayRefused() | StatementError():

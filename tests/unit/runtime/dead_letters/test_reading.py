@@ -8,7 +8,10 @@ import pytest
 from confluent_kafka import KafkaError as ClientError
 
 from duolog.core.errors import KafkaError
+from duolog.runtime.dead_letters.errors import ReadingStopped
 from duolog.runtime.dead_letters.reading import Records
+
+STOPPED_S = 90
 
 
 class Message:
@@ -74,6 +77,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Records, Cons
         monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
         records: Any = object.__new__(Records)
         records._consumer = consumer = Consumer([*pieces], pass_time)  # noqa: SLF001 - a fake
+        records._stopped = lambda: now_s[0] > STOPPED_S  # noqa: SLF001 - as above
         return records, consumer
 
     return opened
@@ -128,4 +132,17 @@ def test_topics_that_are_refused_or_silent_are_left_out(
         'could not read topic "secret"',
         'could not read topic "gone"',
     ]
+    assert not consumer.assigned
+
+
+def test_a_read_ends_when_it_is_stopped(
+    opened: Callable[..., tuple[Records, Consumer]],
+) -> None:
+    pieces = [[Message("wrong", offset)] for offset in range(1_000)]
+    records, consumer = opened(*pieces)
+
+    with pytest.raises(ReadingStopped):
+        list(records.records("wrong", {0: (0, 1_000)}))
+    with pytest.raises(ReadingStopped):
+        list(records.newest({("wrong", 0): (0, 1_000)}, lambda _: None))
     assert not consumer.assigned
