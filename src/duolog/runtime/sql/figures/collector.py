@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.core.clock import Clock, SystemClock
@@ -118,7 +118,8 @@ class FiguresCollector:
         self._closing.set()
         if self._thread is not None:
             self._thread.join()
-        self._wiring.unread.close()
+        with self._measuring:  # A request may still measure.
+            self._wiring.unread.close()
 
     def figures(self) -> dict[str, QueryFigures]:
         """Return the figures of the queries of this process, which are at most some seconds old.
@@ -145,12 +146,14 @@ class FiguresCollector:
             found: dict[str, QueryFigures] = {}
             for one in live:
                 if one.id in wanted:
-                    found[one.id] = self._measured(one, wanted[one.id], running.get(one.id))
+                    found[one.id] = self._attempted(one, wanted[one.id], running.get(one.id))
             self._figures = found
+            for elsewhere in self._positions.keys() - found.keys():
+                # Another server moves on from there, so a checkpoint knows more after that.
+                del self._positions[elsewhere]
             for gone in self._histories.keys() - wanted.keys():
                 # An ended query; one that has moved to another server may come back.
                 del self._histories[gone]
-                self._positions.pop(gone, None)
 
     def _run(self, interval_s: float) -> None:
         while not self._closing.is_set():
@@ -163,6 +166,19 @@ class FiguresCollector:
             except Exception:  # figures must not end with one surprise
                 logger.exception("failed to measure queries")
             self._closing.wait(interval_s)
+
+    def _attempted(
+        self, live: "LiveQuery", wanted: "DesiredQuery", query: "ManagedQuery | None"
+    ) -> QueryFigures:
+        """Return the figures of a query: the last ones, or its state, if it cannot be measured."""
+        try:
+            return self._measured(live, wanted, query)
+        except DuologError as error:
+            logger.debug("cannot measure query %s: %s", live.id, error.message)
+        except Exception:  # one query, whose JVM ends meanwhile, must not hide the others
+            logger.exception("failed to measure query %s", live.id)
+        known = self._figures.get(live.id) or QueryFigures(live.id, self._clock.now_ms())
+        return replace(known, state=live.state, error=live.error, server=self.server)
 
     def _measured(
         self, live: "LiveQuery", wanted: "DesiredQuery", query: "ManagedQuery | None"

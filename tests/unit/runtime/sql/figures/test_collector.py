@@ -6,7 +6,13 @@ from dataclasses import replace
 import pytest
 
 from duolog.core.errors import KafkaError
-from duolog.engine.query.metrics import NodeMetrics, StateMetrics, StoreMetrics, TaskMetrics
+from duolog.engine.query.metrics import (
+    Metrics,
+    NodeMetrics,
+    StateMetrics,
+    StoreMetrics,
+    TaskMetrics,
+)
 from duolog.ksql.session import SqlSession
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
@@ -397,3 +403,40 @@ def test_a_server_measures_and_publishes_at_intervals_whatever_happens(world: Wo
 
     assert topic.rounds[-1][0].server == "db:8088"
     assert world.broker.closed
+
+
+def test_a_query_that_cannot_be_measured_does_not_hide_the_others(world: World) -> None:
+    class Ending(Running):
+        def metrics(self) -> Metrics:
+            raise ConnectionError("the JVM has gone")
+
+    class Two(Queries):
+        def live_all(self) -> list[LiveQuery]:
+            return [LiveQuery("OTHER", "RUNNING"), *super().live_all()]
+
+        def running(self) -> dict[str, Running]:
+            return {"OTHER": Ending(), **super().running()}
+
+    world.wanted["OTHER"] = world.wanted[QUERY]
+    world.queries = Two(world.query)
+    world.query.read("orders", 7, 7)
+
+    assert world.measure().lag.records == 0
+    other = world.collector.figures()["OTHER"]
+    assert (other.state, other.lag.records, other.at_ms) == ("RUNNING", None, world.clock.ms)
+
+
+def test_the_position_of_a_query_that_was_elsewhere_is_read_again(world: World) -> None:
+    world.query.read("orders", 5, 5)
+    world.measure()
+    running, world.queries = world.queries, Queries(None)
+    world.queries.live = LiveQuery("OTHER", "RUNNING")
+    world.clock.ms += 5_000
+    assert world.collector.figures() == {}
+    world.queries = running
+
+    world.stop()
+    world.kept = {"orders": {0: 90}}
+    world.broker.log_ends = {AT: 100}
+
+    assert world.measure().lag.records == 10
