@@ -21,6 +21,7 @@ from confluent_kafka.admin import NewTopic
 from duolog.core.errors import DuologError
 from duolog.core.units import HOUR_MS
 from duolog.runtime.sql.figures.query_figures import QueryFigures
+from duolog.runtime.sql.figures.typed import ensure_typed
 from duolog.runtime.topic_reader import TopicReader
 from duolog.runtime.topics import admin_of, create
 from duolog.security.clients.brokers import Brokers
@@ -63,6 +64,7 @@ class PublishedFigures:
             KafkaError: the broker refuses the topic.
         """
         due: dict[str, dict[str, Any]] = {}
+        sent: dict[str, tuple[int, dict[str, Any]]] = {}
         there = set()
         for one in figures:
             there.add(one.id)
@@ -70,7 +72,7 @@ class PublishedFigures:
             del found["atMs"]
             before = self._sent.get(one.id)
             if before is None or before[1] != found or now_ms - before[0] >= REPEAT_MS:
-                self._sent[one.id] = now_ms, found
+                sent[one.id] = now_ms, found
                 due[one.id] = {"version": FORM, **one.to_json()}
         for gone in self._sent.keys() - there:
             # It may run on another server now, so its record stays until it is too old.
@@ -80,6 +82,7 @@ class PublishedFigures:
         producer = self._opened()
         for query_id, value in due.items():
             producer.produce(self._topic, json.dumps(value).encode(), query_id.encode())
+        self._sent |= sent
         producer.poll(0)
 
     def close(self) -> None:
@@ -119,7 +122,7 @@ class _Figures(TopicReader):
             found = json.loads(value)
             if found["version"] == FORM:
                 figures = QueryFigures.from_json(found)
-                figures.shown(0)  # Fails if a time is not one.
+                ensure_typed(figures)
                 self.found[key.decode()] = figures
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             logger.debug("ignored figures of a query: %r", error)
