@@ -11,6 +11,7 @@ from duolog.cli.kafka.servers_of_broker import (
     registry_of,
     registry_opener,
     server_of,
+    settings_of_registry,
 )
 from duolog.cli.options import data_option, read_assignments, set_option, stop_with_stdin_option
 
@@ -193,6 +194,7 @@ def _run_all(given: Given) -> int:
     """Run the broker, and the servers over it."""
     from duolog.broker.process import BrokerOptions, Edges, run  # noqa: PLC0415 - as above
     from duolog.broker.settings.arguments import ensure_no_secrets  # noqa: PLC0415
+    from duolog.cli.registry.options import with_scheme  # noqa: PLC0415
     from duolog.cli.start.profiles import dev, team  # noqa: PLC0415
     from duolog.runtime.metrics.insecure_servers import note_insecure  # noqa: PLC0415
     from duolog.runtime.server_of_broker import ServersOfBroker  # noqa: PLC0415
@@ -203,9 +205,10 @@ def _run_all(given: Given) -> int:
         chosen = team(given.layout, given.broker_listen, given.hosts)
     else:
         chosen = dev(given.broker_listen)
-    settings = {**chosen.settings, "logging.format": given.log_format, **assigned}
-    if given.registry_url:
-        settings.setdefault(REGISTRY_URL, given.registry_url)
+    other = {}
+    if given.registry_url and REGISTRY_URL not in assigned:
+        other = settings_of_registry(with_scheme(given.registry_url))
+    settings = {**other, **chosen.settings, "logging.format": given.log_format, **assigned}
     listen = None if given.registry_url else given.registry_listen
     registry = registry_of(listen, given.log_format, settings, chosen.https)
     # The authority of this command has not signed the certificate of another registry.

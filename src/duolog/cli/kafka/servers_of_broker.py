@@ -1,6 +1,7 @@
 """The schema registry and the SQL server of a broker, for the commands that start them."""
 
 import functools
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 REGISTRY_URL: Final = "confluent.schema.registry.url"
 """The broker's setting for a registry that it does not run itself."""
+_REGISTRY_USER: Final = "confluent.basic.auth.user.info"
 
 
 def registry_of(
@@ -56,6 +58,20 @@ def registry_of(
     return RegistryOfBroker(listen, arguments, _say, _of_users(settings))
 
 
+def settings_of_registry(
+    addresses: str, environment: "Mapping[str, str]" = os.environ
+) -> dict[str, str]:
+    """Return the broker's settings for another registry, with the user that `duolog server` has.
+
+    Example:
+        >>> settings_of_registry("http://a:8081", {"DUOLOG_REGISTRY_USER": "ann"})
+        {'confluent.schema.registry.url': 'http://a:8081', 'confluent.basic.auth.user.info': 'ann:'}
+    """
+    user = environment.get("DUOLOG_REGISTRY_USER", "")
+    login = f"{user}:{environment.get('DUOLOG_REGISTRY_PASSWORD', '')}"
+    return {REGISTRY_URL: addresses, **({_REGISTRY_USER: login} if user else {})}
+
+
 def server_of(
     listen: str,
     arguments: tuple[str, ...],
@@ -84,7 +100,7 @@ def registry_opener(
     `authorities` is the file of those that have signed the certificate of the broker's own one.
     """
     url = settings.get(REGISTRY_URL, "").strip()
-    user = settings.get("confluent.basic.auth.user.info", "")
+    user = settings.get(_REGISTRY_USER, "")
     if not url and own is None:
         return None
     from duolog.registry.client.requests import Requests, addresses_of, send  # noqa: PLC0415
