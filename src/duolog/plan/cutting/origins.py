@@ -226,7 +226,13 @@ def _of_global_lookup(node: GlobalTableJoin, column: str) -> Steps:
 
 @_before.register
 def _of_join(node: JoinOfSides, column: str) -> Steps:  # type: ignore[type-arg]  # of whichever sides
-    return _of_two(node.left, node.right, column, dict(node.sides[0].values))
+    values = dict(node.sides[0].values)
+    steps = list(_of_two(node.left, node.right, column, values))
+    if node.sides[0].kind == "outer" and column not in values:
+        # The key of a record of the right that has no partner.
+        keys = zip(node.left.schema.inner_key, node.right.schema.inner_key, strict=True)
+        steps += [Step(node.right, right.name) for left, right in keys if left.name == column]
+    return steps
 
 
 @_before.register

@@ -100,6 +100,19 @@ def test_one_column_can_have_several_ways() -> None:
     }
 
 
+@pytest.mark.parametrize(("join", "both"), [("FULL OUTER", True), ("LEFT", False)])
+def test_the_key_of_an_outer_join_is_that_of_either_side(join: str, *, both: bool) -> None:
+    key = "ROWKEY" if both else "a.id"
+    node = result_of(
+        f"STREAM x AS SELECT {key} AS k, a.n AS n FROM orders a {join} JOIN paid b "  # noqa: S608
+        "WITHIN 1 HOUR ON a.id = b.id"
+    )
+
+    right = {("paid", "ID", Kind.COPIED)} if both else set()
+    assert ways(node, "K") == {("orders", "ID", Kind.COPIED), *right}
+    assert ways(node, "N") == {("orders", "N", Kind.COPIED)}
+
+
 def test_a_table_that_is_looked_up_decides_by_its_key() -> None:
     node = result_of(
         "STREAM x AS SELECT o.who, p.name, UCASE(p.name) AS loud FROM orders o "
