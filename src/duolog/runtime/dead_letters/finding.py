@@ -1,8 +1,9 @@
 """The topics of a cluster that have dead letters, and counts of them.
 
     query     a persistent SQL query names the topic (DEAD_LETTER_TOPIC)
-    setting   a configuration names it: of a Kafka Connect connector, or of an application
     headers   some of the newest records have the headers of dead letters
+
+Topics that only connectors or applications name are found by their first letter.
 
 Threads: one.
 """
@@ -27,7 +28,7 @@ class Found:
     """A topic with dead letters.
 
     Attributes:
-        known_by: why it is one: `query`, `setting`, `headers`.
+        known_by: why it is one: `query`, `headers`.
         queries: ids of the queries that name it.
         complete: False if only the newest letters were counted.
     """
@@ -43,7 +44,6 @@ def find(
     records: Records,
     named: Mapping[str, Collection[str]],
     among: Callable[[str], bool],
-    settings: Collection[str] = (),
     problems: Problems = lambda _: None,
 ) -> list[Found]:
     """Return the topics with dead letters, without counts, by name.
@@ -52,7 +52,6 @@ def find(
         records: reads the cluster.
         named: ids of queries by the topic that they name.
         among: which topics to look at.
-        settings: topics that configurations name.
         problems: is called with the error of a topic that cannot be read, such as one that is
             deleted meanwhile; the others are found.
 
@@ -69,7 +68,6 @@ def find(
     for topic in sorted(topics):
         one = Found(topic, queries=sorted(named.get(topic, ())))
         one.known_by += ["query"] if one.queries else []
-        one.known_by += ["setting"] if topic in settings else []
         one.known_by += ["headers"] if topic in having else []
         if one.known_by:
             found.append(one)
