@@ -106,6 +106,9 @@ class DeadLetters:
             ReplayRefused, ReplayConflict, StatementError, KafkaError: see `Replay`.
         """
         self._ensure_readable(topic)
+        if asked.target.topic:
+            # Before its existence is known.
+            self.checks.ensure([Right(Operation.WRITE, ResourceType.TOPIC, asked.target.topic)])
         wanted = self._visible(asked.wanted, self._queries())
         with self._records() as records, _correction(asked) as correction:
             replay = Replay(

@@ -9,7 +9,8 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from decimal import Decimal
+from typing import Any, Final, NamedTuple, NoReturn
 
 from duolog.runtime.dead_letters.corrections import SAME
 from duolog.runtime.dead_letters.replaying import BY_KEY, KEEP, Target
@@ -70,7 +71,7 @@ def read_replay(body: bytes) -> ReplayRequest:
         RequestRefused: it is not such an object, or a member is unknown or invalid.
     """
     try:
-        given = json.loads(body or b"{}")
+        given = json.loads(body or b"{}", parse_float=_exact, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise RequestRefused("The body is not JSON") from error
     if not isinstance(given, dict):
@@ -95,6 +96,18 @@ def read_replay(body: bytes) -> ReplayRequest:
         _flag("dryRun", texts.get("dryRun", "false")),
         _number("max", texts.get("max"), REPLAYED_MAX, 1, REPLAYED_MAX),
     )
+
+
+def _exact(text: str) -> float:
+    """Return a number that is written as it was read; a corrected value must not lose digits."""
+    number = float(text)
+    if Decimal(text) != Decimal(repr(number)):
+        raise RequestRefused(f"'{text[:40]}' has too many digits: send the value as text")
+    return number
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _TEXTS: Final = _REPLAYING - {"setKey", "setValue"}

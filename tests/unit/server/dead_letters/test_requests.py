@@ -40,12 +40,19 @@ def test_invalid_requests_are_refused(body: bytes) -> None:
         read_replay(body)
 
 
+@pytest.mark.parametrize("number", ["12345678901234567.89", "1e999", "NaN", "-Infinity"])
+def test_a_number_that_would_be_written_otherwise_is_refused(number: str) -> None:
+    with pytest.raises(RequestRefused):
+        read_replay(f'{{"setValue": {{"json": {{"amount": {number}}}}}}}'.encode())
+
+
 def test_a_value_is_text_json_or_bytes() -> None:
     def value(change: object) -> object:
         return read_replay(json.dumps({"setValue": change}).encode()).value.data
 
     assert value({"text": "é"}) == "é".encode()
     assert value({"json": {"a": 1}}) == b'{"a": 1}'
+    assert value({"json": [0.1, 1e22, 2**70]}) == b"[0.1, 1e+22, 1180591620717411303424]"
     assert value({"json": None}) == b"null"
     assert value({"base64": "AP8="}) == b"\x00\xff"
     assert value({"null": True}) is None
