@@ -4,6 +4,7 @@ Control and direction characters of records are escaped on terminals; JSON, CSV 
 never changed in files and pipes.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
@@ -51,6 +52,8 @@ TABLE: Final = (
 _CELL_MAX: Final = 40
 _VALUE_MAX: Final = 4_000
 _MS: Final = 1000
+_INDENT: Final = 10
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
 def text_record(record: Record) -> TextRecord:
@@ -108,7 +111,10 @@ def table_row(shown: Mapping[str, object]) -> dict[str, object]:
 
 
 def page(shown: Mapping[str, object]) -> str:
-    """Return a letter as lines, with its stack trace and the beginning of a long value."""
+    """Return a letter as lines, with its stack trace and the beginning of a long value.
+
+    Further lines of a text are indented: a record cannot look like a fact about it.
+    """
     facts = {
         "letter": f"{shown['topic']}, partition {shown['partition']}, offset {shown['offset']}",
         "written": f"{moment(shown['timestamp'])} by {shown['writer']}",
@@ -126,7 +132,8 @@ def page(shown: Mapping[str, object]) -> str:
     assert isinstance(headers, list)
     lines = [f"{name + ':':<10}{text}" for name, text in facts.items()]
     lines += [f"header {name}: {_long(data)}" for name, data in headers]
-    trace = str(shown["stacktrace"]).rstrip()
+    lines = [_LINE_END.sub("\n" + " " * _INDENT, line) for line in lines]
+    trace = _LINE_END.sub("\n  ", str(shown["stacktrace"]).rstrip())
     return "\n".join([*lines, *([f"stack trace:\n{trace}"] if trace else [])]) + "\n"
 
 

@@ -231,7 +231,8 @@ class Replayer:
 
         Raises:
             ReplayConflict: another replay of the topic has begun.
-            KafkaError: the broker refuses; the letters of the last transaction are not written.
+            KafkaError: the broker refuses, or does not answer; the hint says whether the letters of
+                the last transaction are written.
             ReplayRefused: as `planned`.
         """
         outcome.replay_id = self.replay_id
@@ -333,9 +334,10 @@ class Replayer:
                 hint="Run the command again when the other one has ended: it replays the rest.",
             )
         problem = refused(doing, error)
+        # After a timeout, the broker may still commit.
+        last = "may have been" if error.args[0].retriable() else "was not"
         problem.hint = (
-            "Nothing of the last transaction was written. Run the command again: it replays the "
-            "rest."
+            f"The last transaction {last} written. Run the command again: it replays the rest."
         )
         return problem
 
