@@ -10,6 +10,7 @@ from duolog.cli.commands.dlq_show import only_one, readable_forms
 from duolog.cli.dead_letters.correcting import Given, correction_options
 from duolog.cli.dead_letters.selecting import selection_options, tell
 from duolog.cli.dead_letters.showing import one_line, text_record
+from duolog.cli.dead_letters.writing import writing_forms
 from duolog.cli.errors import CorrectionsFailed
 from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.name_completion import complete_topics, reject_topic_option
@@ -18,6 +19,7 @@ from duolog.cli.records.field_forms import PLAIN
 from duolog.cli.records.field_text import as_json
 from duolog.cli.records.form_options import FormOptions, form_options
 from duolog.cli.records.text_record import read_record_object, record_object
+from duolog.cli.registry.options import RegistryAddress, found_registry, maybe_registry_options
 from duolog.cli.signals import end_by_event
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
@@ -61,6 +63,7 @@ _EDITED: Final = ("key", "value", "headers")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @form_options(schema=True)
 @output.output_option
+@maybe_registry_options
 @cluster_options
 def replay(
     *,
@@ -78,6 +81,7 @@ def replay(
     options: FormOptions,
     form: str,
     cluster: Cluster,
+    registry: RegistryAddress,
 ) -> None:
     """Write dead letters to their source topics, without the headers about the error.
 
@@ -90,14 +94,19 @@ def replay(
       duolog dlq replay wrong-orders --dry-run
       duolog dlq replay wrong-orders --reason Serialization --rate 100 --yes
       duolog dlq replay wrong-orders -p 0 --offset 17 --edit
+      duolog dlq replay wrong-orders --offset 17 --set-value-json '{"n": 1}' --value-format avro
       duolog dlq replay wrong-orders --set-value-sql "REPLACE(VALUE, 'EUR ', '')"
       duolog dlq replay wrong-orders --function repair.py:order --to orders-repaired
     """
     if form == "help":
         return click.echo(output.help_text(COLUMNS), nl=False)
     target = Target(to_topic, _read_partition(to_partition))
-    forms = options.forms_of(topic)
+    known = found_registry(registry, cluster.bootstrap_servers)
     with Records(cluster.brokers) as records:
+        forms = writing_forms(
+            *(topic, options, given, known),
+            lambda: Replay(records, topic, wanted, target, again=again, limit=limit).check(),
+        )
         found: Correction | None = None
         if edit:
             # A letter that would not be written is not worth an edit.
