@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 INTERVAL_S: Final = 5.0
+END_S: Final = 3.0
+"""After that, `close` leaves a measurement to the end of the process."""
 _FRESH_MS: Final = 1_000
 """Figures of this age are not measured again."""
 _ROUND_S: Final = 10.0
@@ -114,12 +116,16 @@ class FiguresCollector:
         self._thread.start()
 
     def close(self) -> None:
-        """End the measurements."""
+        """End the measurements. Waits for seconds at most: a JVM may not answer any more."""
         self._closing.set()
         if self._thread is not None:
-            self._thread.join()
-        with self._measuring:  # A request may still measure.
-            self._wiring.unread.close()
+            self._thread.join(END_S)
+        # A request may measure, too.
+        if self._measuring.acquire(timeout=END_S):
+            try:
+                self._wiring.unread.close()
+            finally:
+                self._measuring.release()
 
     def figures(self) -> dict[str, QueryFigures]:
         """Return the figures of the queries of this process, which are at most some seconds old.
@@ -145,6 +151,8 @@ class FiguresCollector:
             wanted, live, running = self._wiring.wanted(), queries.live_all(), queries.running()
             found: dict[str, QueryFigures] = {}
             for one in live:
+                if self._closing.is_set():
+                    return
                 if one.id in wanted:
                     found[one.id] = self._attempted(one, wanted[one.id], running.get(one.id))
             self._figures = found

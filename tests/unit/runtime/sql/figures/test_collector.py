@@ -1,10 +1,12 @@
 """Measurements against truths: known records with known timestamps, stopped queries, restarts."""
 
+import threading
 from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
+import waiting
 from duolog.core.errors import KafkaError
 from duolog.engine.query.metrics import (
     Metrics,
@@ -16,6 +18,7 @@ from duolog.engine.query.metrics import (
 from duolog.ksql.session import SqlSession
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
+from duolog.runtime.sql.figures import collector
 from duolog.runtime.sql.figures.collector import FiguresCollector, Wiring
 from duolog.runtime.sql.figures.query_figures import (
     PARTITIONS_MAX,
@@ -440,3 +443,31 @@ def test_the_position_of_a_query_that_was_elsewhere_is_read_again(world: World) 
     world.broker.log_ends = {AT: 100}
 
     assert world.measure().lag.records == 10
+
+
+def test_a_jvm_that_does_not_answer_does_not_keep_a_server_from_its_end(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answer = threading.Event(), threading.Event()
+
+    class Hanging(Running):
+        def metrics(self) -> Metrics:
+            asked.set()
+            answer.wait()
+            return super().metrics()
+
+    class NoTopic:
+        def publish(self, figures: Iterable[QueryFigures], now_ms: int) -> None: ...
+
+    monkeypatch.setattr(collector, "END_S", 0.05)
+    world.queries = Queries(Hanging())
+    world.collector.start("a:1", NoTopic())
+    assert asked.wait(waiting.DEADLINE_S)
+
+    ended = threading.Thread(target=world.collector.close, daemon=True)
+    ended.start()
+    ended.join(waiting.DEADLINE_S)
+
+    assert not ended.is_alive()
+    assert not world.broker.closed  # The measurement may still use it.
+    answer.set()
