@@ -53,7 +53,8 @@ _EDITED: Final = ("key", "value", "headers")
     default=KEEP,
     show_default=True,
     metavar="keep|key|N",
-    help="Partition: that of the source, chosen by the key, or a number.",
+    help="Partition: that of the source unless the key is corrected, chosen by the key, or a "
+    "number.",
 )
 @correction_options
 @click.option("--edit", is_flag=True, help="Edit key, value and headers of one letter as JSON.")

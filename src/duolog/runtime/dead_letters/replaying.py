@@ -69,8 +69,8 @@ class Target:
 
     Attributes:
         topic: the topic; empty for the source topic of each letter.
-        partition: `keep` for the partition of the source, `key` to let the key choose it, or a
-            number.
+        partition: `keep` for the partition of the source, unless the key is corrected; `key` to let
+            the key choose it; or a number.
     """
 
     topic: str = ""
@@ -177,8 +177,12 @@ def planned(
             place = target.of(letter, topics)
             if isinstance(place, Kept):
                 outcome.keep(place)
-            else:
-                yield Written(letter, *place, what)
+                continue
+            topic, number = place
+            if target.partition == KEEP and what.key != letter.record.key:
+                # Other records with the new key are in the partition that it chooses.
+                number = _BY_KEY
+            yield Written(letter, topic, number, what)
 
 
 def _bounded(letters: Iterable[Letter]) -> Iterator[Sequence[Letter]]:

@@ -80,6 +80,19 @@ def test_corrections_see_batches_that_fit_into_memory() -> None:
     assert [one.letter.record.offset for one in found] == [0, 1, 2]
 
 
+def test_a_corrected_key_chooses_its_partition() -> None:
+    def number(correction: Fixed, partition: str) -> int:
+        one = letter(of=headers("orders", 1))
+        target = Target(partition=partition)
+        (found,) = planned([one], correction, target, TOPICS, Outcome())
+        return found.partition
+
+    assert number(Fixed(key=b"new"), "keep") == -1
+    assert number(Fixed(key=b"new"), "0") == 0
+    assert number(Fixed(key=b"k"), "keep") == 1
+    assert number(Fixed(value=b"new"), "keep") == 1
+
+
 def test_marks_are_runs_of_offsets() -> None:
     _, value = mark_of(("t", "i"), "r", 0, [(0, 1), (1, 2), (0, 2), (1, 3), (0, 3), (0, 9)], "bob")
 
