@@ -21,6 +21,7 @@ from sqlglot import exp
 from duolog.core.errors import StatementError
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.errors import SqlError
+from duolog.ksql.planning.table_functions import table_functions_in
 from duolog.ksql.session import SqlSession, parse
 from duolog.plan.types import BYTES, STRING
 from duolog.runtime.dead_letters.corrections import Corrected, Kept, missing_of, unchanged
@@ -159,6 +160,8 @@ def _query(part: str, text: str, catalog: Catalog) -> Query:
         # The text must be one expression, and nothing of a query around it.
         if not isinstance(select, exp.Select) or not _is_plain(select):
             raise _refused(part, "It is not one expression.")
+        if calls := table_functions_in(*select.expressions):
+            raise _refused(part, f"{calls[0].name} does not have one result for each letter.")
         query = Translator(catalog, lambda _source: RECORDS).query(select)
     except ValueError as error:
         raise _refused(part, "It is not one expression.") from error

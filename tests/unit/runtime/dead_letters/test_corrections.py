@@ -72,6 +72,8 @@ def test_one_failing_letter_does_not_keep_the_others() -> None:
         "NO_SUCH_COLUMN",
         "1 + 1",
         "COUNT(*)",
+        "EXPLODE(SPLIT(VALUE, ','))",
+        "UCASE(EXPLODE(SPLIT(VALUE, ',')))",
         "(SELECT VALUE FROM read_csv('/etc/passwd'))",
         "read_text('/etc/passwd')",
         "VALUE /*",
