@@ -1,6 +1,7 @@
 """Options of `duolog dlq replay` that correct keys and values."""
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
@@ -104,6 +105,8 @@ def load_function(named: str) -> Callable[[Letter], object]:
     if spec is None or spec.loader is None or not file.is_file():
         raise StatementError(f'"{path}" is not a Python file', place=path)
     module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up there.
+    sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:

@@ -1,0 +1,46 @@
+from pathlib import Path
+
+import pytest
+
+from duolog.cli.dead_letters.correcting import load_function
+from duolog.core.errors import StatementError
+from unit.runtime.dead_letters.making import letter
+
+DATACLASS = """
+from __future__ import annotations
+from dataclasses import dataclass
+from typing import ClassVar
+
+@dataclass
+class Order:
+    text: str
+    kinds: ClassVar[int] = 1
+
+def correct(letter):
+    return Order("new").text
+"""
+
+
+def test_the_file_of_a_function_may_have_dataclasses(tmp_path: Path) -> None:
+    file = tmp_path / "repair.py"
+    file.write_text(DATACLASS)
+
+    assert load_function(str(file))(letter()) == "new"
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "told"),
+    [
+        ("1 / 0", "repair.py", "raised an error"),
+        ("x = 1", "repair.py:x", 'no function "x"'),
+        ("x = 1", "other.py", "is not a Python file"),
+        ("x = 1", "repair.txt", "is not a Python file"),
+    ],
+)
+def test_files_without_a_function_are_refused(
+    tmp_path: Path, text: str, named: str, told: str
+) -> None:
+    (tmp_path / "repair.py").write_text(text)
+
+    with pytest.raises(StatementError, match=told):
+        load_function(str(tmp_path / named))
