@@ -105,11 +105,13 @@ def load_function(named: str) -> Callable[[Letter], object]:
     if spec is None or spec.loader is None or not file.is_file():
         raise StatementError(f'"{path}" is not a Python file', place=path)
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up there.
+    # Dataclasses look their module up there. Modules next to the file can be imported.
     sys.modules[spec.name] = module
+    if (directory := str(file.resolve().parent)) not in sys.path:
+        sys.path.insert(0, directory)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise StatementError(
             f'file "{path}" raised an error', detail=describe_exception(error), place=path
         ) from error

@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,20 @@ def test_the_file_of_a_function_may_have_dataclasses(tmp_path: Path) -> None:
     assert load_function(str(file))(letter()) == "new"
 
 
+def test_a_file_imports_modules_next_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "words_of_orders.py").write_text("NEW = 'new'")
+    file = tmp_path / "repair.py"
+    file.write_text("import words_of_orders\ndef fix(letter): return words_of_orders.NEW")
+
+    assert load_function(f"{file}:fix")(letter()) == "new"
+
+
 @pytest.mark.parametrize(
     ("text", "named", "told"),
     [
         ("1 / 0", "repair.py", "raised an error"),
+        ("raise SystemExit(0)", "repair.py", "raised an error"),
         ("x = 1", "repair.py:x", 'no function "x"'),
         ("x = 1", "other.py", "is not a Python file"),
         ("x = 1", "repair.txt", "is not a Python file"),
