@@ -471,3 +471,20 @@ def test_a_jvm_that_does_not_answer_does_not_keep_a_server_from_its_end(
     assert not ended.is_alive()
     assert not world.broker.closed  # The measurement may still use it.
     answer.set()
+
+
+def test_a_broker_that_is_away_is_not_asked_for_each_stopped_query(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "_ROUND_S", 0)
+    world.stop()
+    world.kept = {"orders": {0: 90}}
+    world.broker.log_ends = {AT: 100}
+
+    found = world.measure()
+
+    assert (found.state, found.lag.records, found.lag.partitions[0].position) == (
+        "PAUSED",
+        None,
+        90,
+    )
