@@ -204,3 +204,10 @@ def test_help_lists_the_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["queries", "-o", "help"]) == 0
 
     assert all(column.doc in capsys.readouterr().out for column in COLUMNS[:1])
+
+
+def test_a_direction_needs_a_source(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lineage", "--server", stub.url, "--direction", "upstream"]) == 2
+
+    assert "--direction upstream needs the name" in capsys.readouterr().err
+    assert stub.requests == []

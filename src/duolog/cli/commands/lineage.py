@@ -42,6 +42,8 @@ def lineage(
       duolog lineage TOTALS --direction upstream
       duolog lineage --rates --format json
     """
+    if source is None and direction != "both":
+        raise click.UsageError(f"--direction {direction} needs the name of a stream or table.")
     parameters = {"rates": "true"} if rates else {}
     if source is not None:
         parameters["direction"] = direction
