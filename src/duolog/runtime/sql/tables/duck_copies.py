@@ -36,6 +36,8 @@ class _Copy:
         self.duck = duck
         self.connection = connection
         self.lock = threading.Lock()
+        self.is_dropped = False
+        """True if the table is dropped; set while the lock is held."""
 
 
 class DuckCopies:
@@ -75,23 +77,12 @@ class DuckCopies:
             SqlError: the rows do not fit into memory.
         """
         self._tidy()
-        with self._lock:
-            copy = self._copies.get(rows)
-            if copy is None:
-                copy = self._copies[rows] = self._created(source, "t")
-        with self._using(copy):
-            copy.connection.begin()
-            try:
-                _bring(copy.duck, rows)
-                copy.connection.commit()
-            except BaseException:
-                copy.connection.rollback()
-                rows.forget_copy()
-                raise
+        while (name := self._copied(source, rows)) is None:
+            pass  # Another thread has dropped the copy: the rows were forgotten.
         if rows.is_forgotten:
             # Only the caller reads it; the next copy drops it.
             self._forget_copy(rows)
-        return copy.duck.name
+        return name
 
     def new(self, source: SourceInfo) -> "DuckTable":
         """Return a new, empty table for the rows of a source; the caller drops it."""
@@ -140,6 +131,25 @@ class DuckCopies:
         if database is not None:
             database.close()
 
+    def _copied(self, source: SourceInfo, rows: TableRows) -> str | None:
+        """Bring a copy up to date, and return its name; None if it was dropped meanwhile."""
+        with self._lock:
+            copy = self._copies.get(rows)
+            if copy is None:
+                copy = self._copies[rows] = self._created(source, "t")
+        with self._using(copy):
+            if copy.is_dropped:
+                return None
+            copy.connection.begin()
+            try:
+                _bring(copy.duck, rows)
+                copy.connection.commit()
+            except BaseException:
+                copy.connection.rollback()
+                rows.forget_copy()
+                raise
+        return copy.duck.name
+
     @contextmanager
     def _using(self, copy: _Copy) -> Iterator[None]:
         """Have a copy alone, and drop what others have dropped meanwhile."""
@@ -160,6 +170,7 @@ class DuckCopies:
         for copy in waiting:
             if copy.lock.acquire(blocking=False):
                 try:
+                    copy.is_dropped = True
                     copy.duck.drop()
                     copy.connection.close()
                 finally:
@@ -191,7 +202,7 @@ def _translated_errors() -> Iterator[None]:
 
 def _bring(duck: "DuckTable", rows: TableRows) -> None:
     """Apply the changes of a table to its copy."""
-    changes = rows.changes()
+    changes = rows.changes(duck)
     if changes.whole:
         duck.clear()
     duck.remove(changes.removed)

@@ -70,6 +70,8 @@ class TableRows:
         )
         self._replaced: dict[bytes, int | None] | None = None
         """Changed keys with the number of the row in the copy; None if there is no copy."""
+        self._copy: object = None
+        """The copy that these changes are for."""
 
     def __len__(self) -> int:
         return len(self._store)
@@ -199,15 +201,16 @@ class TableRows:
             self.is_undecodable = True
             raise
 
-    def changes(self) -> Changes:
-        """Return the changes since the previous call, in the first call all rows.
+    def changes(self, copy: object) -> Changes:
+        """Return the changes since the previous call, in the first call for a copy all rows.
 
         The caller brings its copy up to date with them, or calls `forget_copy`. From the first call
-        on, changed keys are collected.
+        on, changed keys are collected, for the latest copy only.
         """
         with self.lock:
             replaced, self._replaced = self._replaced, {}
-            if replaced is None:
+            before, self._copy = self._copy, copy
+            if replaced is None or before is not copy:
                 snapshot = self._store.snapshot()
                 return Changes([], snapshot, whole=True)
             removed = [number for number in replaced.values() if number is not None]
@@ -217,7 +220,7 @@ class TableRows:
     def forget_copy(self) -> None:
         """Return all rows in the next call of `changes`."""
         with self.lock:
-            self._replaced = None
+            self._replaced = self._copy = None
 
     def _keep(self, key: bytes, entry: bytes | None) -> None:
         before = self._store.remove(key) if entry is None else self._store.put(key, entry)

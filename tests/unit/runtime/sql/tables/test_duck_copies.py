@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
 from duolog.runtime.sql.tables.duck_copies import DuckCopies
 from duolog.runtime.sql.tables.table_rows import TableRows
+from unit.runtime.sql.tables.test_table_rows import Record
 from waiting import DEADLINE_S
 
 _TABLE = (
@@ -29,6 +31,11 @@ def names(copies: DuckCopies) -> list[str]:
     return sorted(str(name) for (name,) in found)
 
 
+def ids(copies: DuckCopies, name: str) -> list[str]:
+    found = copies.database.cursor().execute(f"SELECT c0 FROM {name}").fetchall()
+    return sorted(str(one) for (one,) in found)
+
+
 def test_rows_that_are_dropped_while_a_copy_is_made_are_dropped_after_it(
     source: SourceInfo,
 ) -> None:
@@ -37,9 +44,9 @@ def test_rows_that_are_dropped_while_a_copy_is_made_are_dropped_after_it(
     stream, rows = copies.new(source), TableRows(source)
     changes = rows.changes
 
-    def collected() -> object:
+    def collected(copy: object) -> object:
         copies.drop(stream)
-        return changes()
+        return changes(copy)
 
     rows.changes = collected  # type: ignore[method-assign, assignment]
     done = threading.Event()
@@ -69,6 +76,43 @@ def test_a_copy_of_rows_that_were_forgotten_before_is_not_kept(source: SourceInf
     copies.close()
 
 
+def test_an_answer_whose_rows_are_forgotten_meanwhile_has_all_of_them(source: SourceInfo) -> None:
+    """A statement of another client may drop or replace the table between copy and copy."""
+    copies = DuckCopies()
+    rows = TableRows(source)
+    with rows.lock:
+        rows.take(Record(b"a", b'{"V": 1}'))
+    copies.copied(source, rows)
+
+    copies.forget(rows)
+    name = copies.copied(source, rows)
+
+    assert ids(copies, name) == ["a"]
+    copies.close()
+
+
+def test_a_copy_that_is_dropped_before_its_answer_uses_it_is_made_again(
+    source: SourceInfo,
+) -> None:
+    copies = DuckCopies()
+    rows = TableRows(source)
+    with rows.lock:
+        rows.take(Record(b"a", b'{"V": 1}'))
+    copies.copied(source, rows)
+    using = copies._using  # noqa: SLF001 - the moment between finding a copy and its lock
+
+    def late(copy: Any) -> Any:
+        copies._using = using  # type: ignore[method-assign]  # noqa: SLF001
+        copies.forget(rows)
+        return using(copy)
+
+    copies._using = late  # type: ignore[method-assign]  # noqa: SLF001
+    name = copies.copied(source, rows)
+
+    assert ids(copies, name) == ["a"]
+    copies.close()
+
+
 def test_a_copy_that_does_not_fit_into_the_memory_is_an_error_of_the_query(
     source: SourceInfo,
 ) -> None:
@@ -91,10 +135,10 @@ def test_copies_of_other_tables_are_made_while_one_takes_long(source: SourceInfo
     started, may_go_on = threading.Event(), threading.Event()
     changes = slow.changes
 
-    def held() -> object:
+    def held(copy: object) -> object:
         started.set()
         assert may_go_on.wait(DEADLINE_S)
-        return changes()
+        return changes(copy)
 
     slow.changes = held  # type: ignore[method-assign, assignment]
     with ThreadPoolExecutor(2) as pool:

@@ -208,7 +208,7 @@ def test_changes_bring_a_copy_up_to_date() -> None:
     copy: dict[int, Row] = {}
 
     def bring() -> bool:
-        changes = rows.changes()
+        changes = rows.changes(copy)
         if changes.whole:
             copy.clear()
         for number in changes.removed:
@@ -234,19 +234,31 @@ def test_changes_bring_a_copy_up_to_date() -> None:
 
     assert not bring()
     assert sorted(shown(copy.values()), key=str) == [("a", 3), ("b", 9)]
-    assert not rows.changes().removed
+    assert not rows.changes(copy).removed
     rows.forget_copy()
     assert bring()
     assert sorted(shown(copy.values()), key=str) == [("a", 3), ("b", 9)]
 
 
+def test_another_copy_gets_all_rows_and_not_the_changes_of_the_first() -> None:
+    rows = rows_of("TEXTS", [Record(b"a", value(1), at=0)])
+    assert rows.changes("first").whole
+    take_all(rows, [Record(b"b", value(1), at=1)])
+
+    changes = rows.changes("second")
+
+    assert changes.whole
+    assert len(list(changes.added)) == 2
+    assert rows.changes("first").whole, "the changes since its last call were collected for another"
+
+
 def test_the_changes_of_a_forgotten_copy_take_no_memory() -> None:
     rows = rows_of("TEXTS", [Record(b"a", value(1))])
-    rows.changes()
+    rows.changes("copy")
 
     take_all(rows, [Record(b"%d" % at, value(1), at=at) for at in range(50_000)])
 
-    changes = rows.changes()
+    changes = rows.changes("copy")
     assert changes.whole
     assert len(list(changes.added)) == 50_001
 
