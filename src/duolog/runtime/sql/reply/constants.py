@@ -10,6 +10,7 @@ refuse. So a value is either the kernel's or not computed here; tests compare th
 """
 
 from collections.abc import Mapping, Sequence
+from decimal import Context
 from decimal import Decimal as PythonDecimal
 from typing import Any, Final, NamedTuple
 
@@ -40,6 +41,8 @@ _PLAIN: Final = frozenset(
 """Types whose constants are the same in plans and in rows."""
 _WHOLE: Final = (INT, BIGINT)
 _LONG_MAX: Final = 2**63
+_WIDE: Final = Context(prec=60)
+"""Has room for all digits of a DECIMAL; Python's own has room for 28."""
 
 
 class Constant(NamedTuple):
@@ -166,4 +169,4 @@ def _as_decimal(number: PythonDecimal, wanted: Decimal) -> PythonDecimal:
     whole = len(digits) + exponent
     if scale > wanted.scale or whole > wanted.precision - wanted.scale:
         raise _LeftToTheKernel
-    return number.quantize(PythonDecimal(1).scaleb(-wanted.scale))
+    return number.quantize(PythonDecimal(1).scaleb(-wanted.scale), context=_WIDE)

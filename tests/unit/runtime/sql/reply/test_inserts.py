@@ -158,3 +158,10 @@ def test_a_conversion_that_changes_a_value_is_left_to_the_kernel(
     cast = call("CAST", Literal(value, given), type_as_argument(wanted))
 
     assert constant_of(cast) is None
+
+
+def test_a_decimal_may_have_all_its_digits() -> None:
+    number = PythonDecimal("123456789012345678901234567890123456.5")
+    cast = call("CAST", Literal(number, Decimal(37, 1)), type_as_argument(Decimal(38, 2)))
+
+    assert constant_of(cast) == (PythonDecimal(f"{number}0"), Decimal(38, 2))
