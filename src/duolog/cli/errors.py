@@ -51,7 +51,7 @@ from duolog.runtime.errors import (
     RegistryUnavailable,
     ServerUnavailable,
 )
-from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
+from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse, ServiceShared
 from duolog.schemas.source import UnknownSchemaError
 
 FAILED: Final = 1
@@ -157,6 +157,7 @@ STATUS_OF_ERROR: Final[dict[type[DuologError], int]] = {
     ServerUnavailable: UNAVAILABLE,
     SerdeError: FAILED,
     ServiceInUse: CONFLICT,
+    ServiceShared: CONFLICT,
     SourceTopicMissing: NOT_FOUND,
     TopicRecreated: CONFLICT,
     StateMissing: NOT_FOUND,

@@ -17,6 +17,18 @@ class CommandDamaged(DuologError):
         self.offset = offset
 
 
+class ServiceShared(DuologError):
+    """Other servers run queries of a service that this one should end."""
+
+    def __init__(self, service_id: str, others: str) -> None:
+        super().__init__(
+            f'other servers run service "{service_id}"',
+            detail=f"{others}.",
+            hint="Stop them, then send the request again. A server that has crashed counts as "
+            "running for a few seconds.",
+        )
+
+
 class ServiceInUse(DuologError):
     """Another engine runs the queries of this service."""
 

@@ -425,11 +425,12 @@ class SqlService:
             self._spark.close()
         self._replayed.topic.close()
 
-    def terminate(self, doomed: Callable[[str], bool]) -> None:
+    def terminate(self, doomed: Callable[[str], bool], interrupt: Callable[[], None]) -> None:
         """Stop the queries for good, and delete the topics of the service; see `termination`."""
         from duolog.runtime.sql.termination import terminate  # noqa: PLC0415 - rarely needed
 
-        terminate(self, self._queries, self._replayed, self._starter.forget, doomed)
+        forget = self._starter.forget
+        terminate(self, self._queries, self._replayed, forget, doomed, interrupt=interrupt)
 
     def queries(self, *, with_progress: bool = False) -> list[LiveQuery]:
         """Return the persistent queries with their states; UNRESPONSIVE if no process runs them."""

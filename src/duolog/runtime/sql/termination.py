@@ -3,6 +3,9 @@
     stop the queries ─▶ sinks that match ─▶ internal topics and checkpoints ─▶ the service's topics
                                                                     the command topic comes last ◀┘
 
+While other servers run the service, nothing is changed: their queries would write to topics that
+are deleted.
+
 After a crash in between, the command topic still has the catalog: a restarted server runs the
 queries that are left, and a second request continues. After the last step, a restarted server has
 an empty catalog. Topics of declared streams and tables are never deleted.
@@ -17,6 +20,7 @@ from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.runtime.sql.command_log.command_topic import command_topic_of
 from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
 from duolog.runtime.sql.command_log.topics import Topics
+from duolog.runtime.sql.errors import ServiceShared
 from duolog.runtime.sql.figures.published import figures_topic_of
 from duolog.runtime.sql.persistent.places import places_topic_of
 from duolog.runtime.sql.persistent.query_states import states_topic_of
@@ -43,13 +47,22 @@ def terminate(
     replayed: ReplayedCatalog,
     forget: Callable[[str], None],
     doomed: Callable[[str], bool],
+    *,
+    interrupt: Callable[[], None],
 ) -> None:
     """Stop the queries of a service for good, and delete its topics; arguments are as below.
 
+    `interrupt` ends the queries of clients, after new ones are refused.
+
     Raises:
+        ServiceShared: other servers run the service; nothing has changed.
         BrokerUnavailable, KafkaError: the broker does not answer, or refuses.
     """
+    if others := queries.others():
+        names = sorted(one.address or str(one) for one in others)
+        raise ServiceShared(service.service_id, ", ".join(names))
     service.ending = "TERMINATING"
+    interrupt()
     queries.give_up()
     queries.stop()
     service.follow()

@@ -5,6 +5,8 @@ other statements cannot show what the state of the session lacks. `GuardedSessio
 rights before a statement runs. Statements that write are checked again on the state that they
 change: meanwhile, another request may have declared a source of the same name over another topic.
 
+A session may be older than a request to terminate the service, so that is checked here, too.
+
 Threads: as `SqlService`.
 """
 
@@ -21,6 +23,7 @@ from duolog.server.access.statement_rights import (
     rights_before,
     source_name,
 )
+from duolog.server.errors import SHUT_DOWN, SHUTTING_DOWN, RequestRefused
 
 if TYPE_CHECKING:
     from duolog.ksql.settings import Settings
@@ -40,6 +43,7 @@ class VisibleService:
 
     def state_for(self, node: exp.Expression, mine: "SessionState") -> "SessionState":
         """Return the state of a session for its next statement; see `SqlService.state_for`."""
+        ensure_runs(self._service)
         state = self._service.state_for(node, mine)
         if self._checks.decide:
             if isinstance(node, nodes.InsertValues | nodes.DeleteRows):
@@ -57,6 +61,7 @@ class VisibleService:
         """Run a statement that may change the catalog; see `SqlService.change`."""
 
         def ensure(before: "SessionState", after: "SessionState") -> None:
+            ensure_runs(self._service)
             self._checks.ensure(
                 (*rights_before(node, self._known(before)), *rights_after(node, self._known(after)))
             )
@@ -77,3 +82,17 @@ class VisibleService:
         for query_id, query in tuple(state.queries.items()):
             if query.sink in hidden or not hidden.isdisjoint(query.reads):
                 del state.queries[query_id]
+
+
+def ensure_runs(service: "SqlService") -> None:
+    """Ensure that the service is not terminated.
+
+    Raises:
+        RequestRefused: it is, or it is about to be.
+    """
+    if service.ending:
+        ended = service.ending == "TERMINATED"
+        raise RequestRefused(
+            "The server is shut down" if ended else "The server is shutting down",
+            SHUT_DOWN if ended else SHUTTING_DOWN,
+        )

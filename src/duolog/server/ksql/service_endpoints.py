@@ -9,8 +9,7 @@ from duolog.runtime.sql.statement_runner import StatementRunner
 from duolog.server.access.checks import Checks
 from duolog.server.access.client_properties import ClientProperties, limits_of
 from duolog.server.access.guarded_session import GuardedSession
-from duolog.server.access.visible_service import VisibleService
-from duolog.server.errors import SHUT_DOWN, SHUTTING_DOWN, RequestRefused
+from duolog.server.access.visible_service import VisibleService, ensure_runs
 from duolog.server.ksql.endpoints import Endpoints
 from duolog.server.ksql.entities import ServerFacts
 from duolog.server.ksql.statements import StatementSession
@@ -54,20 +53,6 @@ def prepared_of(
     """Prepare a look-up; None if a statement is something else. As `StatementRunner.prepared`."""
     ensure_runs(service)
     return StatementRunner(service, service.session(properties)).prepared(sql)
-
-
-def ensure_runs(service: SqlService) -> None:
-    """Ensure that the service is not terminated.
-
-    Raises:
-        RequestRefused: it is, or it is about to be.
-    """
-    if service.ending:
-        ended = service.ending == "TERMINATED"
-        raise RequestRefused(
-            "The server is shut down" if ended else "The server is shutting down",
-            SHUT_DOWN if ended else SHUTTING_DOWN,
-        )
 
 
 def _wait_for(service: SqlService, number: int) -> bool:

@@ -49,6 +49,8 @@ class Tables(Protocol):
     """The parts of a `SqlService` that look-ups need."""
 
     service_id: str
+    ending: str
+    """Not empty if the service is terminated, or about to be."""
 
     @property
     def catalog(self) -> "Catalog": ...
@@ -108,7 +110,7 @@ class QuickLookups:
         Raises:
             RequestRefused: the client lacks the right to read the table.
         """
-        if request.variables or request.command_number is not None:
+        if request.variables or request.command_number is not None or self._service.ending:
             return None
         if request.properties.keys() - {ANSWER_STALENESS}:
             return None

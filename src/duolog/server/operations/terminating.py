@@ -4,8 +4,8 @@
     {"deleteTopicList": ["TOTALS", "late.*"]}  topics of CREATE … AS that match, too
 
 Names are regular expressions, which match whole names. The server then refuses statements with
-error 50304 until it is restarted; it starts with an empty catalog. End the other servers of the
-service before.
+error 50304 until it is restarted; it starts with an empty catalog. While other servers of the
+service run, the request is refused with error 40900.
 
 Source: ksqlDB's documentation of this endpoint.
 """
@@ -14,8 +14,10 @@ from collections.abc import Callable
 
 import re2
 
-from duolog.server.errors import NOT_READY, RequestRefused
-from duolog.server.failures import bad_request
+from duolog.core.errors import DuologError
+from duolog.runtime.sql.errors import ServiceShared
+from duolog.server.errors import CONFLICT, NOT_READY, RequestRefused
+from duolog.server.failures import bad_request, failure_of, message_of
 from duolog.server.ksql.requests import json_object
 from duolog.server.messages import Request, Response, json_response
 from duolog.server.operations.context import ServerContext
@@ -27,20 +29,19 @@ async def terminate(request: Request, context: ServerContext) -> Response:
     """End the queries of the service, and delete its topics.
 
     Raises:
-        RequestRefused: the body is not such a request.
-        KafkaError: the broker refuses to delete a topic; a second request continues.
+        RequestRefused: the body is not such a request; other servers run the service; or the broker
+            refuses to delete a topic, and a second request continues.
     """
     if context.ksql is None:
         raise RequestRefused("The server has no SQL service", NOT_READY)
     doomed = _matching(request.body)
     running, service = context.ksql.running, context.sql
-
-    def end() -> None:
-        service.ending = "TERMINATING"  # New queries are refused before the others end.
-        running.interrupt_all()
-        service.terminate(doomed)
-
-    await context.workers.run(end)
+    try:
+        await context.workers.run(service.terminate, doomed, running.interrupt_all)
+    except ServiceShared as error:
+        raise RequestRefused(message_of(error), CONFLICT) from error
+    except DuologError as error:
+        raise failure_of(error) from error
     return json_response([_entity(service.last_command)])
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from duolog.core.errors import KafkaError
+from duolog.runtime.sql.errors import ServiceShared
 from duolog.runtime.sql.service import SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
 from duolog.testing import EmbeddedCluster
 from unit.runtime.sql.fake_queries import FakeStarter
+from waiting import wait_until
 
 SQL = (
     "CREATE STREAM {0}orders (id STRING KEY, n INT) "
@@ -37,9 +39,13 @@ def test_queries_end_and_the_topics_of_sinks_that_match_are_deleted(
     assert any(topic.startswith(f"_duolog-ksql-{service}") for topic in one.topics.partitions())
 
     pattern = re.compile(f"{service}(late|orders)")
-    one.terminate(lambda topic: pattern.fullmatch(topic) is not None)
+    interrupted: list[str] = []
+    one.terminate(
+        lambda topic: pattern.fullmatch(topic) is not None, lambda: interrupted.append(one.ending)
+    )
 
     assert one.ending == "TERMINATED"
+    assert interrupted == ["TERMINATING"], "new queries are refused before the others end"
     assert all(query.has_ended for query in starter.running.values())
     assert sorted(starter.forgotten) == sorted(starter.checkpoints)
     left = {topic for topic in one.topics.partitions() if service in topic}
@@ -68,13 +74,43 @@ def test_a_request_that_has_failed_can_be_repeated(
 
     monkeypatch.setattr(one.topics, "delete", fail_once)
     with pytest.raises(KafkaError):
-        one.terminate(lambda topic: topic == f"{service}late")
+        one.terminate(lambda topic: topic == f"{service}late", lambda: None)
     assert one.ending == "TERMINATING"
     assert f"_duolog-ksql-{service}_command_topic" in one.topics.partitions()
 
-    one.terminate(lambda topic: topic == f"{service}late")
+    one.terminate(lambda topic: topic == f"{service}late", lambda: None)
 
     assert one.ending == "TERMINATED"
     left = {topic for topic in one.topics.partitions() if service in topic}
     assert left == {f"{service}orders", f"{service}totals"}
     one.close()
+
+
+def test_a_service_that_another_server_runs_does_not_end(
+    cluster: EmbeddedCluster, service: str, tmp_path: Path
+) -> None:
+    interrupted: list[str] = []
+    servers = []
+    for name in ("first", "second"):
+        made = SqlService(
+            cluster.bootstrap_servers,
+            data=tmp_path / name,
+            service_id=service,
+            starter=FakeStarter(),
+        )
+        made.stand_by(f"{name}:8088")
+        wait_until(lambda one=made: one.runs_queries, "a server does not get places")  # type: ignore[misc]
+        servers.append(made)
+    first, second = servers
+
+    with pytest.raises(ServiceShared, match="other servers run") as refused:
+        first.terminate(lambda _: True, lambda: interrupted.append(""))
+    assert refused.value.detail == "second:8088."
+    assert (first.ending, interrupted, first.runs_queries) == ("", [], True)
+    second.close()
+    wait_until(lambda: len(first.members()) == 1, "the second server does not leave")
+
+    first.terminate(lambda _: True, lambda: None)
+
+    assert first.ending == "TERMINATED"
+    first.close()

@@ -25,7 +25,7 @@ from duolog.server.access.client_properties import ClientProperties
 from duolog.server.access.guarded_session import GuardedSession
 from duolog.server.access.statement_rights import Known, rights_before
 from duolog.server.access.visible_service import VisibleService
-from duolog.server.errors import SHUTTING_DOWN, RequestRefused
+from duolog.server.errors import SHUT_DOWN, SHUTTING_DOWN, RequestRefused
 from waiting import DEADLINE_S
 
 CATALOG = """
@@ -91,6 +91,7 @@ class Service:
     def __init__(self) -> None:
         self._state = catalog().state
         self.version = 7
+        self.ending = ""
 
     def state_for(self, _node: exp.Expression, mine: SessionState) -> SessionState:
         state = self._state
@@ -465,3 +466,17 @@ def test_a_statement_does_not_wait_for_a_loop_that_has_ended(*, closed_before: b
 def _one(text: str) -> tuple[exp.Expression, Known]:
     ((node, _),) = SqlSession().read(text)
     return node, Known("default_", {}, {})
+
+
+@pytest.mark.parametrize("text", ["INSERT INTO orders (id) VALUES ('a');", "DROP STREAM orders;"])
+def test_a_session_refuses_statements_after_its_service_was_terminated(text: str) -> None:
+    service = Service()
+    session, inner = session_of(None, service)
+    ((node, written),) = session.session.read(text)
+    service.ending = "TERMINATED"
+
+    with pytest.raises(RequestRefused) as refused:
+        session.perform(node, written)
+
+    assert refused.value.code == SHUT_DOWN
+    assert inner.ran == []

@@ -43,6 +43,7 @@ class Service:
     """A service over a catalog in memory."""
 
     service_id = "default_"
+    ending = ""
 
     def tables_read(self) -> dict[str, Progress]:
         """Return none: no table is read."""

@@ -291,6 +291,23 @@ def test_all_else_is_answered_in_the_usual_way(served: Served, sql: str) -> None
     run(served, test)
 
 
+def test_a_prepared_look_up_of_a_terminated_service_is_refused_in_the_usual_way(
+    served: Served,
+) -> None:
+    served.write("a", 1)
+    served.usual(served.sql("a"))
+
+    async def test(quick: QuickLookups) -> None:
+        assert await asked(quick, served.sql("a")) is not None
+        served.service.ending = "TERMINATED"
+        for properties in ({}, _HOUR):
+            assert await asked(quick, served.sql("a"), properties) is None
+        refused = served.endpoints.query(json.dumps({"ksql": served.sql("a")}).encode())
+        assert (refused.status, json.loads(refused.body)["error_code"]) == (503, 50304)
+
+    run(served, test)
+
+
 def test_other_properties_and_variables_are_answered_in_the_usual_way(served: Served) -> None:
     served.write("a", 1)
     served.usual(served.sql("a"))

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from duolog.core.errors import KafkaError
+from duolog.core.errors import DuologError, KafkaError
+from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.errors import ServiceShared
 from duolog.runtime.sql.reply.row_source import PushedRows
+from duolog.server.access.visible_service import ensure_runs
 from duolog.server.errors import RequestRefused
-from duolog.server.ksql.service_endpoints import ensure_runs
 from unit.server.ksql.sessions import Catalog, OneRow
 from unit.server.memory import Client, MemoryServer, context
 from unit.server.operations.test_ksql import COLUMNS, STREAM, body, in_loop
@@ -25,14 +27,18 @@ class Service:
         self.ending = ""
         self.last_command = 7
         self.deleted: list[str] = []
-        self.fails = False
+        self.fails: DuologError | None = None
 
     def tables_read(self) -> dict[str, Any]:
         return {}
 
-    def terminate(self, doomed: Callable[[str], bool]) -> None:
-        if self.fails:
-            raise KafkaError("could not delete a topic", code=41)
+    def terminate(self, doomed: Callable[[str], bool], interrupt: Callable[[], None]) -> None:
+        if isinstance(self.fails, ServiceShared):
+            raise self.fails
+        self.ending = "TERMINATING"
+        interrupt()
+        if self.fails is not None:
+            raise self.fails
         self.deleted = [one for one in ("TOTALS", "LATE_1", "LATE") if doomed(one)]
         self.ending = "TERMINATED"
 
@@ -143,12 +149,37 @@ def test_a_terminated_service_refuses_statements(ending: str, code: int) -> None
 @in_loop
 async def test_after_an_error_statements_stay_refused_and_the_request_can_be_repeated() -> None:
     service = Service()
-    service.fails = True
+    service.fails = KafkaError("could not delete a topic", code=41)
     client = served(service).client()
 
-    status, _ = await terminated(client, b"{}")
+    status, error = await terminated(client, b"{}")
     assert (status, service.ending) == (500, "TERMINATING")
-    service.fails = False
+    assert error["message"] == "could not delete a topic"
+    service.fails = None
 
     assert (await terminated(client, b"{}"))[0] == 200
     assert service.ending == "TERMINATED"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (ServiceShared("default_", "other:8088"), 409, 40900),
+        (BrokerUnavailable("no broker answers"), 503, 50302),
+    ],
+)
+def test_the_reason_of_a_refusal_is_in_the_response(
+    error: DuologError, status: int, code: int
+) -> None:
+    @in_loop
+    async def test() -> None:
+        service = Service()
+        service.fails = error
+
+        found, refused = await terminated(served(service).client(), b"{}")
+
+        assert (found, refused["error_code"]) == (status, code)
+        assert error.message in refused["message"]
+        assert error.detail in refused["message"]
+
+    test()

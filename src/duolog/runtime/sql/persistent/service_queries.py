@@ -88,6 +88,8 @@ class ServiceQueries:
         self.given_up = threading.Event()
         self._standing_by = False
         self._address = ""
+        self._name = ""
+        """The name of this process as a member, also after it has left."""
         self._followed_at = 0.0
         self._ask_again_at = 0.0
         self._damage: CommandDamaged | None = None
@@ -201,6 +203,10 @@ class ServiceQueries:
         """
         return members_of_service(self._bootstrap, self._service_id)
 
+    def others(self) -> list[Member]:
+        """Return the other processes that run the queries; raises as `members`."""
+        return [one for one in self.members() if one.name != self._name]
+
     def gain(self, membership: Membership, places: frozenset[int]) -> None:
         """Run the queries of these places, too, once the catalog was read."""
         with self._changing:
@@ -258,6 +264,7 @@ class ServiceQueries:
     def _become(self, membership: Membership) -> None:
         with self._changing:
             self._membership = membership
+            self._name = membership.name
             self._places = self._gained = _NO_PLACES
 
     def _run(self, membership: Membership) -> None:
