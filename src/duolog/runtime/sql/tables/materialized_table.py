@@ -6,8 +6,10 @@ Threads: any.
 import threading
 from collections.abc import Mapping, Sequence
 
+from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import Message
 
+from duolog.core.errors import KafkaError
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.shared_attempt import SharedAttempt
@@ -60,6 +62,16 @@ class MaterializedTable:
         """The follower of the topic, once it is started."""
         assert self._started is not None
         return self._started
+
+    def is_lost(self, error: KafkaError) -> bool:
+        """Return true if the rows cannot be brought up to date any more after an error.
+
+        After others, such as those of a broker that restarts, the topic is followed as before.
+        """
+        if self.follower.has_failed:
+            return True
+        is_its_own = f'"{self.source.topic}"' in error.message
+        return is_its_own and error.code == ClientError.UNKNOWN_TOPIC_OR_PART
 
     def reached(self) -> Mapping[int, int]:
         """Return the first offset of each partition that is not in the rows."""

@@ -217,9 +217,10 @@ class MaterializedTables:
                 for table in tables:
                     self._replace(table)
                 continue
-            except KafkaError:
+            except KafkaError as error:
                 for table in tables:
-                    self._forget(table)
+                    if table.is_lost(error):
+                        self._forget(table)
                 raise
             for table in tables:
                 _warn_of_skipped(table)

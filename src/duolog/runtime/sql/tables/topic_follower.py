@@ -100,6 +100,11 @@ class TopicFollower(TopicReader):
         return self._closing
 
     @property
+    def has_failed(self) -> bool:
+        """True if the topic is not followed any more because of an error."""
+        return self._failure is not None
+
+    @property
     def partitions(self) -> list[int]:
         """Numbers of the partitions that are followed."""
         return list(self._reached)

@@ -13,7 +13,7 @@ from duolog.ksql.errors import SqlError
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.duck.tables import DuckTable
 from duolog.runtime.sql.tables.currency import Currency
-from duolog.runtime.sql.tables.end_offsets import Ends
+from duolog.runtime.sql.tables.end_offsets import EndOffsets, Ends
 from duolog.runtime.sql.tables.materialized_table import MaterializedTable
 from duolog.runtime.sql.tables.table_rows import TableRows
 from duolog.runtime.sql.tables.topic_follower import THREAD
@@ -318,6 +318,59 @@ def test_a_deleted_topic_is_an_error_until_it_exists_again(cluster: Cluster) -> 
     cluster.write(name, "a", 3)
     cluster.flush()
     assert one.ask(f"SELECT v FROM {name} WHERE id = 'a';") == [(3,)]
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "kept"),
+    [
+        ('cannot read topic "{0}"', 7, [True, True]),
+        ('cannot read topic "{0}"', 3, [False, True]),
+        ("cannot read end offsets", 7, [True, True]),
+    ],
+    ids=["the broker restarts", "one topic is deleted", "no answer"],
+)
+def test_an_error_drops_only_rows_that_cannot_be_brought_up_to_date(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, message: str, code: int, kept: list[bool]
+) -> None:
+    """To read them again takes minutes, and longer for all tables at once."""
+    names, present, statements = cluster.tables("A", "B")
+    one = asker(present, statements)
+    text = f"SELECT * FROM {names[0]} JOIN {names[1]} ON {names[0]}.id = {names[1]}.id;"
+    assert one.ask(text) == []
+    tables = dict(present._tables)  # noqa: SLF001
+    of = EndOffsets.of
+
+    def refuse(*_: object) -> None:
+        raise KafkaError(message.format(names[0]), code=code, detail="")
+
+    monkeypatch.setattr(EndOffsets, "of", refuse)
+    with pytest.raises(KafkaError):
+        one.ask(text)
+    monkeypatch.setattr(EndOffsets, "of", of)
+
+    assert [present._tables.get(name) is tables[name] for name in names] == kept  # noqa: SLF001
+    assert one.ask(text) == []
+
+
+def test_rows_whose_topic_is_not_followed_any_more_are_read_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (name,), present, statements = cluster.tables("A")
+    one = asker(present, statements)
+    text = f"SELECT v FROM {name} WHERE id = 'a';"
+    assert one.ask(text) == []
+    table = present._tables[name]  # noqa: SLF001
+
+    def fail(*_: object) -> None:
+        raise ValueError("apply")
+
+    monkeypatch.setattr(table.follower, "_apply", fail)
+    cluster.write(name, "a", 1)
+    cluster.flush()
+
+    with pytest.raises(KafkaError, match=name):
+        one.ask(text)
+    assert one.ask(text) == [(1,)]
 
 
 def test_limits_of_rows_stop_an_answer(cluster: Cluster) -> None:
