@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from confluent_kafka import Message
 
 from duolog.core.errors import SerdeError
+from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.tables.source_rows import Received
 from duolog.runtime.sql.tables.stored_rows import RowsForm, Undecodable
 from duolog.runtime.sql.tables.table_rows import TableRows
@@ -134,8 +135,9 @@ class CurrentRows(Follower):
 
         Raises:
             KafkaError: the broker does not answer, or refuses.
+            BrokerUnavailable: the topic cannot be read once more in the time of `catch_up`.
         """
-        return self._read(lambda rows: use(rows.ordered()))
+        return self._read(lambda rows: use(rows.ordered()), whole=True)
 
     def shown(self, most: int) -> tuple[list[Row], int]:
         """As `Follower.shown`; of more than 5,000 rows, only those that are shown are decoded."""
@@ -146,12 +148,12 @@ class CurrentRows(Follower):
             found = list(rows.ordered())
             return found[:most], len(found)
 
-        return self._read(some)
+        return self._read(some, whole=False)
 
     def forget(self) -> None:
         self._rows = TableRows(_form(self._values))
 
-    def _read(self, read: Callable[[TableRows], T]) -> T:
+    def _read(self, read: Callable[[TableRows], T], *, whole: bool) -> T:
         try:
             return read(self._rows)
         except Undecodable:
@@ -159,7 +161,12 @@ class CurrentRows(Follower):
             self.skipped = 0
             self._reached = self.first_offsets(self._reached)
             self._assign()
-            self.catch_up(max(1.0, self._deadline - time.monotonic()))
+            complete = self.catch_up(max(1.0, self._deadline - time.monotonic()))
+            if whole and not complete:
+                raise BrokerUnavailable(
+                    f'cannot read topic "{self.topic}" to its end',
+                    detail="It was read again, because a value cannot be decoded.",
+                ) from None
             return read(self._rows)
 
 

@@ -10,7 +10,8 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from duolog import Topology
 from duolog.runtime import follower as follower_module
-from duolog.runtime.follower import CurrentRows, LastRecords
+from duolog.runtime.errors import BrokerUnavailable
+from duolog.runtime.follower import CurrentRows, Follower, LastRecords
 from duolog.runtime.frames import to_arrow, to_pandas, to_polars
 from duolog.runtime.topic_values import TopicValues
 from duolog.runtime.views import TableRows
@@ -69,6 +70,20 @@ def test_a_value_that_cannot_be_decoded_hides_no_row_and_is_counted_once(bootstr
         assert rows.catch_up(DEADLINE_S)
         assert rows.read(list) == [("a", 3), ("b", 1), ("e", 5)]
         assert rows.skipped == 3
+
+
+def test_rows_that_are_read_again_are_all_there_or_an_error(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Written(bootstrap)
+    written.write(("a", 1), ("a", b"no JSON"))
+
+    with CurrentRows(written.values, written.brokers) as rows:
+        assert rows.catch_up(DEADLINE_S)
+        monkeypatch.setattr(Follower, "catch_up", lambda *_: False)
+
+        with pytest.raises(BrokerUnavailable, match=written.name):
+            rows.read(list)
 
 
 def test_of_many_rows_only_those_that_are_shown_are_decoded(

@@ -54,16 +54,23 @@ class TopicWatch:
 
     def _run(self) -> None:
         while not self._closing.wait(_EVERY_S):
-            feeds = self._feeds()
-            states = self._offsets.states({feed.source.topic for feed in feeds})
-            for feed in feeds:
-                state = states[feed.source.topic]
-                # The reader itself reports topics that cannot be read.
-                if isinstance(state, TopicState):
-                    try:
-                        adapt(feed, state, self._offsets)
-                    except DuologError as error:
-                        logger.warning("cannot read %s: %s", feed.source.topic, error)
+            try:
+                self._look()
+            except Exception:
+                # Without this thread, records of other topics would pass for those that were read.
+                logger.exception("cannot describe the topics of push queries")
+
+    def _look(self) -> None:
+        feeds = self._feeds()
+        states = self._offsets.states({feed.source.topic for feed in feeds})
+        for feed in feeds:
+            state = states[feed.source.topic]
+            # The reader itself reports topics that cannot be read.
+            if isinstance(state, TopicState):
+                try:
+                    adapt(feed, state, self._offsets)
+                except DuologError as error:
+                    logger.warning("cannot read %s: %s", feed.source.topic, error)
 
 
 def adapt(feed: Feed, state: TopicState, offsets: TopicOffsets) -> bool:

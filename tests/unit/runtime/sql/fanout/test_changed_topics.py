@@ -240,3 +240,24 @@ def test_the_watch_ends_with_the_readers(cluster: EmbeddedCluster, service: str)
     assert not thread.is_alive()
     readers._watch.start()  # noqa: SLF001
     assert readers._watch._thread is thread, "not started again"  # noqa: SLF001
+
+
+def test_topics_are_watched_after_an_error_that_is_not_expected(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(topic_watch, "_EVERY_S", 0.01)
+    asked: list[int] = []
+
+    class Offsets:
+        def states(self, topics: set[str]) -> dict[str, TopicState]:
+            asked.append(len(topics))
+            if len(asked) == 1:
+                raise RuntimeError("no memory for a request")
+            return {}
+
+    watch = topic_watch.TopicWatch(Offsets(), list)  # type: ignore[arg-type]
+    watch.start()
+    wait_until(lambda: len(asked) > 1, "the next request")
+    watch.close()
+
+    assert "cannot describe the topics" in caplog.text
