@@ -27,7 +27,8 @@ class Limits:
         ping_s: between two pings of a WebSocket; a client that does not answer one is disconnected.
         grace_s: requests in progress may finish when the server stops.
         workers: threads that run statements.
-        waiting_max: statements that wait for such a thread.
+        waiting_max: statements that wait for such a thread. All requests may wait: clients that
+            subscribe at the same moment, for instance after a restart, get their turns.
         readers: threads for responses that block between their pieces.
         unending_max: push queries with joins, groups or windows, and PRINT: each has such a thread.
     """
@@ -47,7 +48,7 @@ class Limits:
     ping_s: float = 30.0
     grace_s: float = 5.0
     workers: int = 16
-    waiting_max: int = 256
+    waiting_max: int = 1000
     readers: int = 200
     unending_max: int = 150
 

@@ -6,6 +6,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -18,8 +19,10 @@ from duolog.runtime.sql.fanout.shared_readers import SharedRows
 from duolog.runtime.sql.fanout.tokens import Tokens
 from duolog.runtime.sql.reply.row_source import PushedRows
 from duolog.server.access.client import NOBODY
+from duolog.server.limits import Limits
 from duolog.server.messages import Request, Streamed
 from duolog.server.operations import ksql as operations
+from duolog.server.operations.workers import Workers
 from unit.registry.turns import until
 from unit.server.ksql.sessions import Catalog, OneRow, answer
 from unit.server.memory import MemoryServer, Reply, context
@@ -289,6 +292,33 @@ async def test_a_push_query_over_a_shared_reader_waits_without_a_thread() -> Non
     assert served.context.ksql.running.ids() == []
     assert client.transport.written.count(b'["a",') == 501
     assert b"continuationToken" not in client.transport.written
+
+
+@in_loop
+async def test_many_clients_that_subscribe_at_the_same_moment_are_all_served() -> None:
+    """All clients of a server do so after its restart."""
+    catalog, limits = Catalog(), Limits()
+    served = MemoryServer(
+        replace(
+            context(ksql=catalog.endpoints()), workers=Workers(limits.workers, limits.waiting_max)
+        )
+    )
+    clients = [served.client() for _ in range(400)]
+    await clients[0].ask("POST", "/ksql", body(STREAM))
+    sources = [Shared() for _ in clients]
+    catalog.answers += [one.rows for one in sources]
+
+    for client in clients:
+        client.send(_push())
+    for client in clients:
+        await client.until(lambda one=client: b"\r\n\r\n" in one.transport.written)  # type: ignore[misc]
+
+    refused = [one for one in clients if not one.transport.written.startswith(b"HTTP/1.1 200")]
+    for client in clients:
+        client.transport.close()
+    await until(lambda: served.context.counts.in_progress == 0)
+    assert not refused
+    assert all(one.left.is_set() for one in sources)
 
 
 @in_loop
