@@ -30,6 +30,8 @@ KEEPALIVE: Final = [
     ),
 ]
 """Options of sockets, in seconds and probes."""
+_HEADERS: Final = {"User-Agent": "duolog-client", "Prefer": "row-batches"}
+"""This client finds the lines of rows itself: see `duolog.server.http.lines`."""
 _NOT_IN_A_TOKEN: Final = re.compile(r"[^!-~]")
 
 
@@ -105,15 +107,12 @@ class Address:
             "transport": transport,
             "base_url": self.url.rstrip("/"),
             "timeout": httpx2.Timeout(self.timeout_s, connect=CONNECT_S),
-            "headers": {"User-Agent": "duolog-client"},
+            "headers": _HEADERS,
             # Proxies of the environment are for the internet; a server is usually next to us.
             "trust_env": False,
         }
         if self.token:
-            settings["headers"] = {
-                "User-Agent": "duolog-client",
-                "Authorization": f"Bearer {self.token}",
-            }
+            settings["headers"] = {**_HEADERS, "Authorization": f"Bearer {self.token}"}
         elif self.user:
             settings["auth"] = (self.user, self.password)
         if self.authorities is not None:

@@ -5,12 +5,14 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from typing import Any
 
 import pytest
 
 import duolog
 from duolog.client.errors import InterfaceError
-from duolog.client.transport import KEEPALIVE
+from duolog.client.transport import KEEPALIVE, Address
+from duolog.server.http.lines import prefers_batches
 
 _HEADER = b'{"queryId":"q","columnNames":["A"],"columnTypes":["INTEGER"]}\n'
 _QUERY = "SELECT a FROM s EMIT CHANGES"
@@ -103,3 +105,11 @@ def test_a_connection_notices_a_server_that_has_gone_without_a_word(server: Quie
         assert [used.getsockopt(level, option) for level, option, _ in KEEPALIVE] == [
             value for _, _, value in KEEPALIVE
         ]
+
+
+@pytest.mark.parametrize("token", ["", "abc"])
+def test_rows_are_asked_for_in_batches(token: str) -> None:
+    """A chunk for each row would take longer to read than the row."""
+    headers: Any = Address("http://127.0.0.1:1", token=token).settings()["headers"]
+
+    assert prefers_batches([(name.lower().encode(), one.encode()) for name, one in headers.items()])

@@ -22,7 +22,7 @@ from uvicorn.protocols.http.zttp_impl import ZttpProtocol
 
 from duolog.core.units import KIB
 from duolog.server.http.connections import Door, Timer
-from duolog.server.http.lines import by_line
+from duolog.server.http.lines import by_line, prefers_batches
 from duolog.server.http.routes import SOCKET_PATHS
 
 PIPELINED_BYTES_MAX: Final = 64 * KIB
@@ -101,7 +101,8 @@ class Http1(ZttpProtocol):
     def handle_events(self, event: zttp.Event) -> None:
         before = self.cycle
         super().handle_events(event)
-        if (cycle := self.cycle) is not None and cycle is not before:
+        cycle = self.cycle
+        if cycle is not None and cycle is not before and not prefers_batches(self.headers):
 
             def add(line: bytes) -> None:
                 self.conn.send_data(line)

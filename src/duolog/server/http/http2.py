@@ -12,7 +12,7 @@ Source: RFC 9113.
 """
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Final
 
 import zttp
@@ -20,7 +20,7 @@ from uvicorn.protocols.http.zttp_h2_impl import RequestResponseCycle, ZttpH2Prot
 
 from duolog.core.units import KIB
 from duolog.server.http.connections import Door, Timer
-from duolog.server.http.lines import by_line
+from duolog.server.http.lines import by_line, prefers_batches
 
 PARKED_BYTES_MAX: Final = 64 * KIB
 RESETS_MAX: Final = 100
@@ -131,7 +131,9 @@ class Http2(ZttpH2Protocol):
                 # uvicorn counts only what it sends itself.
                 cycle.expected_content_length -= len(line)
 
-        send = by_line(cycle.send, add, lambda: not cycle.disconnected)
+        send: Callable[[Any], Awaitable[None]] = cycle.send
+        if not prefers_batches(cycle.scope["headers"]):
+            send = by_line(send, add, lambda: not cycle.disconnected)
 
         async def send_within_window(message: Any) -> None:
             await send(message)

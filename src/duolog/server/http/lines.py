@@ -2,14 +2,29 @@
 
 There are clients that parse a chunk of HTTP/1.1 or a frame of HTTP/2 as one row: PyPI's `ksql` and
 npm's `ksqldb-client`. The rows of a batch are sent with one write nevertheless.
+
+Clients that find the lines themselves, such as Duolog's own, ask for batches: libraries of Python
+take longer for a chunk than for its row.
+
+    Prefer: row-batches
+
+Source: RFC 7240 (the header Prefer).
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Final
 
 from duolog.server.queries.row_forms import DELIMITED
 
 _DELIMITED: Final = (b"content-type", DELIMITED.encode())
+
+
+_BATCHES: Final = (b"prefer", b"row-batches")
+
+
+def prefers_batches(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Return true if a client needs no chunk or frame for each row."""
+    return _BATCHES in headers
 
 
 def by_line(

@@ -341,13 +341,16 @@ def test_a_target_that_is_not_ascii_does_not_end_other_streams(path: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("media_type", "frames"),
+    ("media_type", "prefer", "frames"),
     [
-        (DELIMITED, [b'{"queryId":"q"}\n', b"[1]\n", b"[2]\n", b"[3]\n"]),
-        (ARRAY, [b'{"queryId":"q"}\n', b"[1]\n[2]\n[3]\n"]),
+        (DELIMITED, "", [b'{"queryId":"q"}\n', b"[1]\n", b"[2]\n", b"[3]\n"]),
+        (DELIMITED, "row-batches", [b'{"queryId":"q"}\n', b"[1]\n[2]\n[3]\n"]),
+        (ARRAY, "", [b'{"queryId":"q"}\n', b"[1]\n[2]\n[3]\n"]),
     ],
 )
-def test_each_line_of_the_delimited_form_is_a_frame(media_type: str, frames: list[bytes]) -> None:
+def test_each_line_of_the_delimited_form_is_a_frame(
+    media_type: str, prefer: str, frames: list[bytes]
+) -> None:
     """The npm client ksqldb-client parses each frame as a row."""
 
     async def rows(request: Request, context: ServerContext) -> Streamed:
@@ -362,7 +365,7 @@ def test_each_line_of_the_delimited_form_is_a_frame(media_type: str, frames: lis
         server = MemoryServer(limits=LATE, endpoints=(Endpoint("GET", "/rows", rows),))
         client = Client2(server)
 
-        stream = client.ask("GET", "/rows")
+        stream = client.ask("GET", "/rows", ("prefer", prefer))
         await client.until(stream)
 
         assert [frame for frame in client.frames[stream] if frame] == frames

@@ -37,13 +37,16 @@ def test_nothing_is_added_to_the_stream_of_a_client_that_has_gone(
 
 
 @pytest.mark.parametrize(
-    ("media_type", "chunks"),
+    ("media_type", "prefer", "chunks"),
     [
-        (DELIMITED, [b'{"queryId":"q"}\n', b"[1]\n", b"[2]\n", b"[3]\n", b""]),
-        (ARRAY, [b'{"queryId":"q"}\n', b"[1]\n[2]\n[3]\n", b""]),
+        (DELIMITED, b"", [b'{"queryId":"q"}\n', b"[1]\n", b"[2]\n", b"[3]\n", b""]),
+        (DELIMITED, b"row-batches", [b'{"queryId":"q"}\n', b"[1]\n[2]\n[3]\n", b""]),
+        (ARRAY, b"", [b'{"queryId":"q"}\n', b"[1]\n[2]\n[3]\n", b""]),
     ],
 )
-def test_each_line_of_the_delimited_form_is_a_chunk(media_type: str, chunks: list[bytes]) -> None:
+def test_each_line_of_the_delimited_form_is_a_chunk(
+    media_type: str, prefer: bytes, chunks: list[bytes]
+) -> None:
     """PyPI's ksql parses each chunk as a row. The second request is pipelined."""
 
     async def rows(request: Request, context: ServerContext) -> Streamed:
@@ -56,7 +59,7 @@ def test_each_line_of_the_delimited_form_is_a_chunk(media_type: str, chunks: lis
 
     async def test() -> None:
         client = MemoryServer(limits=LATE, endpoints=(Endpoint("GET", "/rows", rows),)).client()
-        client.send(b"GET /rows HTTP/1.1\r\n%b\r\n" % HEAD * 2)
+        client.send(b"GET /rows HTTP/1.1\r\n%bPrefer: %b\r\n\r\n" % (HEAD, prefer) * 2)
 
         end = b"0\r\n\r\n"
         await client.until(lambda: client.transport.written.count(end) == 2)
