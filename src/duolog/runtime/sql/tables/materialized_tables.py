@@ -45,6 +45,7 @@ logger: Final = logging.getLogger(__name__)
 _TOKEN: Final = secrets.token_hex(8)
 """Not known to clients, whose texts might contain the placeholder of a table."""
 _ATTEMPTS: Final = 5
+_REFRESH_S: Final = 2.0
 T = TypeVar("T")
 
 
@@ -91,12 +92,14 @@ class MaterializedTables:
         return self._answer([source], read_one, wanted)
 
     def refresh(self, sources: Sequence[SourceInfo]) -> None:
-        """Bring the rows of tables up to date, as `read` does before it reads.
+        """Bring the rows of tables up to date, as `read` does before it reads, within seconds.
+
+        One of them must not delay the answers from the others for as long as it is read again.
 
         Raises:
             BrokerUnavailable, KafkaError, SqlError: as `read`.
         """
-        self._answer(sources, lambda _: None, LATEST)
+        self._answer(sources, lambda _: None, Wanted(timeout_s=_REFRESH_S))
 
     def progress(self) -> dict[str, Progress]:
         """Return the progress of the first read of each table's topic, by table."""

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from duolog.runtime.errors import BrokerUnavailable
-from duolog.runtime.sql.tables import currency
+from duolog.runtime.sql.tables import currency, materialized_tables
 from duolog.runtime.sql.tables.topic_follower import TopicFollower
 from unit.runtime.sql.tables.asked_tables import WAIT_MS, Cluster, asker, running_cluster
 from waiting import DEADLINE_S, wait_until
@@ -133,6 +133,28 @@ def test_an_answer_ends_at_the_time_limit_of_its_query(
     monkeypatch.undo()
     may_receive.set()
     assert one.set(timeout_ms=WAIT_MS).ask(text) == [(1,)]
+
+
+def test_a_refresh_waits_for_seconds_only(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Look-ups of other tables wait for the same refresh."""
+    monkeypatch.setattr(materialized_tables, "_REFRESH_S", 0.05)
+    (name,), present, statements = cluster.tables("T")
+    one = asker(present, statements)
+    text = f"SELECT v FROM {name} WHERE id = 'a';"
+    assert one.ask(text) == []
+    table = present._tables[name]  # noqa: SLF001
+    table.follower.hold()
+    cluster.write(name, "a", 1, partition=0)
+    cluster.flush()
+
+    with pytest.raises(BrokerUnavailable, match="to its end in time"):
+        present.refresh([table.source])
+
+    table.follower.release()
+    assert one.ask(text) == [(1,)]
+    assert present._tables[name] is table  # noqa: SLF001
 
 
 def test_threads_that_arrive_while_a_topic_cannot_be_opened_share_the_error(
