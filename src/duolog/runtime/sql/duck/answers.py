@@ -16,6 +16,7 @@ from duolog.plan.types import Type
 from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.failures import sql_error
 from duolog.runtime.sql.duck.interrupting import AnswerLimits, interruptible
+from duolog.runtime.sql.duck.lists import SERIES_VARIABLE
 from duolog.runtime.sql.duck.types import reader
 from duolog.runtime.sql.functions.registry import ensure_functions
 
@@ -23,6 +24,8 @@ _TURNS: Final[WeakKeyDictionary[DuckDBPyConnection, Lock]] = WeakKeyDictionary()
 """For each database, the turn of an answer with a limit on its memory."""
 _NO_LIMITS: Final = AnswerLimits()
 _ANSWERED_AT_ONCE: Final = 2_000
+SERIES_MAX: Final = 1 << 15
+"""Most elements of GENERATE_SERIES over columns: 0.5 GiB in each thread, which has 2,048 rows."""
 
 
 class Snapshot:
@@ -37,6 +40,7 @@ class Snapshot:
         self.connection = connection
         self.cursor = connection.cursor()
         try:
+            self.cursor.execute(f"SET VARIABLE {SERIES_VARIABLE} = {SERIES_MAX}")
             self.cursor.begin()
             # The transaction starts with its first access.
             for name in tables:

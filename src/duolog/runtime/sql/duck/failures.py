@@ -9,6 +9,7 @@ from typing import Final
 
 from duolog.ksql.errors import SqlError
 from duolog.plan.sql.time_patterns import Unsupported
+from duolog.runtime.sql.duck.lists import TOO_LONG
 from duolog.runtime.sql.duck.lowering import ELSEWHERE
 
 _UNSUPPORTED: Final = re.compile(rf"\b{Unsupported.__name__}: (.*)")
@@ -40,6 +41,11 @@ _WORDS: Final = (
             "Select fewer rows or columns, use a persistent query, or SET "
             "'ksql.query.pull.memory.bytes.max'."
         ),
+    ),
+    (
+        re.compile(TOO_LONG),
+        "GENERATE_SERIES makes more elements of a row than fit into memory",
+        "Make shorter series, use a persistent query, or EMIT CHANGES.",
     ),
     (
         re.compile(r"[Ii]nterrupt"),

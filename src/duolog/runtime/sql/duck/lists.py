@@ -1,5 +1,6 @@
 """Lower functions of arrays, maps and lambdas to DuckDB. Positions count from 1."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -9,6 +10,12 @@ from duolog.runtime.sql.duck.casts import written
 from duolog.runtime.sql.duck.lowering import Lowering, plain
 from duolog.runtime.sql.duck.types import duck_type
 from duolog.runtime.sql.functions.registry import called
+
+SERIES_VARIABLE: Final = "series_max"
+"""Variable of a connection: the most elements of a series that differs from row to row."""
+TOO_LONG: Final = "a series of numbers is too long"
+"""Message of the error of a longer one."""
+_CONSTANT: Final = re.compile(r"-?\d+|(TRY_)?CAST\(-?\d+ AS [A-Z]+\)")
 
 
 def _has(array: str, item: str) -> str:
@@ -95,10 +102,17 @@ def _series(args: Sequence[str], _types: Sequence[Type], result: Type) -> str:
     step = args[2] if len(args) > 2 else f"CASE WHEN {first} <= {last} THEN 1 ELSE -1 END"
     count = f"abs(CAST({last} AS HUGEINT) - {first}) // abs(CAST({step} AS HUGEINT))"
     fits = f"{count} < {ELEMENTS_MAX}"
+    allowed = fits
+    if not all(map(_CONSTANT.fullmatch, args)):
+        # DuckDB has the series of 2,048 rows at once in memory, and its memory limit does not count
+        # them. A series of constants is the same one for all rows.
+        allowed = f"{count} < coalesce(getvariable('{SERIES_VARIABLE}'), {ELEMENTS_MAX})"
     # DuckDB computes a series of constants when it plans the query, also in a branch that is never
     # taken, and without its memory limit. So the end is within the limit, too.
-    end = f"CASE WHEN {fits} THEN {last} ELSE {first} END"
+    end = f"CASE WHEN {allowed} THEN {last} ELSE {first} END"
     made = f"CAST(generate_series({first}, {end}, {step}) AS {duck_type(result)})"
+    if allowed != fits:
+        made = f"CASE WHEN {allowed} THEN {made} ELSE error('{TOO_LONG}') END"
     series = f"CASE WHEN {fits} THEN {made} END"
     if len(args) == 2:
         return series

@@ -212,6 +212,18 @@ def test_a_call_does_not_make_a_huge_value(database: Any, call: str) -> None:
     assert size <= 2 * 16 * 1024 * 1024
 
 
+def test_a_series_over_a_column_takes_no_gigabytes(database: Any) -> None:
+    """DuckDB has the series of 2,048 rows at once in memory, whatever its memory limit is."""
+    with pytest.raises(SqlError, match="more elements of a row than fit into memory") as refused:
+        _ask(database, "SELECT EXPLODE(GENERATE_SERIES(id, 1000000)) FROM t WHERE id < 3;")
+    assert "persistent query" in refused.value.hint
+
+    short = "SELECT EXPLODE(GENERATE_SERIES(id, id + 30000)) FROM t WHERE id < 3;"
+    assert len(_ask(database, short)) == 3 * 30_001
+    constant = "SELECT EXPLODE(GENERATE_SERIES(1, 100000)) FROM t WHERE id = 1;"
+    assert len(_ask(database, constant)) == 100_000
+
+
 def test_deep_nesting_is_an_error_of_the_text(database: Any) -> None:
     with pytest.raises((SqlError, RecursionError)):
         _ask(database, f"SELECT {'(' * 5000}id{')' * 5000} FROM t;")
