@@ -147,8 +147,10 @@ class Endpoints:
         checks: Checks,
         prints: Callable[[Rows], Iterator[bytes]] = printed_lines.printed_lines,
     ) -> Reply:
+        # The session first: a terminated service has no command to wait for.
+        session = self._session(request, checks)
         self.statements.ensure_known(request)
-        query = start_query(request, self._session(request, checks))
+        query = start_query(request, session)
         if not isinstance(query, StartedQuery):
             # It has no id for clients. It ends with the server, as push queries do.
             printed = StartedQuery(f"print {id(query)}", (), query)

@@ -14,6 +14,10 @@ from duolog.runtime.sql.reply.row_source import PushedRows
 from duolog.security.identity.principal import Identity, Principal
 from duolog.server.access.checks import Checks
 from duolog.server.access.client import Client
+from duolog.server.access.guarded_session import GuardedSession
+from duolog.server.errors import SHUT_DOWN, RequestRefused
+from duolog.server.ksql.endpoints import Endpoints
+from duolog.server.ksql.entities import ServerFacts
 from unit.server.ksql.sessions import Catalog, OneRow, Session, answer
 from waiting import DEADLINE_S
 
@@ -50,6 +54,23 @@ def test_query_returns_a_header_then_rows_of_a_table(catalog: Catalog) -> None:
         b'{"row":{"columns":["a",1]}},\n'
         b'{"row":{"columns":["b",null]}}]\n'
     )
+
+
+def test_a_terminated_service_is_reported_before_a_command_is_waited_for() -> None:
+    """Its command topic is gone."""
+
+    def ended(*_: object) -> GuardedSession:
+        raise RequestRefused("The server is shut down", SHUT_DOWN)
+
+    def wait_for(_number: int) -> bool:
+        raise AssertionError("the command topic is read")
+
+    facts = ServerFacts("127.0.0.1:8088", lambda: 0, dict)
+    endpoints = Endpoints.of(ended, facts, wait_for)
+
+    reply = endpoints.query(b'{"ksql": "SELECT * FROM t;", "commandSequenceNumber": 7}')
+
+    assert (reply.status, json.loads(reply.body)["error_code"]) == (503, 50304)
 
 
 def test_a_query_that_is_nested_too_deeply_is_an_error_of_its_text(
