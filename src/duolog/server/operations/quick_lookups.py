@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _KNOWN_MAX: Final = 1_000
+_LEARNING_MAX: Final = 4
+"""Statements that wait to be prepared, one by one: without a broker, each takes seconds."""
 _REFRESHED_AT: Final = 0.5
 """Part of the accepted age at which rows are refreshed in advance."""
 FormOf = Callable[[StartedQuery, str], RowForm]
@@ -100,6 +102,8 @@ class QuickLookups:
 
         The least recently used are dropped.
         """
+        self._learning = 0
+        """Number of statements that wait to be prepared."""
         self._refresh = _Refresh(service)
 
     async def reply(
@@ -148,12 +152,17 @@ class QuickLookups:
         return known < self._service.last_command
 
     async def _learn(self, key: object, request: StatementRequest) -> None:
+        if self._learning >= _LEARNING_MAX:
+            return
         command = self._service.last_command
+        self._learning += 1
         try:
             lookup = await self._refresh.run(lambda: self._prepare(request.sql, request.properties))
         except DuologError:
             # The usual way reports it.
             return
+        finally:
+            self._learning -= 1
         service = self._service
         # The catalog may have changed meanwhile: then it is tried once more.
         self._known[key] = command if lookup is None else _known(service.service_id, lookup)

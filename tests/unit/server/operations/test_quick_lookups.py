@@ -28,6 +28,7 @@ from duolog.server.queries.row_forms import (
     stream_form,
 )
 from duolog.testing.cluster import EmbeddedCluster
+from unit.registry.turns import turns
 from waiting import DEADLINE_S
 
 if TYPE_CHECKING:
@@ -306,6 +307,31 @@ def test_a_prepared_look_up_of_a_terminated_service_is_refused_in_the_usual_way(
         assert (refused.status, json.loads(refused.body)["error_code"]) == (503, 50304)
 
     run(served, test)
+
+
+def test_few_statements_wait_to_be_prepared(served: Served) -> None:
+    """Without a broker, each takes seconds: the others have threads of their own."""
+    may_prepare = threading.Event()
+
+    def prepare(*_: object) -> None:
+        assert may_prepare.wait(DEADLINE_S)
+
+    async def test() -> None:
+        quick = QuickLookups(served.service, prepare)
+        names = ["id", "v", "d", "id, v"]
+        waiting = [
+            asyncio.ensure_future(asked(quick, served.sql("a", columns))) for columns in names
+        ]
+        await turns()
+
+        assert await asyncio.wait_for(asked(quick, served.sql("a", "v, d")), DEADLINE_S) is None
+        assert not any(one.done() for one in waiting)
+
+        may_prepare.set()
+        assert await asyncio.gather(*waiting) == [None] * 4
+        quick.close()
+
+    asyncio.run(test())
 
 
 def test_other_properties_and_variables_are_answered_in_the_usual_way(served: Served) -> None:
