@@ -9,6 +9,7 @@ A start or stop that takes longer continues in a thread of its own.
 Threads: any.
 """
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -21,6 +22,8 @@ from duolog.runtime.sql.persistent.query_supervisor import ManagedQuery
 
 if TYPE_CHECKING:
     from duolog.engine.query.metrics import Metrics
+
+logger: Final = logging.getLogger(__name__)
 
 _LOOK_S: Final = 1.0
 
@@ -160,7 +163,10 @@ class BoundedQuery:
         self._started.wait()
         inner = self._inner
         if inner is not None:
-            inner.stop()
+            try:
+                inner.stop()
+            except Exception:  # an error of a stop must not leave its callers waiting
+                logger.exception("a query could not be stopped")
             # A stop may give up waiting before everything has ended.
             while not inner.has_ended and not self._released.wait(_LOOK_S):
                 pass

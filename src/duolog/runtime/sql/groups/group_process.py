@@ -13,6 +13,7 @@ Threads: any; one of its own receives.
 
 import contextlib
 import itertools
+import logging
 import os
 import signal
 import subprocess
@@ -30,8 +31,12 @@ from duolog.runtime.sql.groups.errors import GroupEnded
 from duolog.runtime.sql.groups.frames import Frames, Message
 from duolog.runtime.sql.groups.messages import Setup, decode_error
 
+logger: Final = logging.getLogger(__name__)
+
 # -P: do not import a directory called "duolog" in the user's working directory.
 WORKER_PROGRAM: Final = (sys.executable, "-P", "-m", "duolog.runtime.sql.groups.worker")
+_RUNNING: Final[Message] = {"state": "running", "ended": False, "error": None}
+_STOPPED: Final[Message] = {"state": "stopped", "ended": True, "error": None}
 _EXIT_S: Final = 10.0
 _LAST_MOMENT_S: Final = 1.0
 """For a process that has closed its pipe and is about to exit."""
@@ -69,7 +74,9 @@ class GroupProcess:
         self._frames = Frames(self._process.stdout, self._process.stdin)
         self._numbers = itertools.count(1)
         self._replies: dict[int, Future[Message]] = {}
-        self._runs: dict[str, Message] = {}
+        self._runs: dict[int, Message] = {}
+        """States in the last beat."""
+        self._stopped: set[int] = set()
         self._lock = threading.Lock()
         self._reason = ""
         self._closing = False
@@ -113,7 +120,18 @@ class GroupProcess:
 
     def state_of(self, run: int) -> Message:
         """Return the last known state of a query: `state`, `ended` and `error`."""
-        return self._runs.get(str(run), {"state": "running", "ended": False, "error": None})
+        runs = self._runs
+        if run in self._stopped:
+            return _STOPPED
+        if (known := runs.get(run)) is not None:
+            return known
+        # A beat lacks runs that began after it, and old ones that have ended.
+        return _STOPPED if any(number > run for number in runs) else _RUNNING
+
+    @property
+    def known_runs(self) -> frozenset[int]:
+        """The runs of queries in the last beat."""
+        return frozenset(self._runs)
 
     def request(self, message: Message, timeout_s: float | None = None) -> Message:
         """Send a request and return the result.
@@ -140,8 +158,8 @@ class GroupProcess:
         """Stop a query; returns once it has stopped, or the process has ended."""
         with contextlib.suppress(DuologError):
             self.request({"do": "stop", "run": run})
-            # Before the next beat has it.
-            self._runs[str(run)] = {"state": "stopped", "ended": True, "error": None}
+            # The next beat may have been written before.
+            self._stopped.add(run)
 
     def kill(self, reason: str) -> None:
         """Kill the process with its JVM; `reason` is the message of its queries' errors."""
@@ -160,26 +178,38 @@ class GroupProcess:
             self._ended.wait(timeout_s)
 
     def _receive(self) -> None:
-        while (message := self._frames.receive()) is not None:
-            self.heard_at = time.monotonic()
-            if "id" in message:
-                self._take_reply(message)
-            elif "ending" in message:
-                self._reason = self._reason or str(message["ending"])
-            else:
-                self._jvm_silent_s = float(message["jvm_silent_s"])
-                self._runs = message["runs"]
+        try:
+            while (message := self._frames.receive()) is not None:
+                self.heard_at = time.monotonic()
+                self._take(message)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            # Without a receiver, all who wait for a reply would wait for ever.
+            logger.exception("group %s has sent an invalid message", self.group)
+            self.kill(f'the process of group "{self.group}" has sent an invalid message')
         self._note_end()
+
+    def _take(self, message: Message) -> None:
+        if "id" in message:
+            self._take_reply(message)
+        elif "ending" in message:
+            self._reason = self._reason or str(message["ending"])
+        else:
+            self._jvm_silent_s = float(message["jvm_silent_s"])
+            self._runs = {int(run): dict(state) for run, state in message["runs"].items()}
 
     def _take_reply(self, message: Message) -> None:
         with self._lock:
             reply = self._replies.pop(message["id"], None)
         if reply is None:
             return
-        if "error" in message:
-            reply.set_exception(decode_error(message["error"]))
-        else:
-            reply.set_result(message["result"])
+        try:
+            if "error" in message:
+                reply.set_exception(decode_error(message["error"]))
+            else:
+                reply.set_result(message["result"])
+        except (LookupError, TypeError):
+            reply.set_exception(self.end())
+            raise
 
     def _note_end(self) -> None:
         """Reap the process, and kill what is left of its group: its JVM, and children of that."""

@@ -9,6 +9,7 @@
                         {"jvm_silent_s": 0.2, "runs": {"1": {"state": …, "ended": …, "error": …}}}
                         {"ending": "The JVM …"}       last
 
+The beats contain the last two runs of each query at least; numbers of runs only grow.
 The process replays the command topic up to `offset`, as each server does, so that no plan is sent.
 """
 

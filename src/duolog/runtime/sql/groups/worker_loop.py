@@ -11,10 +11,11 @@ Threads: one receives, one beats, one asks the JVM whether it answers, and one f
 """
 
 import contextlib
+import itertools
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from duolog.core.errors import DuologError, QueryError
 from duolog.runtime.sql.figures.observation import metrics_of_query
@@ -47,13 +48,21 @@ class GroupQueries(Protocol):
         """Stop all queries and the JVM."""
 
 
+class _Run(NamedTuple):
+    """A start of a query."""
+
+    query_id: str
+    query: ManagedQuery
+
+
 class WorkerLoop:
     """The process of a group, from its first request to its end."""
 
     def __init__(self, frames: Frames, queries: GroupQueries) -> None:
         self._frames = frames
         self._queries = queries
-        self._runs: dict[int, ManagedQuery] = {}
+        self._runs: dict[int, _Run] = {}
+        self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._answered_at = time.monotonic()
         self._ended = threading.Event()
@@ -86,11 +95,12 @@ class WorkerLoop:
     def _result(self, message: Message) -> Message:
         if message["do"] == "start":
             query = self._queries.start(message["query"], message["offset"])
-            with self._lock:
-                number = len(self._runs) + 1
-                self._runs[number] = query
-            return {"run": number}
-        query = self._runs[message["run"]]
+            return {"run": self._add(message["query"], query)}
+        with self._lock:
+            run = self._runs.get(message["run"])
+        if run is None:
+            raise QueryError("the query has ended")
+        query = run.query
         if message["do"] == "stop":
             query.stop()
             if not query.has_ended:
@@ -100,6 +110,21 @@ class WorkerLoop:
             metrics = metrics_of_query(query)
             return {"metrics": None if metrics is None else metrics.to_json()}
         return encode_progress(query.progress())
+
+    def _add(self, query_id: str, query: ManagedQuery) -> int:
+        """Add a run, and forget earlier ones of the same query; return its number.
+
+        A query that fails again and again would otherwise have thousands. The last run before this
+        one stays: the server may not have read its error yet.
+        """
+        with self._lock:
+            before = [number for number, run in self._runs.items() if run.query_id == query_id]
+            for number in before[:-1]:
+                if self._runs[number].query.has_ended:
+                    del self._runs[number]
+            number = next(self._numbers)
+            self._runs[number] = _Run(query_id, query)
+        return number
 
     def _beat(self) -> None:
         sent: Message = {}
@@ -119,7 +144,7 @@ class WorkerLoop:
     def _states(self) -> Message:
         with self._lock:
             runs = dict(self._runs)
-        return {str(number): _state(query) for number, query in runs.items()}
+        return {str(number): _state(run.query) for number, run in runs.items()}
 
     def _ping(self) -> None:
         while not self._ended.is_set():

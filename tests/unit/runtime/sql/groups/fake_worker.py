@@ -4,6 +4,7 @@ REFUSED…      does not start                  ENDLESS…   its start does not 
 STUCK…        does not stop                   FAILS…     starts, and has failed
 CRASH…        ends the process at its start   OOM…       ends the JVM after its start
 HANGS…        the JVM does not answer         PAUSED…    pauses the process at its start
+GARBLED…      sends an invalid message
 """
 
 import os
@@ -14,6 +15,7 @@ import threading
 from duolog.core.errors import QueryError
 from duolog.engine.query.metrics import Metrics, SourceMetrics
 from duolog.engine.query.reports.progress import Progress, Skipped
+from duolog.runtime.sql.groups.frames import Frames
 from duolog.runtime.sql.groups.messages import Setup
 from duolog.runtime.sql.groups.worker import take_standard_pipes
 from duolog.runtime.sql.groups.worker_loop import WorkerLoop
@@ -59,7 +61,8 @@ class Query:
 class Queries:
     """The queries of one group."""
 
-    def __init__(self) -> None:
+    def __init__(self, frames: Frames) -> None:
+        self.frames = frames
         self.end = ""
         self.hangs = False
 
@@ -76,6 +79,9 @@ class Queries:
                 self.end = "the JVM ran out of memory"
             case "HANGS":
                 self.hangs = True
+            case "GARBLED":
+                self.frames.send({"runs": {}})
+                FOREVER.wait()
             case "PAUSED":
                 os.kill(os.getpid(), signal.SIGSTOP)
         return Query(query_id, offset)
@@ -96,6 +102,6 @@ if __name__ == "__main__":
     message = frames.receive()
     assert message is not None
     Setup.decode(message)
-    WorkerLoop(frames, Queries()).run()
+    WorkerLoop(frames, Queries(frames)).run()
     sys.stderr.flush()
     os._exit(0)

@@ -106,6 +106,21 @@ def test_a_stop_that_takes_long_is_reported_and_continues() -> None:
     assert inner.has_ended
 
 
+def test_a_stop_that_fails_does_not_leave_its_caller_waiting() -> None:
+    inner = FakeQuery()
+    query = bounded(lambda: inner)
+    query.begin(FOREVER_S)
+
+    def stop() -> None:
+        inner.has_ended = True
+        raise QueryError("the connection was reset")
+
+    inner.stop = stop  # type: ignore[method-assign]
+    query.stop()
+
+    assert query.is_released
+
+
 def test_a_query_that_is_stopped_before_it_has_started_does_not_run() -> None:
     may_start, inner = threading.Event(), FakeQuery()
 

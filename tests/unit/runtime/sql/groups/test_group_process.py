@@ -77,6 +77,33 @@ def test_a_query_that_fails_ends_alone(process: GroupProcess) -> None:
     assert not other.has_ended
 
 
+def test_runs_that_have_ended_are_forgotten(process: GroupProcess) -> None:
+    """Each restart of a failing query used to lengthen all later beats."""
+    other = RemoteQuery(process, "OK_0", 0)
+    runs = [RemoteQuery(process, "FAILS_0", 0) for _ in range(5)]
+
+    wait_for(lambda: len(process.known_runs) == 3, "the runs are not forgotten")
+    assert all(run.has_ended for run in runs)
+    assert [run.exception() is None for run in runs] == [True, True, True, False, False]
+    assert not other.has_ended
+
+
+def test_an_older_state_does_not_revive_a_stopped_query(process: GroupProcess) -> None:
+    query = RemoteQuery(process, "OK_0", 0)
+    query.stop()
+
+    late = {"1": {"state": "running", "ended": False, "error": None}}
+    process._take({"jvm_silent_s": 0, "runs": late})  # noqa: SLF001 - a beat that was late
+
+    assert query.has_ended
+
+
+def test_a_process_that_sends_an_invalid_message_is_killed(process: GroupProcess) -> None:
+    """Nothing used to receive afterwards: the request would wait for ever."""
+    with pytest.raises(GroupEnded, match="invalid message"):
+        RemoteQuery(process, "GARBLED_0", 0)
+
+
 def test_all_queries_end_with_the_reason_of_the_jvm(process: GroupProcess) -> None:
     other = RemoteQuery(process, "OK_0", 0)
     RemoteQuery(process, "OOM_0", 0)
