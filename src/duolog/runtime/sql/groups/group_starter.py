@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from duolog.core.errors import DuologError
 from duolog.ksql.settings import DEFAULT_GROUP, QUARANTINE
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.groups.bounded_query import BoundedQuery
@@ -117,11 +118,25 @@ class GroupStarter:
             overdue=lambda: self._overdue(group, wanted.query.id),
         )
         with self._lock:
+            # Checked again: other threads have started queries meanwhile.
+            self._ensure_room(group, checkpoint)
             self._started[checkpoint] = _Started(wanted.query.id, wanted.query.planned, query)
             self._begin_watch()
-        # The caller stops the query that this one replaces when this returns.
-        query.begin(None if replaces else self._start_wait_s)
+        try:
+            # The caller stops the query that this one replaces when this returns.
+            query.begin(None if replaces else self._start_wait_s)
+        except DuologError:
+            if before is not None and replaces:
+                self._put_back(checkpoint, before, query)
+            raise
         return query
+
+    def _put_back(self, checkpoint: str, before: _Started, failed: BoundedQuery) -> None:
+        """Note that the old query continues, because its replacement did not start."""
+        with self._lock:
+            now = self._started.get(checkpoint)
+            if now is not None and now.query is failed:
+                self._started[checkpoint] = before
 
     def is_running(self, checkpoint: str) -> bool:
         """Return true if some part of a query still runs."""

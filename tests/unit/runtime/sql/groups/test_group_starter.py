@@ -268,6 +268,48 @@ def test_a_replacement_in_another_group_stops_the_old_query_first(groups: Groups
     assert [process.group for process in groups.launches.processes] == ["heavy"]
 
 
+def test_a_query_whose_replacement_does_not_start_is_replaced_by_the_next_attempt(
+    groups: Groups,
+) -> None:
+    """It used to be unknown afterwards: the server gave its place away while it was running."""
+    old = groups.start("OK_0", "default")
+    changed = wanted("OK_0", "default", "CREATE OR REPLACE STREAM one AS SELECT * FROM s;")
+    changed = replace(changed, query=replace(changed.query, planned=replace(changed.query.planned)))
+    groups.shared.refused["OK_0"] = "its topic is gone"
+    with pytest.raises(QueryError, match="its topic is gone"):
+        groups.starter.start(changed)
+
+    assert not old.has_ended
+    assert groups.starter.is_running("OK_0")
+    groups.shared.refused.clear()
+    groups.start_wait_s = 0.0
+    assert groups.starter.start(changed).state == "running"
+
+
+def test_queries_that_start_at_once_do_not_exceed_the_limit(groups: Groups) -> None:
+    limited(groups, group_heavy_queries_max="1")
+    groups.shared.stops = threading.Event()
+    groups.start("OK_0", "default")
+    changed = wanted("OK_0", "heavy", "CREATE OR REPLACE STREAM one AS SELECT * FROM s;")
+    refused: list[GroupRefused] = []
+
+    def replace_it() -> None:
+        try:
+            groups.starter.start(changed)
+        except GroupRefused as error:
+            refused.append(error)
+
+    replacing = threading.Thread(target=replace_it)
+    replacing.start()
+    old = groups.starter._started["OK_0"].query  # noqa: SLF001 - while it stops, another one starts
+    wait_for(lambda: old.is_leaving, "the old query does not stop")
+    groups.start("OK_1")
+    groups.shared.stops.set()
+    replacing.join()
+
+    assert ["OK_1" in error.detail for error in refused] == [True]
+
+
 def test_a_query_that_still_stops_keeps_its_checkpoint(groups: Groups) -> None:
     limited(groups, stop_timeout_ms="10")
     groups.shared.stops = threading.Event()
