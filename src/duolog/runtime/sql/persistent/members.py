@@ -57,6 +57,14 @@ class Member:
         host, number = self._fields[:2]
         return host == socket.gethostname() and number.isdigit() and is_alive(int(number))
 
+    def was_replaced_by(self, server: Self) -> bool:
+        """Return true if a server listens where this one did: this one has ended.
+
+        The broker notices the end of a killed process only after its session timeout.
+        """
+        same = (self._fields[0], self.address) == (server._fields[0], server.address)
+        return same and bool(self.address) and self.name != server.name
+
     def __str__(self) -> str:
         host, number = self._fields[:2]
         return f"Process {number} on host {host}"

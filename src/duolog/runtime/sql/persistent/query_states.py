@@ -100,16 +100,21 @@ class QueryStates:
 
 
 def followed(
-    bootstrap: Brokers | str, service_id: str, wanted: Mapping[str, DesiredQuery]
+    bootstrap: Brokers | str,
+    service_id: str,
+    wanted: Mapping[str, DesiredQuery],
+    me: Member | None = None,
 ) -> list[LiveQuery]:
     """Return queries with the states that the members which run them have published.
 
     STARTING if a member has not published one yet, or the query is moving; UNRESPONSIVE if there is
-    no member.
+    no member. States of the member that `me`, this server, has replaced do not count.
     """
     if not wanted:
         return []
     members = _members(bootstrap, service_id)
+    if me is not None:
+        members = [one for one in members if not one.was_replaced_by(me)]
     published = read_states(bootstrap, service_id) if members else {}
     otherwise = LiveQuery("", "STARTING") if members else LiveQuery("", "UNRESPONSIVE", NO_ENGINE)
     found = []

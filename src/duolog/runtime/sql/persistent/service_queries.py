@@ -191,7 +191,9 @@ class ServiceQueries:
             live = supervisor.live_all(with_progress=with_progress)
             found = {one.id: replace(one, host=self._address) for one in live}
         others = {one: of for one, of in wanted.items() if one not in found}
-        for one in followed(self._bootstrap, self._service_id, others):
+        membership = self._membership
+        me = None if membership is None else membership.member
+        for one in followed(self._bootstrap, self._service_id, others, me):
             found[one.id] = one
         return [found[one] for one in wanted]
 

@@ -111,6 +111,20 @@ def test_a_process_that_must_not_wait_is_refused_at_once(
     assert not left.is_set(), "it has never joined"
 
 
+def test_a_server_that_was_killed_has_been_replaced_at_its_address() -> None:
+    killed = Member.named("h", 7, 8, shares=True, address="h:8088")
+    shell = Member.named("h", 9, 8, shares=False)
+
+    def at(host: str, address: str) -> Member:
+        return Member.named(host, 8, 8, shares=True, address=address)
+
+    assert killed.was_replaced_by(at("h", "h:8088"))
+    assert not killed.was_replaced_by(killed)
+    assert not killed.was_replaced_by(at("h", "h:8089"))
+    assert not killed.was_replaced_by(at("i", "h:8088")), "both listen on 0.0.0.0, say"
+    assert not shell.was_replaced_by(Member.named("h", 10, 8, shares=False))
+
+
 def test_the_name_of_a_member_says_who_it_is() -> None:
     server = Member(Member.named("h", 7, 8, shares=True, address="h:8088").name)
     shell = Member(Member.named("h", 7, 8, shares=False).name)
