@@ -342,13 +342,14 @@ class SqlService:
 
         with self._lock:
             self.follow()
+            before = self._replayed.wanted
             done = self._replayed.run(node, text, given, prepare)
             self._queries.apply()
             self._forget_dropped()
         if done.query is not None:
             self._queries.start_first()
         if done.ended:
-            self._queries.wait_stopped(done.ended)
+            self._queries.wait_stopped({one: before[one] for one in done.ended if one in before})
         if dropped is not None:
             self._delete_topic_of(dropped)
         return done

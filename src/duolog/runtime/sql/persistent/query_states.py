@@ -56,16 +56,25 @@ class QueryStates:
         self._published: dict[str, tuple[LiveState, str]] = {}
         self._producer: Producer | None = None
 
-    def publish(self, queries: Iterable[LiveQuery], known: Container[str] = ()) -> None:
+    def publish(
+        self,
+        queries: Iterable[LiveQuery],
+        known: Container[str] = (),
+        stopping: Container[str] = (),
+    ) -> None:
         """Write changed states; without a broker, they are written with the next change.
 
         The states of queries that are no longer among them are deleted, except those of `known`
-        ones: these run elsewhere, and their states are published there.
+        ones: these run elsewhere, and their states are published there. Those that are `stopping`
+        keep theirs until they have stopped, which other processes wait for.
 
         Raises:
             KafkaError: the broker refuses the topic.
         """
         now = {one.id: (one.state, one.error) for one in queries}
+        now |= {
+            one: was for one, was in self._published.items() if one not in now and one in stopping
+        }
         gone = self._published.keys() - now.keys()
         changed = {one: now[one] for one in now if self._published.get(one) != now[one]}
         if not gone and not changed:
@@ -128,6 +137,21 @@ def followed(
         address = "" if member is None else member.address
         found.append(replace(live, id=query_id, host=address))
     return found
+
+
+def still_stopping(
+    bootstrap: Brokers | str, service_id: str, ended: Mapping[str, DesiredQuery]
+) -> dict[str, DesiredQuery]:
+    """Return those of some ended queries that the members of their places have not stopped yet."""
+    members = _members(bootstrap, service_id)
+    published = read_states(bootstrap, service_id) if members else {}
+    left = {}
+    for query_id, one in ended.items():
+        member = member_with(place_of(one.number), members)
+        writer, _ = published.get(query_id, ("", None))
+        if member is not None and member.name == writer:
+            left[query_id] = one
+    return left
 
 
 def _members(bootstrap: Brokers | str, service_id: str) -> list[Member]:

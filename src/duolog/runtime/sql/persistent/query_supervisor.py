@@ -209,6 +209,11 @@ class QuerySupervisor:
             found = {name: entry.running for name, entry in self._entries.items()}
         return {name: one for name, one in found.items() if one is not None and not one.has_ended}
 
+    def stopping(self) -> set[str]:
+        """Return the queries that are not desired any more, and have not stopped yet."""
+        with self._changed:
+            return self._entries.keys() - self._wanted.keys()
+
     def wait_until(self, done: Callable[[], bool], timeout_s: float) -> bool:
         """Wait for a condition that the supervisor brings about; return false after the timeout."""
         deadline = time.monotonic() + timeout_s

@@ -16,7 +16,7 @@ waits for other processes.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -28,7 +28,7 @@ from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 from duolog.runtime.sql.persistent.members import Member, members_of_service
 from duolog.runtime.sql.persistent.membership import Membership
 from duolog.runtime.sql.persistent.places import make_places, place_of
-from duolog.runtime.sql.persistent.query_states import QueryStates, followed
+from duolog.runtime.sql.persistent.query_states import QueryStates, followed, still_stopping
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery, QuerySupervisor
 from duolog.security.clients.brokers import Brokers
 
@@ -38,6 +38,8 @@ _FOLLOW_S: Final = 0.5
 _REGAIN_S: Final = 2.0
 _ASK_AGAIN_S: Final = 60.0
 _STOP_S: Final = 90.0
+_STOP_ELSEWHERE_S: Final = 20.0
+_ASK_STOPPED_S: Final = 0.2
 _TURN_S: Final = 1.0
 _NO_PLACES: Final[frozenset[int]] = frozenset()
 
@@ -167,10 +169,22 @@ class ServiceQueries:
         """Apply a change of the desired queries; the caller holds the lock."""
         self._share(self._replayed.wanted)
 
-    def wait_stopped(self, query_ids: Iterable[str]) -> None:
-        """Wait until ended queries have stopped, if they run here."""
+    def wait_stopped(self, ended: Mapping[str, DesiredQuery]) -> None:
+        """Wait until ended queries have stopped, here or, for less long, on other servers."""
         if (supervisor := self._supervisor) is not None:
-            supervisor.wait_stopped(query_ids, _STOP_S)
+            supervisor.wait_stopped(ended, _STOP_S)
+        places = self._places
+        left = {one: of for one, of in ended.items() if place_of(of.number) not in places}
+        deadline = time.monotonic() + _STOP_ELSEWHERE_S
+        try:
+            while left and (left := still_stopping(self._bootstrap, self._service_id, left)):
+                if time.monotonic() > deadline or self.given_up.wait(_ASK_STOPPED_S):
+                    logger.warning(
+                        "queries on other servers have not stopped yet: %s", ", ".join(left)
+                    )
+                    return
+        except (BrokerUnavailable, KafkaError) as error:
+            logger.debug("cannot ask for queries on other servers: %s", error.message)
 
     def wait_settled(self, timeout_s: float) -> bool:
         """Wait until each query is running, paused or failed; return false after the timeout."""
@@ -359,7 +373,10 @@ class ServiceQueries:
             self._share(self._replayed.wanted)
             supervisor, states = self._supervisor, self._states
             if supervisor is not None and states is not None:
-                states.publish(supervisor.live_all(), self._known)
+                stopping = supervisor.stopping()
+                states.publish(supervisor.live_all(), self._known, stopping)
+                if stopping:
+                    self._followed_at = 0.0  # Others wait until they have stopped.
         except (KafkaError, BrokerUnavailable) as error:
             logger.debug("cannot follow the command topic: %s", error.message)
         except CommandDamaged as damage:

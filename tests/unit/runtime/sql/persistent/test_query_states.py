@@ -49,6 +49,28 @@ def test_an_invalid_state_is_ignored(cluster: EmbeddedCluster, service: str, val
     assert list(read_states(servers, service)) == ["A"]
 
 
+def test_the_state_of_an_ended_query_stays_until_it_has_stopped(
+    cluster: EmbeddedCluster, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers, mine = cluster.bootstrap_servers, Member("host/1/1/shares/h:1", frozenset({0}))
+    states = QueryStates(servers, service, mine.name)
+    states.publish([LiveQuery("A", "RUNNING")], {"A"})
+    states.close()
+    ended = {"A": DesiredQuery(MagicMock(), number=0)}
+
+    def left(*members: Member) -> list[str]:
+        monkeypatch.setattr(query_states, "members_of_service", lambda *_: members)
+        return list(query_states.still_stopping(servers, service, ended))
+
+    states.publish([], stopping={"A"})
+    states.close()
+    assert left(mine) == ["A"]
+    assert left(Member("host/2/2/shares/h:2", frozenset({0}))) == left() == []
+    states.publish([])
+    states.close()
+    assert left(mine) == []
+
+
 def test_the_state_of_a_query_that_has_moved_is_left_to_its_new_member(
     cluster: EmbeddedCluster, service: str
 ) -> None:
