@@ -37,18 +37,14 @@ from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.command_log.commands import Offsets
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
-from duolog.runtime.sql.command_log.topic_deletions import TopicDeletions
+from duolog.runtime.sql.command_log.topic_deletions import TopicDeletions, unshared, users_of
 from duolog.runtime.sql.command_log.topics import Topics
 from duolog.runtime.sql.figures.collector import Wiring
 from duolog.runtime.sql.figures.service_figures import ServiceFigures
 from duolog.runtime.sql.figures.unread import UnreadOnBroker
 from duolog.runtime.sql.groups.of_service import groups_of_service
 from duolog.runtime.sql.persistent.members import Member
-from duolog.runtime.sql.persistent.query_supervisor import (
-    LiveQuery,
-    QuerySupervisor,
-    Starter,
-)
+from duolog.runtime.sql.persistent.query_supervisor import LiveQuery, QuerySupervisor, Starter
 from duolog.runtime.sql.persistent.service_queries import ServiceQueries
 from duolog.runtime.sql.persistent.shutdown_deadline import shutdown_deadline
 from duolog.runtime.sql.persistent.spark_queries import SparkQueries
@@ -337,7 +333,7 @@ class SqlService:
             if ensure is not None:
                 ensure(self._replayed.state, state)
             if node.args.get("delete_topic"):
-                dropped = self.catalog.sources.get(node.this.name)
+                dropped = unshared(self.catalog, node.this.name)
             return self._prepare(done, state)
 
         with self._lock:
@@ -488,7 +484,9 @@ class SqlService:
 
     def _delete_topic_of(self, source: SourceInfo) -> None:
         with self._lock:
-            if source.name in self.catalog.sources:
+            self._follow_commands()
+            # Others may have declared a source over it while the query was stopping.
+            if users_of(self.catalog, source.topic):
                 return
             self._deletions.begin(source.topic)
         self._deletions.finish(source.topic)

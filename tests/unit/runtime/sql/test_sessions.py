@@ -177,6 +177,44 @@ def test_clients_that_create_streams_at_once_all_see_all_of_them(
     assert len(rows) == _CLIENTS * _STATEMENTS
 
 
+def test_a_topic_of_another_source_is_not_deleted(shared: SqlService, service: str) -> None:
+    """The other stream used to lose its records."""
+    runner = StatementRunner(shared, shared.session())
+    topic = f"kafka_topic='{service}s', partitions=1"
+    results(
+        runner, f"CREATE STREAM s (a INT) WITH ({topic}); CREATE STREAM t (a INT) WITH ({topic});"
+    )
+
+    with pytest.raises(SqlError, match=rf"Found other data sources \(T\) using topic {service}s"):
+        results(runner, "DROP STREAM s DELETE TOPIC;")
+
+    assert set(shared.catalog.sources) == {"S", "T"}
+    results(runner, "DROP STREAM t; DROP STREAM s DELETE TOPIC;")
+    assert f"{service}s" not in shared.topics.partitions()
+
+
+def test_a_topic_that_gets_another_source_while_it_is_dropped_is_not_deleted(
+    shared: SqlService, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement waits until the query of the dropped source has stopped."""
+    runner, other = (StatementRunner(shared, shared.session()) for _ in range(2))
+    topic = f"kafka_topic='{service}late', partitions=1"
+    results(
+        runner,
+        f"CREATE STREAM s (a INT) WITH (kafka_topic='{service}s', partitions=1);"
+        f"CREATE STREAM late WITH ({topic}) AS SELECT * FROM s;",
+    )
+
+    def stop(_ended: object) -> None:
+        results(other, f"CREATE STREAM kept (a INT) WITH ({topic});")
+
+    monkeypatch.setattr(shared._queries, "wait_stopped", stop)  # noqa: SLF001 - while a query stops
+    results(runner, "DROP STREAM late DELETE TOPIC;")
+
+    assert set(shared.catalog.sources) == {"S", "KEPT"}
+    assert f"{service}late" in shared.topics.partitions()
+
+
 def test_only_a_new_source_over_the_same_topic_waits_while_a_topic_is_deleted(
     shared: SqlService, service: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,8 @@
 The broker may take seconds to delete a topic. Meanwhile only a statement that declares a new source
 over the same topic waits: the topic that it finds or creates would be deleted.
 
+A topic that another source names is not deleted. Source: ksqlDB.
+
 Threads: any.
 """
 
@@ -10,10 +12,37 @@ import threading
 from collections.abc import Iterable
 from typing import Final
 
+from duolog.ksql.catalog.catalog import Catalog, SourceInfo
+from duolog.ksql.errors import SqlError
 from duolog.runtime.sql.command_log.topics import Topics
 
 _WAIT_S: Final = 20.0
 """Longer than the broker may take."""
+
+
+def users_of(catalog: Catalog, topic: str) -> list[str]:
+    """Return the sources that name a topic. Patterns do not count."""
+    sources = catalog.sources.values()
+    return sorted(one.name for one in sources if not one.is_pattern and topic in one.topics)
+
+
+def unshared(catalog: Catalog, name: str) -> SourceInfo | None:
+    """Return a source whose topic is to be deleted with it; None if there is no such source.
+
+    Raises:
+        SqlError: other sources name its topic.
+    """
+    source = catalog.sources.get(name)
+    if source is None:
+        return None
+    if others := [one for one in users_of(catalog, source.topic) if one != name]:
+        # In ksqlDB's words.
+        raise SqlError(
+            f"Refusing to delete topic. Found other data sources ({', '.join(others)}) using topic "
+            f"{source.topic}",
+            hint="Drop them first, or drop this source without DELETE TOPIC.",
+        )
+    return source
 
 
 class TopicDeletions:
