@@ -15,6 +15,7 @@ Threads: one, which keeps the membership alive, and calls the member's `Duties`.
 Source: KIP-429 (incremental cooperative rebalancing).
 """
 
+import logging
 import os
 import socket
 import threading
@@ -22,17 +23,25 @@ import time
 from typing import Final, Protocol
 
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import KafkaError as ClientError
 
+from duolog.core.errors import KafkaError
+from duolog.runtime.errors import BrokerUnavailable
 from duolog.runtime.sql.errors import ServiceInUse
 from duolog.runtime.sql.persistent.members import Member, group_of, members_of_service
-from duolog.runtime.sql.persistent.places import places_topic_of
+from duolog.runtime.sql.persistent.places import make_places, places_topic_of
 from duolog.security.clients.brokers import Brokers
+
+logger: Final = logging.getLogger(__name__)
 
 SESSION_TIMEOUT_S: Final = 6.0
 _PATIENCE_S: Final = SESSION_TIMEOUT_S + 6.0
 _ASK_S: Final = 1.0
 _POLL_S: Final = 0.2
 _LEAVE_S: Final = 3.0
+_REFRESH_S: Final = 10.0
+_MAKE_AGAIN_S: Final = 5.0
+_NO_TOPIC: Final = (ClientError.UNKNOWN_TOPIC_OR_PART, ClientError._UNKNOWN_TOPIC)  # noqa: SLF001
 
 
 class Duties(Protocol):
@@ -76,6 +85,7 @@ class Membership:
             socket.gethostname(), os.getpid(), id(self), shares=shares, address=address
         )
         self._places: frozenset[int] = frozenset()
+        self._make_again_at = 0.0
         self._gained = threading.Event()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -169,6 +179,8 @@ class Membership:
                     "partition.assignment.strategy": "cooperative-sticky",
                     "session.timeout.ms": int(SESSION_TIMEOUT_S * 1000),
                     "heartbeat.interval.ms": 1500,
+                    # Notice in time that the topic was deleted, and that it is there again.
+                    "topic.metadata.refresh.interval.ms": int(_REFRESH_S * 1000),
                     # Releasing places may take long: a query that starts cannot be stopped before.
                     "max.poll.interval.ms": 86_400_000,
                     "enable.auto.commit": False,
@@ -182,10 +194,23 @@ class Membership:
         try:
             while not self._closing.is_set():
                 # There are no records; this consumer only stays a member.
-                consumer.poll(_POLL_S)
+                message = consumer.poll(_POLL_S)
+                if message is not None and (error := message.error()) is not None:
+                    self._note_error(error)
         finally:
             self._places = frozenset()
             consumer.close()
+
+    def _note_error(self, error: ClientError) -> None:
+        """Create the topic of places again if it was deleted: its places would be revoked."""
+        if error.code() not in _NO_TOPIC or time.monotonic() < self._make_again_at:
+            return
+        self._make_again_at = time.monotonic() + _MAKE_AGAIN_S
+        logger.warning("the topic of places is missing; creating it", extra={"topic": self._topic})
+        try:
+            make_places(self._brokers, self._service_id)
+        except (BrokerUnavailable, KafkaError) as refusal:
+            logger.warning("cannot create the topic of places: %s", refusal.message)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if partitions:

@@ -6,10 +6,12 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException
 
 from duolog.core.errors import KafkaError
+from duolog.runtime.sql.command_log.topics import Topics
 from duolog.runtime.sql.errors import ServiceInUse
-from duolog.runtime.sql.persistent import members, membership
+from duolog.runtime.sql.persistent import members, membership, places
 from duolog.runtime.sql.persistent.members import Member
-from waiting import DEADLINE_S
+from duolog.testing import EmbeddedCluster
+from waiting import DEADLINE_S, wait_until
 
 
 def test_a_broker_that_does_not_answer_is_a_broker_failure(
@@ -109,6 +111,48 @@ def test_a_process_that_must_not_wait_is_refused_at_once(
     assert refused.value.owner == "Process 1 on host elsewhere"
     assert len(asked) == 1
     assert not left.is_set(), "it has never joined"
+
+
+class _Places:
+    """The places of a member."""
+
+    def __init__(self) -> None:
+        self.held: frozenset[int] = frozenset()
+
+    def gain(self, _member: membership.Membership, gained: frozenset[int]) -> None:
+        self.held |= gained
+
+    def release(self, _member: membership.Membership, released: frozenset[int]) -> None:
+        self.held -= released
+
+    def lose(self, _member: membership.Membership) -> None:
+        self.held = frozenset()
+
+
+def test_a_deleted_topic_of_places_is_created_again(
+    cluster: EmbeddedCluster, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queries used to stop until the servers were restarted."""
+    monkeypatch.setattr(membership, "_REFRESH_S", 0.5)
+    monkeypatch.setattr(membership, "_MAKE_AGAIN_S", 0.5)
+    servers, first, second = cluster.bootstrap_servers, _Places(), _Places()
+    places.make_places(servers, service)
+    one, other = (
+        membership.Membership(servers, service, of, shares=True, address=f"h:{number}")
+        for number, of in enumerate((first, second))
+    )
+    one.join()
+    wait_until(lambda: first.held == places.ALL_PLACES, "it gets no places")
+
+    topics, name = Topics(servers), places.places_topic_of(service)
+    topics.delete(name)
+    wait_until(lambda: topics.partitions().get(name) == places.PLACES, "it is not created again")
+    other.join()
+
+    wait_until(lambda: second.held, "another server gets no places")
+    wait_until(lambda: first.held | second.held == places.ALL_PLACES, "a place has no server")
+    other.close()
+    one.close()
 
 
 def test_a_server_that_was_killed_has_been_replaced_at_its_address() -> None:
