@@ -20,6 +20,10 @@ CREATE STREAM s (k STRING KEY, a INT)
 CREATE TABLE totals WITH (kafka_topic='{topic}totals') AS
   SELECT k, COUNT(*) AS n, SUM(a) AS total FROM s GROUP BY k;
 """
+REPLACED = """
+CREATE OR REPLACE TABLE totals WITH (kafka_topic='{topic}totals') AS
+  SELECT k, COUNT(*) AS n, SUM(a) AS total, MAX(a) AS highest FROM s GROUP BY k;
+"""
 GUARANTEES = ("at_least_once", "exactly_once_v2")
 
 
@@ -32,14 +36,17 @@ def cluster() -> Iterator[EmbeddedCluster]:
 class Servers:
     """Servers of one service in this process, and a table that counts the rows of a stream by key."""
 
-    def __init__(self, cluster: EmbeddedCluster, directory: Path, guarantee: str) -> None:
-        self.service_id = f"moved_{guarantee}_"
+    def __init__(
+        self, cluster: EmbeddedCluster, directory: Path, guarantee: str, name: str = "moved"
+    ) -> None:
+        self.service_id = f"{name}_{guarantee}_"
         self._cluster, self._directory = cluster, directory
         self._given = {"processing.guarantee": guarantee, "commit.interval.ms": "100"}
         self._made = ExitStack()
         self._written = 0
 
-    def start(self, name: str) -> SqlService:
+    def open(self, name: str) -> SqlService:
+        """Return a server that runs no queries yet."""
         server = SqlService(
             self._cluster.bootstrap_servers,
             data=self._directory / name,
@@ -49,6 +56,10 @@ class Servers:
             shares=True,
         )
         self._made.callback(server.close)
+        return server
+
+    def start(self, name: str) -> SqlService:
+        server = self.open(name)
         server.stand_by(f"{name}:8088")
         wait_until(lambda: server.runs_queries, "the server gets no places")
         return server
@@ -111,3 +122,28 @@ def test_a_table_goes_on_wherever_its_query_moves(
         assert counts == sorted(counts), "no result is written again after a later one"
         if guarantee == "exactly_once_v2":
             assert len(counts) == len(set(counts))
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_a_query_that_is_replaced_while_no_server_runs_it_is_upgraded_by_the_next_one(
+    cluster: EmbeddedCluster, tmp_path: Path, guarantee: str
+) -> None:
+    """It used to end in state ERROR: the changelogs belong to the topology before."""
+    servers = Servers(cluster, tmp_path, guarantee, "replaced")
+    with ExitStack() as stack:
+        stack.callback(servers.close)
+        one = servers.start("one")
+        servers.run(one, CREATED.format(topic=servers.service_id))
+        servers.write(one, 3)
+        servers.wait_counted()
+        one.close()
+
+        two = servers.open("two")
+        servers.run(two, REPLACED.format(topic=servers.service_id))
+        two.stand_by("two:8088")
+        wait_until(lambda: servers.host(two) == "two:8088", two.queries, WAIT_S)
+        servers.write(two, 2)
+        servers.wait_counted()
+
+        records = Client(cluster.bootstrap_servers).read(f"{servers.service_id}totals")
+        assert json.loads(records[-1].value or b"null")["HIGHEST"] == 5

@@ -124,11 +124,16 @@ class Engine:
             note_running(claimed.checkpoint.directory, query)
             return query
 
-    def restore(self, plan: Plan, application_id: str) -> bool:
+    def restore(self, plan: Plan, application_id: str, *, forced: bool = True) -> bool:
         """Fill the stores of an application from their changelogs, and start nothing.
 
         Sets the checkpoint aside first. `on_restore` receives the progress. Returns False, and
         changes nothing, if there is nothing to restore from.
+
+        Args:
+            plan: the plan that wrote the changelogs.
+            application_id: the application.
+            forced: restore an intact checkpoint, too, and use changelogs that were created again.
 
         Raises:
             CheckpointInUse: the application runs.
@@ -137,10 +142,10 @@ class Engine:
         """
         with self.claimed(application_id) as claimed:
             logged = self._starter.logged(claimed.checkpoint, application_id)
-            found = logged.lost(forced=True) is not None
+            found = logged.lost(forced=forced) is not None
             if found:
                 request = StartRequest(
-                    plan, application_id, self.config, "micro-batch", restores=True
+                    plan, application_id, self.config, "micro-batch", restores=forced
                 )
                 self._starter.make_ready(request, claimed)
             claimed.release()

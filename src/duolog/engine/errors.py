@@ -64,6 +64,10 @@ class TopologyChanged(CheckpointMismatch):
     """The stores of the checkpoint belong to another version of the topology."""
 
 
+class ChangelogsDiffer(CheckpointMismatch):
+    """The changelogs that would restore a lost checkpoint belong to another topology."""
+
+
 class StoresNotKept(CheckpointMismatch):
     """An upgrade cannot keep every store that it must keep."""
 

@@ -23,7 +23,7 @@ from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.checkpoint.checkpoint_files import last_commit
 from duolog.engine.checkpoint.generations import BEFORE_ALL, InternalTopics, held_topics
 from duolog.engine.checkpoint.shape_difference import first_difference
-from duolog.engine.errors import CheckpointMismatch
+from duolog.engine.errors import ChangelogsDiffer, CheckpointMismatch
 from duolog.engine.exactly_once.epochs import marker_topic
 from duolog.engine.exactly_once.fencing import fence
 from duolog.engine.json_object import Json
@@ -124,13 +124,13 @@ class LoggedState:
         that they are complete.
 
         Raises:
-            CheckpointMismatch: the changelogs belong to another topology.
+            ChangelogsDiffer: the changelogs belong to another topology.
             ChangelogMismatch: a changelog is missing or incomplete.
             BrokerUnreachable: no broker answers.
         """
         difference = first_difference(kept.application["shape"], shape)
         if difference:
-            raise CheckpointMismatch(
+            raise ChangelogsDiffer(
                 f'the changelogs of application "{self.application_id}" belong to another topology',
                 query_id=self.application_id,
                 detail=f"{difference} Its checkpoint is lost or damaged, and its state would be "

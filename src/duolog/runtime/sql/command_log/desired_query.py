@@ -20,6 +20,8 @@ class DesiredQuery:
     """Number of queries with this id that have ended before; their state is not reused."""
     number: int = 0
     """Decides which server runs it: see `persistent/places.py`."""
+    earlier: tuple[PersistentQuery, ...] = ()
+    """The last queries that it has replaced, the newest first: state may be that of one of them."""
 
     @property
     def checkpoint(self) -> str:

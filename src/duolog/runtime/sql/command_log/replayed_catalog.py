@@ -22,7 +22,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.user_calls import KEPT
 from duolog.ksql.session import SqlSession, parse
 from duolog.ksql.settings import REGISTRY, Settings, is_secret
-from duolog.ksql.statements.state import Done, SessionState
+from duolog.ksql.statements.state import Done, PersistentQuery, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.command_log.commands import Command, Offsets
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS: Final = 10
 _READ_S: Final = 15.0
+_EARLIER_MAX: Final = 8
 
 
 class ReplayedCatalog:
@@ -58,6 +59,8 @@ class ReplayedCatalog:
         """Number of ended queries by id; QUERY_ID allows using an id again."""
         self._numbers: dict[str, int] = {}
         """A small number for each query; all servers compute the same ones."""
+        self._earlier: dict[str, tuple[PersistentQuery, ...]] = {}
+        """The last queries that each query has replaced."""
         self._damage: CommandDamaged | None = None
         """Error of the topic; later records are not applied."""
 
@@ -76,6 +79,7 @@ class ReplayedCatalog:
                     self._starts.get(query_id, {}),
                     self._endings.get(query_id, 0),
                     self._numbers[query_id],
+                    self._earlier.get(query_id, ()),
                 )
         for gone in self._wanted.keys() - self.state.queries.keys():
             del self._wanted[gone]
@@ -171,6 +175,7 @@ class ReplayedCatalog:
         if command.query:
             # A replacement continues from the state, or starts where the original query started.
             self._starts.setdefault(command.query, command.starts)
+        replaced = state.queries.get(command.query)
         try:
             (node,) = parse(command.statement)
             if command.function is not None:
@@ -187,8 +192,16 @@ class ReplayedCatalog:
             self.ended.add(checkpoint_of(query_id, before))
             self._endings[query_id] = before + 1
             self._starts.pop(query_id, None)
+            self._earlier.pop(query_id, None)
+        self._note_replaced(replaced)
         if done.ended or done.query is not None:
             self._number_queries()
+
+    def _note_replaced(self, before: PersistentQuery | None) -> None:
+        now = None if before is None else self.state.queries.get(before.id)
+        if before is not None and now is not None and now.planned is not before.planned:
+            known = self._earlier.get(now.id, ())
+            self._earlier[now.id] = (before, *known)[:_EARLIER_MAX]
 
     def _number_queries(self) -> None:
         """Give each new query the smallest free number; an ended one's number becomes free."""

@@ -96,6 +96,7 @@ class SparkQueries:
             DuologError: it does not start.
         """
         # Imported here, as the engine is.
+        from duolog.engine.errors import ChangelogsDiffer  # noqa: PLC0415
         from duolog.runtime.result_topics import create_result_topics  # noqa: PLC0415
 
         ensure_reachable(self._bootstrap)
@@ -117,9 +118,26 @@ class SparkQueries:
             exactly_once=wanted.query.guarantee == EXACTLY_ONCE,
         )
         application_id = application_id_of(wanted.checkpoint)
-        query = self.engine.start(plan, application_id, "micro-batch", options)
+        try:
+            query = self.engine.start(plan, application_id, "micro-batch", options)
+        except ChangelogsDiffer:
+            if not self._restore_earlier(wanted, application_id):
+                raise
+            query = self.engine.start(plan, application_id, "micro-batch", options)
         trace(query)
         return query
+
+    def _restore_earlier(self, wanted: DesiredQuery, application_id: str) -> bool:
+        """Restore the state of a query that this one replaces; return false if that fails.
+
+        The server that ran it has not upgraded the state, which the next start does.
+        """
+        from duolog.engine.errors import ChangelogsDiffer  # noqa: PLC0415 - as the engine is
+
+        for one in wanted.earlier:
+            with contextlib.suppress(ChangelogsDiffer):
+                return self.engine.restore(one.planned.plan, application_id, forced=False)
+        return False
 
     def explain_upgrade(self, wanted: DesiredQuery) -> "UpgradePlan":
         """Return what a replacement does with the state of a query; needs no JVM.

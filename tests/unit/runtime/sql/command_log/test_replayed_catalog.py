@@ -226,3 +226,32 @@ def test_secrets_of_the_server_s_properties_are_in_no_command() -> None:
 
     assert [one.properties for one in written] == [{"auto.offset.reset": "earliest"}]
     assert b"swordfish" not in encode(written[0])
+
+
+def test_a_query_knows_the_queries_that_it_has_replaced() -> None:
+    """A server to which it moves restores their state, if it was not upgraded before."""
+    far = "CREATE STREAM far AS SELECT * FROM rides WHERE km > {};"
+    texts = [
+        PLAIN,
+        far.format(0),
+        *(far.format(km).replace("CREATE", "CREATE OR REPLACE") for km in range(1, 11)),
+    ]
+    commands = [
+        Command(text, offset - 1, begun=offset, query="CSAS_FAR_1" if offset else "")
+        for offset, text in enumerate(texts)
+    ]
+    commands.append(Command("PAUSE CSAS_FAR_1;", len(commands) - 1))
+    found = replayed(*commands[:2])
+    found.follow()
+    (query_id,) = found.wanted
+    first = found.wanted[query_id].query
+    assert found.wanted[query_id].earlier == ()
+
+    found = replayed(*commands[:3])
+    found.follow()
+    assert [one.statement for one in found.wanted[query_id].earlier] == [first.statement]
+    found = replayed(*commands)
+    found.follow()
+
+    statements = [one.statement for one in found.wanted[query_id].earlier]
+    assert statements == texts[10:2:-1]
