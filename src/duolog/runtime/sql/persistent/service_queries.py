@@ -320,6 +320,7 @@ class ServiceQueries:
 
     def _wait_for_turn(self) -> None:
         """Join the servers of the service, once no other process runs its queries alone."""
+        reported = ""
         while not self.given_up.is_set():
             membership = Membership(
                 self._bootstrap, self._service_id, self, shares=True, address=self._address
@@ -328,7 +329,11 @@ class ServiceQueries:
                 make_places(self._bootstrap, self._service_id)
                 runs_alone = any(not one.shares for one in membership.others())
             except (BrokerUnavailable, KafkaError) as error:
-                logger.debug("cannot join the servers of the service: %s", error.message)
+                # Repeated every two seconds, so it is a warning once.
+                reason = "; ".join(str(error).splitlines())
+                level = logging.DEBUG if reason == reported else logging.WARNING
+                logger.log(level, "cannot join the servers of the service: %s", reason)
+                reported = reason
                 self.given_up.wait(_REGAIN_S)
                 continue
             if runs_alone:

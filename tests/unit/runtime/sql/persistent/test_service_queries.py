@@ -6,6 +6,7 @@ from unittest.mock import MagicMock
 import pytest
 
 import waiting
+from duolog.core.errors import KafkaError
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.errors import CommandDamaged, ServiceInUse
 from duolog.runtime.sql.persistent import service_queries
@@ -160,6 +161,31 @@ def test_a_server_waits_while_a_shell_runs_the_queries(
     service.give_up()
 
     assert asked == [shell, shell, shell, []]
+
+
+def test_a_server_that_cannot_join_the_others_warns_once(
+    memberships: Memberships, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its queries did not run, and only a log of level debug had the reason."""
+    monkeypatch.setattr(service_queries, "_REGAIN_S", 0.0)
+    refused = [KafkaError("the topic has 3 partitions", code=37, hint="Delete it.")] * 3
+    supervise = MagicMock()
+    service = queries(MagicMock(), supervise)
+
+    def make(_brokers: str, _service_id: str) -> None:
+        if refused:
+            raise refused.pop()
+
+    monkeypatch.setattr(service_queries, "make_places", make)
+    with caplog.at_level(logging.WARNING):
+        service.stand_by()
+        waiting.wait_until(lambda: supervise.return_value.start.called, "it does not join")
+    service.give_up()
+
+    (warning,) = caplog.messages
+    assert "3 partitions" in warning
+    assert "Delete it." in warning
+    assert memberships.made
 
 
 def running(*numbers: int) -> tuple[ServiceQueries, MagicMock, MagicMock, MagicMock]:
