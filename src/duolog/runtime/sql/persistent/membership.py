@@ -197,6 +197,11 @@ class Membership:
                 message = consumer.poll(_POLL_S)
                 if message is not None and (error := message.error()) is not None:
                     self._note_error(error)
+        except Exception:
+            logger.exception("the membership of a service has failed")
+            # Before the group gives the places to others.
+            if not self._closing.is_set():
+                self._duties.lose(self)
         finally:
             self._places = frozenset()
             consumer.close()

@@ -113,6 +113,23 @@ def test_a_process_that_must_not_wait_is_refused_at_once(
     assert not left.is_set(), "it has never joined"
 
 
+def test_a_member_that_fails_stops_its_queries_before_it_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It used to leave the group while its queries went on: another server ran them, too."""
+    consumer, duties, order = MagicMock(), MagicMock(), list[str]()
+    consumer.poll.side_effect = KafkaException(ClientError(ClientError._STATE))  # noqa: SLF001
+    consumer.close.side_effect = lambda: order.append("closed")
+    duties.lose.side_effect = lambda _: order.append("lost")
+    monkeypatch.setattr(membership, "Consumer", lambda _: consumer)
+    one = membership.Membership("127.0.0.1:1", "default_", duties)
+
+    one.join()
+    wait_until(lambda: len(order) == 2, "it does not leave")
+
+    assert order == ["lost", "closed"]
+
+
 class _Places:
     """The places of a member."""
 
