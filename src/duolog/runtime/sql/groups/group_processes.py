@@ -73,6 +73,15 @@ class GroupProcesses:
             known = self._processes.get(group)
         return None if known is None or known.has_ended else known.pid
 
+    def refusal(self, group: str) -> GroupRefused | None:
+        """Return why a group would get no process now; None if it would."""
+        with self._lock:
+            try:
+                self._ensure_room(group, self._limits.of(group))
+            except GroupRefused as refused:
+                return refused
+        return None
+
     def look(self, used: set[str]) -> list[GroupProcess]:
         """Kill silent processes, close idle ones, and return those that have ended since.
 

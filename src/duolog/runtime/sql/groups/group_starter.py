@@ -191,7 +191,8 @@ class GroupStarter:
 
     def _ensure_room(self, group: str, checkpoint: str) -> None:
         """Check the limit of a group; the caller holds the lock."""
-        if group == DEFAULT_GROUP:
+        # During a search, the quarantine has half of the queries of the shared JVM.
+        if group in {DEFAULT_GROUP, QUARANTINE}:
             return
         most = self._limits.of(group).queries_max
         others = [
@@ -249,7 +250,11 @@ class GroupStarter:
         if end is not None and end.pid != self._ended_pid:
             self._ended_pid = end.pid
             logger.warning("the JVM that queries share has ended. %s", end.how)
-            moved = self._note_end(DEFAULT_GROUP, _in_group(started, DEFAULT_GROUP))
+            if (refusal := self._processes.refusal(QUARANTINE)) is not None:
+                # Half of the queries would wait for a JVM that they cannot get.
+                logger.warning("cannot look for the query that was the cause: %s", refusal.message)
+            else:
+                moved = self._note_end(DEFAULT_GROUP, _in_group(started, DEFAULT_GROUP))
             self.ends_seen += 1
         for process in self._processes.look(used):
             if process.is_closing:

@@ -346,6 +346,32 @@ def test_after_two_ends_of_the_shared_jvm_the_newer_queries_move(groups: Groups)
     assert [process.group for process in groups.launches.processes] == ["quarantine"]
 
 
+def test_no_query_moves_to_a_quarantine_that_would_get_no_jvm(groups: Groups) -> None:
+    """Half of the queries used to be in state ERROR for ten minutes, although they were innocent."""
+    limited(groups, groups_max="1")
+    groups.start("OK_9", "heavy")
+    queries = [groups.start(f"OK_{number}", "default") for number in range(2)]
+    for pid in (1, 2, 3):
+        groups.shared.end_jvm(pid)
+        wait_for(partial(groups.has_seen, pid), "the end is not noticed")
+
+    assert not any(query.has_ended for query in queries)
+    assert groups.starter.group_of(wanted("OK_1", "default")) == "default"
+
+
+def test_the_quarantine_has_room_for_all_suspects(groups: Groups) -> None:
+    limited(groups, group_queries_max="1")
+    queries = [groups.start(f"OK_{number}", "default") for number in range(4)]
+    for pid in (1, 2):
+        groups.shared.end_jvm(pid)
+        wait_for(partial(groups.has_seen, pid), "the end is not noticed")
+    wait_for(lambda: sum(query.has_ended for query in queries) == 2, "no query moves")
+    for number in (2, 3):
+        wait_for(lambda: not groups.starter.is_running(f"OK_{number}"), "it does not stop")  # noqa: B023
+
+        assert groups.start(f"OK_{number}", "default").state == "running"
+
+
 def test_the_end_of_the_quarantine_finds_the_cause(groups: Groups) -> None:
     groups.start("OK_0", "default")
     groups.start("OK_1", "default")
