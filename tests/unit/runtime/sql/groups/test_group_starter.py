@@ -257,6 +257,28 @@ def test_a_query_that_starts_for_long_is_not_shown_as_running(groups: Groups) ->
     supervisor.close()
 
 
+@pytest.mark.parametrize("query_id", ["OK_0", "STUCK_0"])
+def test_a_query_of_a_group_moves_to_another_server_when_no_part_of_it_runs(
+    groups: Groups, tmp_path: Path, query_id: str
+) -> None:
+    limited(groups, stop_timeout_ms="500")
+    supervisor, moving = QuerySupervisor(groups.starter), wanted(query_id)
+    supervisor.start()
+    supervisor.want({query_id: moving})
+    assert supervisor.wait_settled(60)
+    supervisor.want({}, {query_id: moving})
+
+    assert supervisor.wait_stopped([query_id], 60)
+    assert not groups.starter.is_running(query_id)
+    assert groups.launches.processes[0].has_ended == (query_id == "STUCK_0")
+    assert groups.shared.forgotten == [], "the state stays"
+    other = Groups(tmp_path / "other")
+    assert other.start(query_id).state == "running"
+    other.starter.end_now()
+    other.starter.close()
+    supervisor.close()
+
+
 def test_a_replacement_in_another_group_stops_the_old_query_first(groups: Groups) -> None:
     old = groups.start("OK_0", "default")
     changed = wanted("OK_0", "heavy", "CREATE OR REPLACE STREAM one AS SELECT * FROM s;")
