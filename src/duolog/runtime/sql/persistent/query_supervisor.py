@@ -159,6 +159,8 @@ class QuerySupervisor:
         self._elsewhere: dict[str, DesiredQuery] = {}
         self._changed = threading.Condition()
         self._closing = threading.Event()
+        self._in_round = False
+        """True while `each_round` runs."""
         self._thread: threading.Thread | None = None
         self._starts = ThreadPoolExecutor(_STARTS_AT_ONCE, "duolog-sql-start")
 
@@ -243,7 +245,8 @@ class QuerySupervisor:
         self._closing.set()
         with self._changed:
             self._changed.notify_all()
-        if self._thread is not None:
+        # A round may wait long for the broker, for example when this process is cut off from it.
+        if self._thread is not None and not self._in_round:
             self._thread.join()
         self._starts.shutdown(wait=False, cancel_futures=True)
         _stop_all(self._entries.values())
@@ -253,6 +256,8 @@ class QuerySupervisor:
             lambda: not any(self._starter.is_running(one) for one in checkpoints), _RELEASE_S
         )
         self._entries.clear()
+        if self._thread is not None:
+            self._thread.join()
 
     def _is_settled(self) -> bool:
         with self._changed:
@@ -267,7 +272,18 @@ class QuerySupervisor:
     def _run(self) -> None:
         while not self._closing.is_set():
             try:
-                self._each_round()
+                # Set before `_closing` is read, and `close` sets that first: once `close` has
+                # found a round in progress, nothing is started or stopped here any more.
+                self._in_round = True
+                if not self._closing.is_set():
+                    self._each_round()
+            except Exception:  # as below
+                logger.exception("failed to follow other engines")
+            finally:
+                self._in_round = False
+            if self._closing.is_set():
+                return
+            try:
                 self._look()
             except Exception:  # an error of one query must not stop the supervisor
                 logger.exception("failed to supervise queries")

@@ -431,3 +431,30 @@ def test_a_supervisor_closes_when_no_part_of_its_queries_runs_any_more(
 
     closing.join(WAIT_S)
     assert not closing.is_alive()
+
+
+def test_queries_stop_although_a_round_waits_for_the_broker(starter: FakeStarter) -> None:
+    """They went on for fifteen seconds in a process that was cut off, while another one ran them."""
+    cut_off, waits, goes_on = (threading.Event() for _ in range(3))
+
+    def each_round() -> None:
+        if cut_off.is_set():
+            waits.set()
+            assert goes_on.wait(WAIT_S)
+
+    supervisor = QuerySupervisor(starter, each_round=each_round)
+    supervisor.start()
+    supervisor.want({name: DesiredQuery(query) for name, query in queries().items()})
+    assert supervisor.wait_settled(WAIT_S)
+    cut_off.set()
+    assert waits.wait(WAIT_S)
+    closing = threading.Thread(target=supervisor.close)
+
+    closing.start()
+
+    wait_for(supervisor, lambda: all(one.has_ended for one in starter.running.values()))
+    assert closing.is_alive(), "it waits for its thread"
+    goes_on.set()
+    closing.join(WAIT_S)
+    assert not closing.is_alive()
+    assert len(starter.starts) == 2
