@@ -8,10 +8,12 @@ import pytest
 import waiting
 from duolog.core.units import MIB
 from duolog.runtime.sql.answers import Message
+from duolog.runtime.sql.persistent import service_queries
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 from duolog.runtime.sql.service import SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
 from duolog.testing import Client, EmbeddedCluster
+from unit.runtime.sql.fake_queries import FakeStarter
 
 DEADLINE_S = 300
 """For a JVM that ends and starts several times on a busy machine."""
@@ -132,6 +134,32 @@ def test_a_query_that_never_returns_is_terminated_with_its_group_only(server: Se
     assert server.live("PLAIN").failures == 0
     second = server.service.pid_of_group("heavy")
     assert None not in {first, second}
+
+
+@pytest.mark.deep
+def test_a_query_that_never_returns_moves_to_another_server(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No server got any place until the query had stopped, which it never did."""
+    monkeypatch.setattr(service_queries, "_STOP_S", 10.0)
+    server.run(ENDLESS)
+    server.run(ENDLESS.replace("endless", "other"))
+    server.run("CREATE STREAM fine AS SELECT * FROM s WHERE a < 1000;")
+    server.wait_running("ENDLESS", "OTHER", "FINE")
+    server.run("INSERT INTO s VALUES ('a', 2000);")
+    server.wait(lambda: server.records_in("FINE"), "the record is not read")
+    starter = FakeStarter()
+    second = SqlService(
+        server.service.brokers, data=tmp_path / "second", service_id="groups_", starter=starter
+    )
+    try:
+        second.stand_by("second:8088")
+
+        # Each of two servers gets one of them: they are in places 0 and 41.
+        endless = {server.live(name).id for name in ("ENDLESS", "OTHER")}
+        server.wait(lambda: endless & set(starter.starts), "no query moves")
+    finally:
+        second.close()
 
 
 @pytest.mark.deep

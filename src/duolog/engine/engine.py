@@ -263,6 +263,14 @@ class Engine:
         """
         self._session.end_now()
 
+    def kill_jvm(self) -> None:
+        """Kill the JVM; running queries continue in another one. Any thread.
+
+        Does nothing if other engines of this process use the JVM.
+        """
+        if (opened := self._session.opened) is not None:
+            opened.end_now()
+
     def ensure_can_run(self, plan: Plan, application_id: str, config: EngineConfig) -> None:
         """Raise ConfigError if a plan does not fit the settings; the number of tasks is ignored."""
         self._planner.ensure_can_run(plan, application_id, config)

@@ -64,6 +64,9 @@ class FakeStarter:
     def is_running(self, checkpoint: str) -> bool:
         return checkpoint in self.stopping
 
+    def force_stop(self, checkpoint: str) -> None:
+        self.stopping.discard(checkpoint)
+
     def forget(self, checkpoint: str) -> None:
         self.forgotten.append(checkpoint)
 

@@ -44,6 +44,7 @@ class SharedJvm(Protocol):
     def start(self, wanted: DesiredQuery) -> ManagedQuery: ...
     def forget(self, checkpoint: str) -> None: ...
     def ended_jvm(self) -> "JvmEnd | None": ...
+    def kill_jvm(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -82,6 +83,8 @@ class GroupStarter:
         self._suspects = Suspects()
         self._lock = threading.Lock()
         self._ended_pid = 0
+        self._was_killed = False
+        """True if the next end of the shared JVM has no cause to look for."""
         self.ends_seen = 0
         """Ends of the shared JVM so far."""
         self._closing = threading.Event()
@@ -143,6 +146,20 @@ class GroupStarter:
         with self._lock:
             started = self._started.get(checkpoint)
         return started is not None and not started.query.is_released
+
+    def force_stop(self, checkpoint: str) -> None:
+        """Kill the JVM of a query that does not stop; its other queries start again."""
+        with self._lock:
+            started = self._started.get(checkpoint)
+        if started is None or started.query.is_released or not started.query.is_leaving:
+            return
+        group, query_id = started.query.group, started.query_id
+        logger.warning("query %s of group %s does not stop; killing the JVM", query_id, group)
+        if group == DEFAULT_GROUP:
+            self._was_killed = True
+            self._shared.kill_jvm()
+        else:
+            self._processes.kill(group, f"query {query_id} of the same group did not stop")
 
     def forget(self, checkpoint: str) -> None:
         """Delete the checkpoint of an ended query, once it has stopped."""
@@ -250,11 +267,9 @@ class GroupStarter:
         if end is not None and end.pid != self._ended_pid:
             self._ended_pid = end.pid
             logger.warning("the JVM that queries share has ended. %s", end.how)
-            if (refusal := self._processes.refusal(QUARANTINE)) is not None:
-                # Half of the queries would wait for a JVM that they cannot get.
-                logger.warning("cannot look for the query that was the cause: %s", refusal.message)
-            else:
-                moved = self._note_end(DEFAULT_GROUP, _in_group(started, DEFAULT_GROUP))
+            was_killed, self._was_killed = self._was_killed, False
+            if not was_killed:
+                moved = self._note_end_of_shared(started)
             self.ends_seen += 1
         for process in self._processes.look(used):
             if process.is_closing:
@@ -267,6 +282,14 @@ class GroupStarter:
             moved = self._suspects.look(time.monotonic()) or moved
         if moved:
             self._move(started)
+
+    def _note_end_of_shared(self, started: dict[str, _Started]) -> bool:
+        refusal = self._processes.refusal(QUARANTINE)
+        if refusal is None:
+            return self._note_end(DEFAULT_GROUP, _in_group(started, DEFAULT_GROUP))
+        # Half of the queries would wait for a JVM that they cannot get.
+        logger.warning("cannot look for the query that was the cause: %s", refusal.message)
+        return False
 
     def _note_end(self, group: str, ran: list[str]) -> bool:
         with self._lock:

@@ -75,6 +75,9 @@ class Starter(Protocol):
     def is_running(self, checkpoint: str) -> bool:
         """Return true if a query still stops in the background: its `stop` is bounded."""
 
+    def force_stop(self, checkpoint: str) -> None:
+        """End a query that still stops in the background, even if others have to start again."""
+
     def forget(self, checkpoint: str) -> None: ...
     def close(self) -> None: ...
 
@@ -235,6 +238,13 @@ class QuerySupervisor:
         """Wait until these queries have stopped."""
         ids = set(query_ids)
         return self.wait_until(lambda: not ids & self._entries.keys(), timeout_s)
+
+    def force_stop(self, query_ids: Iterable[str]) -> None:
+        """End queries that have not stopped in time, even if others have to start again."""
+        with self._changed:
+            found = [self._entries[one].wanted for one in query_ids if one in self._entries]
+        for one in found:
+            self._starter.force_stop(one.checkpoint)
 
     def give_up(self) -> None:
         """Start no more queries, and do not log failed starts."""

@@ -240,7 +240,9 @@ class ServiceQueries:
             supervisors, states = (self._supervisor, self._ending), self._states
         for supervisor in supervisors:
             while supervisor is not None and not supervisor.wait_stopped(ids, _STOP_S):
-                logger.warning("queries that move to another server have not stopped yet")
+                # Until this returns, no other server gets places, not even those of a dead one.
+                logger.warning("queries that move to another server have not stopped in time")
+                supervisor.force_stop(ids)
         if states is not None:
             states.flush()
 

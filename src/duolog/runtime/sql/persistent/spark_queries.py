@@ -167,6 +167,14 @@ class SparkQueries:
         """Return false: a query that was stopped does not run any more."""
         return False
 
+    def force_stop(self, checkpoint: str) -> None:
+        """Do nothing: a query that was stopped does not run any more."""
+
+    def kill_jvm(self) -> None:
+        """Kill the JVM, unless this process uses it otherwise; running queries start again."""
+        if (engine := self._opened) is not None:
+            engine.kill_jvm()
+
     def forget(self, checkpoint: str) -> None:
         """Delete the checkpoint of an ended query, its changelogs, and its commit topics."""
         # Imported here, as the engine is.

@@ -52,6 +52,10 @@ class Shared(FakeStarter):
     def ended_jvm(self) -> JvmEnd | None:
         return self.end
 
+    def kill_jvm(self) -> None:
+        self.end_jvm(pid=4711)
+        self.stops.set()
+
     def end_jvm(self, pid: int) -> None:
         self.end = JvmEnd.of(pid, 3)
 
@@ -277,6 +281,23 @@ def test_a_query_of_a_group_moves_to_another_server_when_no_part_of_it_runs(
     other.starter.end_now()
     other.starter.close()
     supervisor.close()
+
+
+def test_a_query_that_moves_and_does_not_stop_is_ended_with_the_shared_jvm(groups: Groups) -> None:
+    """Until its place is released, the group of the servers assigns no places at all."""
+    limited(groups, stop_timeout_ms="10")
+    groups.shared.stops = threading.Event()
+    query = groups.start("SLOW_0", "default")
+    groups.starter.force_stop("SLOW_0")
+    assert groups.shared.end is None, "it was not asked to stop"
+    query.stop()
+    assert groups.starter.is_running("SLOW_0")
+
+    groups.starter.force_stop("SLOW_0")
+
+    wait_for(lambda: not groups.starter.is_running("SLOW_0"), "it does not stop")
+    wait_for(partial(groups.has_seen, 1), "the end is not noticed")
+    assert groups.starter._suspects._last_end is None, "a search needs a cause"  # noqa: SLF001 - nothing shows it
 
 
 def test_a_replacement_in_another_group_stops_the_old_query_first(groups: Groups) -> None:

@@ -116,7 +116,7 @@ def test_a_process_that_must_not_wait_is_refused_at_once(
 def test_a_member_that_fails_stops_its_queries_before_it_leaves(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It used to leave the group while its queries went on: another server ran them, too."""
+    """It used to leave the group while its queries continued: another server ran them, too."""
     consumer, duties, order = MagicMock(), MagicMock(), list[str]()
     consumer.poll.side_effect = KafkaException(ClientError(ClientError._STATE))  # noqa: SLF001
     consumer.close.side_effect = lambda: order.append("closed")

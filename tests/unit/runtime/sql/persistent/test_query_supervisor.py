@@ -406,7 +406,7 @@ def test_a_query_that_moves_has_moved_when_no_part_of_it_runs_any_more(
     supervisor.want({TWO: wanted[TWO]}, {ONE: wanted[ONE]})
     wait_for(supervisor, lambda: starter.running[ONE].has_ended)
     assert not supervisor.wait_stopped([ONE], 0.5)
-    starter.stopping.clear()
+    supervisor.force_stop([ONE, "CSAS_GONE_7"])
 
     assert supervisor.wait_stopped([ONE], WAIT_S)
     assert starter.forgotten == []
@@ -434,13 +434,13 @@ def test_a_supervisor_closes_when_no_part_of_its_queries_runs_any_more(
 
 
 def test_queries_stop_although_a_round_waits_for_the_broker(starter: FakeStarter) -> None:
-    """They went on for fifteen seconds in a process that was cut off, while another one ran them."""
-    cut_off, waits, goes_on = (threading.Event() for _ in range(3))
+    """They continued for fifteen seconds in a process that was cut off, while another one ran them."""
+    cut_off, waits, answered = (threading.Event() for _ in range(3))
 
     def each_round() -> None:
         if cut_off.is_set():
             waits.set()
-            assert goes_on.wait(WAIT_S)
+            assert answered.wait(WAIT_S)
 
     supervisor = QuerySupervisor(starter, each_round=each_round)
     supervisor.start()
@@ -454,7 +454,7 @@ def test_queries_stop_although_a_round_waits_for_the_broker(starter: FakeStarter
 
     wait_for(supervisor, lambda: all(one.has_ended for one in starter.running.values()))
     assert closing.is_alive(), "it waits for its thread"
-    goes_on.set()
+    answered.set()
     closing.join(WAIT_S)
     assert not closing.is_alive()
     assert len(starter.starts) == 2

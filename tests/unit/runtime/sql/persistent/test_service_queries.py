@@ -236,6 +236,7 @@ def test_a_place_is_released_after_its_queries_have_stopped() -> None:
     service.release(membership, frozenset({place_of(1)}))
 
     assert waited == [(["Q1"], (["Q0"], ["Q1"]))] * 2, "it asks until the query has stopped"
+    supervisor.force_stop.assert_called_once_with(["Q1"])
 
 
 def test_a_place_is_released_after_a_server_that_stops_has_stopped_its_queries() -> None:
