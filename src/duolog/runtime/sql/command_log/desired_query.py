@@ -7,7 +7,11 @@ from typing import Final
 from duolog.ksql.statements.state import PersistentQuery
 from duolog.runtime.sql.command_log.commands import Offsets
 
-_REPLACES: Final = re.compile(r"\s*CREATE\s+OR\s+REPLACE\b", re.IGNORECASE)
+# Statements are stored with the comments of their authors.
+_SPACE: Final = r"(?:\s|--[^\n]*\n|/\*.*?\*/)"
+_REPLACES: Final = re.compile(
+    rf"{_SPACE}*CREATE{_SPACE}+OR{_SPACE}+REPLACE\b", re.IGNORECASE | re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
