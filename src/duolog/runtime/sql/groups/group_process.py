@@ -84,6 +84,8 @@ class GroupProcess:
         self._jvm_silent_s = 0.0
         self.heard_at = time.monotonic()
         """Time of the last message."""
+        self.has_answered = False
+        """True once a message has come."""
         with contextlib.suppress(OSError, ValueError):  # It has ended, as `_receive` finds out.
             self._frames.send(setup.encode())
         threading.Thread(
@@ -180,7 +182,7 @@ class GroupProcess:
     def _receive(self) -> None:
         try:
             while (message := self._frames.receive()) is not None:
-                self.heard_at = time.monotonic()
+                self.heard_at, self.has_answered = time.monotonic(), True
                 self._take(message)
         except (AttributeError, LookupError, TypeError, ValueError):
             # Without a receiver, all who wait for a reply would wait for ever.

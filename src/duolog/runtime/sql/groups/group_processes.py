@@ -26,6 +26,7 @@ IDLE_S: Final = 30.0
 _PAUSED_S: Final = 5.0
 """If `look` was not called for so long, this process was suspended, not the others."""
 _CLOSE_S: Final = 10.0
+_FIRST_ANSWER_S: Final = 60.0
 
 
 class GroupProcesses:
@@ -109,9 +110,14 @@ class GroupProcesses:
         for one in processes.values():
             if was_paused:
                 one.heard_at = now
-            elif one.silent_s(now) > self._limits.answer_timeout_s and not one.has_ended:
+            elif one.silent_s(now) > self._patience_s(one) and not one.has_ended:
                 self._kill_silent(one)
         return ended
+
+    def _patience_s(self, process: GroupProcess) -> float:
+        """Return for how long a process may be silent; a new one has to load its modules first."""
+        answer_s = self._limits.answer_timeout_s
+        return answer_s if process.has_answered else max(answer_s, _FIRST_ANSWER_S)
 
     def kill(self, group: str, reason: str) -> None:
         """Kill the process of a group, if it has one."""
@@ -146,7 +152,7 @@ class GroupProcesses:
             thread.join()
 
     def _kill_silent(self, process: GroupProcess) -> None:
-        seconds = self._limits.answer_timeout_s
+        seconds = self._patience_s(process)
         logger.warning(
             "killed the process of a group that did not answer",
             extra={"group": process.group, "pid": process.pid},
