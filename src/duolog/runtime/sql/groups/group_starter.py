@@ -113,7 +113,10 @@ class GroupStarter:
                 before.query.stop()
                 replaces = False
             if not replaces and not before.query.is_released:
-                raise GroupEnded("the query is still stopping", hint="It starts afterwards.")
+                doing = "stopping" if before.query.is_leaving else "starting"
+                raise GroupEnded(
+                    f"the query before it is still {doing}", hint="It starts afterwards."
+                )
         query = BoundedQuery(
             group,
             lambda: self._start_in(group, wanted),

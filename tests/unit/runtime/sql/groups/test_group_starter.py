@@ -248,6 +248,18 @@ def test_a_supervisor_starts_the_queries_of_an_ended_jvm_again(groups: Groups) -
     supervisor.close()
 
 
+def test_a_query_that_starts_for_long_is_not_replaced_meanwhile(groups: Groups) -> None:
+    """Its replacement used to report that it is stopping."""
+    groups.start_wait_s = 0.0
+    groups.open()
+    groups.start("ENDLESS_0")
+
+    with pytest.raises(GroupEnded, match="still starting"):
+        groups.starter.start(
+            wanted("ENDLESS_0", "heavy", "CREATE OR REPLACE STREAM one AS SELECT * FROM s;")
+        )
+
+
 def test_a_query_that_starts_for_long_is_not_shown_as_running(groups: Groups) -> None:
     groups.start_wait_s = 0.1
     groups.open()
