@@ -182,12 +182,18 @@ class SparkQueries:
 
         application_id = application_id_of(checkpoint)
         kept = KeptState(self._checkpoints / application_id)
-        internal = internal_topics(application_id, kept.fixed, self._given.internal_prefix)
+        fixed, prefix = kept.fixed, self._given.internal_prefix
         shutil.rmtree(kept.directory, ignore_errors=True)
         # Without a broker they stay; a later query with this id gets an error.
-        with contextlib.suppress(DuologError):
+        with contextlib.suppress(DuologError, OSError):
             there = self._topics.partitions()
-            for topic in internal:
+            if not fixed and any(
+                one in there for one in internal_topics(application_id, {}, prefix)
+            ):
+                # It has run on another server: its commit topic has the same facts.
+                found = self.engine.what_is_kept(application_id)
+                fixed = {} if found is None else found.application
+            for topic in internal_topics(application_id, fixed, prefix):
                 if topic in there:
                     self._topics.delete(topic)
 

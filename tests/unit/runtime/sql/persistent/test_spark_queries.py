@@ -33,6 +33,28 @@ def test_a_query_that_is_restored_has_no_positions(
     assert queries.positions("CTAS_T_0") == {}
 
 
+def test_the_changelogs_of_a_query_that_has_run_elsewhere_are_deleted(tmp_path: Path) -> None:
+    """They stayed for ever if the query ended while no server ran it."""
+    topics = MagicMock()
+    topics.partitions.return_value = dict.fromkeys(
+        ["p_T_0-sums-changelog", "p_T_0-commits", "p_T_1-sums-changelog", "t"], 1
+    )
+    queries = SparkQueries(
+        "127.0.0.1:1", topics, SparkQuerySettings(data=tmp_path, internal_prefix="p_")
+    )
+    queries._opened = engine = MagicMock()  # noqa: SLF001 - without Spark
+    application = {"shape": {"stores": {"sums": {}}}, "changelog": {"prefix": "p_"}}
+    engine.what_is_kept.return_value = MagicMock(application=application)
+
+    queries.forget("T_0")
+
+    deleted = [call.args[0] for call in topics.delete.call_args_list]
+    assert deleted == ["p_T_0-sums-changelog", "p_T_0-commits"]
+    engine.what_is_kept.reset_mock()
+    queries.forget("NEVER_0")
+    engine.what_is_kept.assert_not_called()
+
+
 class _Engine:
     """Starts a plan if the restored state is that of `kept`."""
 
