@@ -6,6 +6,7 @@ The plan is that of a persistent query. A deleted row of a table is its key with
 DISTINCT emits each row once; emitted rows are kept in memory.
 """
 
+import contextlib
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import Message
 from sqlglot import exp
 
-from duolog.core.errors import SerdeError
+from duolog.core.errors import DuologError, SerdeError
 from duolog.engine.start_options import StartOptions
 from duolog.ksql import settings
 from duolog.ksql.catalog.properties import SELECTED, Properties
@@ -246,5 +247,19 @@ class _TransientRows(TopicReader):
                 self._open_reader = False
                 self.__exit__(None, None, None)
             self._engine.topics.delete(self.topic)
-            directory = self._engine.data / "checkpoints" / self._application_id
-            shutil.rmtree(directory, ignore_errors=True)
+            self._forget()
+
+    def _forget(self) -> None:
+        """Delete the checkpoint, and what the query has in Kafka: changelogs and commit topics."""
+        # Imported here: it loads the engine, as a started query has.
+        from duolog.runtime.states import KeptState, internal_topics  # noqa: PLC0415
+
+        kept = KeptState(self._engine.data / "checkpoints" / self._application_id)
+        prefix = self._engine.spark.config.internal_prefix
+        internal = internal_topics(self._application_id, kept.fixed, prefix)
+        shutil.rmtree(kept.directory, ignore_errors=True)
+        with contextlib.suppress(DuologError):
+            there = self._engine.topics.partitions()
+            for topic in internal:
+                if topic in there:
+                    self._engine.topics.delete(topic)
