@@ -25,6 +25,7 @@ from duolog.server.errors import (
     RequestRefused,
 )
 from duolog.server.failures import failure_of, message_of
+from duolog.server.ksql.service_endpoints import ensure_runs
 from duolog.server.messages import JSON, Request, Response, json_response
 from duolog.server.operations.context import ServerContext
 
@@ -131,6 +132,7 @@ async def _run(request: Request, context: ServerContext, call: "Callable[[DeadLe
 def _ensure_service(context: ServerContext) -> None:
     if context.sql is None:
         raise RequestRefused("The server has no SQL service", NOT_READY)
+    ensure_runs(context.sql)
 
 
 def _refused(error: DuologError) -> RequestRefused:

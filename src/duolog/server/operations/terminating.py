@@ -19,6 +19,7 @@ from duolog.runtime.sql.errors import ServiceShared
 from duolog.server.errors import CONFLICT, NOT_READY, RequestRefused
 from duolog.server.failures import bad_request, failure_of, message_of
 from duolog.server.ksql.requests import json_object
+from duolog.server.ksql.service_endpoints import ensure_runs
 from duolog.server.messages import Request, Response, json_response
 from duolog.server.operations.context import ServerContext
 
@@ -29,13 +30,15 @@ async def terminate(request: Request, context: ServerContext) -> Response:
     """End the queries of the service, and delete its topics.
 
     Raises:
-        RequestRefused: the body is not such a request; other servers run the service; or the broker
-            refuses to delete a topic, and a second request continues.
+        RequestRefused: the body is not such a request; the service is terminated already; other
+            servers run it; or the broker refuses to delete a topic, and a second request continues.
     """
     if context.ksql is None:
         raise RequestRefused("The server has no SQL service", NOT_READY)
     doomed = _matching(request.body)
     running, service = context.ksql.running, context.sql
+    if service.ending == "TERMINATED":
+        ensure_runs(service)
     try:
         await context.workers.run(service.terminate, doomed, running.interrupt_all)
     except ServiceShared as error:

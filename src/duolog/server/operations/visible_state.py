@@ -8,6 +8,7 @@ from duolog.ksql.statements.state import SessionState
 from duolog.server.access.checks import Checks
 from duolog.server.access.visible_service import VisibleService
 from duolog.server.errors import NOT_READY, RequestRefused
+from duolog.server.ksql.service_endpoints import ensure_runs
 from duolog.server.messages import Request
 from duolog.server.operations.context import ServerContext
 
@@ -20,10 +21,11 @@ async def visible_state(request: Request, context: ServerContext) -> SessionStat
     A query is visible if all streams and tables that it reads and writes are.
 
     Raises:
-        RequestRefused: there is no SQL service, or too many statements wait.
+        RequestRefused: there is no SQL service, it is terminated, or too many statements wait.
     """
     if context.sql is None:
         raise RequestRefused("The server has no SQL service", NOT_READY)
+    ensure_runs(context.sql)
     service = VisibleService(context.sql, Checks(request.client, asyncio.get_running_loop()))
     mine = context.sql.session().state
     (node,) = parse(_SHOW)

@@ -146,6 +146,30 @@ def test_a_terminated_service_refuses_statements(ending: str, code: int) -> None
     assert refused.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/ksql/terminate"),
+        ("GET", "/v1/queries"),
+        ("GET", "/v1/queries/CTAS_TOTALS_0"),
+        ("GET", "/v1/lineage"),
+        ("GET", "/v1/dead-letters"),
+        ("POST", "/v1/dead-letters/wrong/replay"),
+    ],
+)
+def test_a_terminated_service_refuses_what_needs_its_deleted_topics(method: str, path: str) -> None:
+    @in_loop
+    async def test() -> None:
+        client = served(Service()).client()
+        await terminated(client, b"{}")
+
+        reply = await client.ask(method, path, b"{}" if method == "POST" else b"")
+
+        assert (reply.status, json.loads(reply.body)["error_code"]) == (503, 50304)
+
+    test()
+
+
 @in_loop
 async def test_after_an_error_statements_stay_refused_and_the_request_can_be_repeated() -> None:
     service = Service()
