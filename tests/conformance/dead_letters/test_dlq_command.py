@@ -357,9 +357,28 @@ def test_nothing_is_written_if_a_target_does_not_exist(duolog: Duolog) -> None:
     assert refused.returncode == 3
     assert 'partition 3 of topic "half" does not exist' in refused.stderr
     assert nothing == []
+    assert "Traceback" not in refused.stderr
     assert "is the dead-letter topic itself" in itself.stderr
     assert by_key.returncode == 0, by_key.stderr
     assert len(letters.read(duolog.bootstrap_servers, "half")) == 601
+
+
+def test_a_topic_or_file_that_does_not_exist_is_an_error(
+    duolog: Duolog, names: tuple[str, str]
+) -> None:
+    listed = duolog("dlq", "list", names[0], "no-such-topic")
+    repaired = duolog("dlq", "replay", names[0], "--function", "no-such-file.py:repair")
+
+    assert (listed.returncode, listed.stdout) == (3, "")
+    assert 'topic "no-such-topic" does not exist' in listed.stderr
+    assert repaired.returncode == 2
+    assert 'file "no-such-file.py" does not exist' in repaired.stderr
+
+
+def test_an_empty_table_of_letters_is_explained(duolog: Duolog, names: tuple[str, str]) -> None:
+    shown = duolog("dlq", "show", names[0], "--reason", "nothing")
+
+    assert (shown.returncode, shown.stderr) == (0, "no dead letters found\n")
 
 
 def test_a_letter_that_is_not_whole_needs_a_value(duolog: Duolog) -> None:

@@ -153,6 +153,8 @@ def _write(letters: Iterator[Letter], marks: Replayed, forms_of: FormsOf, form: 
     if form == "table":
         # Rows with cut texts, and whole ones only of the first two.
         first = list(islice(shown, 2))
+        if not first:
+            tell("no dead letters found")
         if len(first) == 1:
             click.echo(for_stream(page(first[0])), nl=False)
             return

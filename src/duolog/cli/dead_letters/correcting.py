@@ -101,8 +101,12 @@ def load_function(named: str) -> Callable[[Letter], object]:
     if not path:
         path, name = named, "correct"
     file = Path(path)
+    if not file.is_file():
+        raise StatementError(
+            f'file "{path}" does not exist', hint="Write FILE.py:NAME.", place=path
+        )
     spec = importlib.util.spec_from_file_location("duolog_correction", file)
-    if spec is None or spec.loader is None or not file.is_file():
+    if spec is None or spec.loader is None:
         raise StatementError(f'"{path}" is not a Python file', place=path)
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look their module up there. Modules next to the file can be imported.

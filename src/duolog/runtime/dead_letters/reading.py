@@ -65,11 +65,13 @@ class Records:
         self._stopped = stopped
         self.admin: AdminClient = admin_of(brokers)
         self._consumer = Consumer(brokers.client(_OPTIONS))
+        self._is_closed = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._is_closed = True
         self._consumer.close()
 
     def topics(self) -> dict[str, int]:
@@ -235,7 +237,9 @@ class Records:
         except KafkaException as error:
             raise refused(f'read partition {number} of topic "{topic}"', error) from error
         finally:
-            self._consumer.unassign()
+            # An abandoned iterator may end later than its consumer.
+            if not self._is_closed:
+                self._consumer.unassign()
 
     def _ensure_wanted(self) -> None:
         if self._stopped():

@@ -17,7 +17,7 @@ checked its rights for the topics that `check` returned.
 Threads: one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -35,6 +35,16 @@ _UNKNOWN_TOPIC: Final = 3
 _NONE: Final[frozenset[int]] = frozenset()
 
 
+def ensure_exists(name: str, topics: Container[str]) -> None:
+    """Raise KafkaError unless a topic is among those that exist."""
+    if name not in topics:
+        raise KafkaError(
+            f'topic "{name}" does not exist',
+            code=_UNKNOWN_TOPIC,
+            hint="List the topics of dead letters with `duolog dlq list`.",
+        )
+
+
 class LetterTopic:
     """A topic of dead letters, with its id, its partitions, and the marks of replays.
 
@@ -46,12 +56,7 @@ class LetterTopic:
         self.name = name
         self._records = records
         topics = records.topics()
-        if name not in topics:
-            raise KafkaError(
-                f'topic "{name}" does not exist',
-                code=_UNKNOWN_TOPIC,
-                hint="List the topics of dead letters with `duolog dlq list`.",
-            )
+        ensure_exists(name, topics)
         self.partitions = topics[name]
         self.id = topic_id(records, name)
 
