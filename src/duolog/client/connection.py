@@ -74,6 +74,10 @@ class Connection:
         """Run a statement on a new cursor; see `Cursor.execute`."""
         return self.cursor().execute(statement, parameters, properties=properties)
 
+    def executemany(self, statement: str, parameters: Sequence[Sequence[object]]) -> Cursor:
+        """Run a statement for each row of parameters; see `Cursor.executemany`."""
+        return self.cursor().executemany(statement, parameters)
+
     def subscribe(
         self,
         query: str,

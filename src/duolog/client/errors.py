@@ -91,6 +91,8 @@ def error_of(status: int, body: object) -> Error:
 def _hint(status: int) -> str:
     if status == 401:
         return "Give the user: duolog.connect(url, user=…, password=…), or a token."
+    if status == 404:
+        return "Check that this is the address of a SQL server, with its base path if it has one."
     if status in {429, 503}:
         return "Try again later."
     return ""

@@ -9,7 +9,7 @@ import datetime as dt
 import math
 import numbers
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -37,7 +37,7 @@ def bound(statement: str, values: Sequence[object]) -> str:
         >>> bound("SELECT * FROM t WHERE name = ? AND note <> '?'", ["O'Neil"])
         "SELECT * FROM t WHERE name = 'O''Neil' AND note <> '?'"
     """
-    if isinstance(values, str | bytes | Mapping):
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise ProgrammingError(
             f"the values of the question marks are of type {type(values).__name__}",
             hint="Give a list or a tuple with a value for each question mark.",

@@ -251,9 +251,14 @@ def insert_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[bytes]:
     """Yield the lines of rows, given by name of column.
 
     Raises:
-        DataError: a value cannot be inserted.
+        DataError: a row is not a mapping, or a value cannot be inserted.
     """
     for row in rows:
+        if not isinstance(row, Mapping):
+            raise DataError(
+                f"a row to insert is of type {type(row).__name__}",
+                hint='Give a list of rows, each a dict with values by name of column: [{"ID": 1}].',
+            )
         yield f"{{{','.join(_member(name, value) for name, value in row.items())}}}\n".encode()
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from duolog import client
+from duolog.client.connection import connect
 from duolog.client.cursor import Cursor
 from duolog.client.errors import NotSupportedError, OperationalError, ProgrammingError
 from duolog.client.requests import Header, Request, Token, request_of
@@ -72,6 +73,14 @@ def test_executemany_of_a_query_is_refused_and_ends_it() -> None:
         Cursor(connection).executemany("SELECT ?", [(1,), (2,)])
 
     assert [one.is_closed for one in connection.streams] == [True]
+
+
+def test_a_connection_runs_a_statement_with_many_parameters() -> None:
+    with (
+        connect("http://127.0.0.1:1") as connection,
+        pytest.raises(OperationalError, match="no answer from"),
+    ):
+        connection.executemany("INSERT INTO s VALUES (?)", [(1,)])
 
 
 def test_executemany_without_rows_forgets_the_statement_before() -> None:

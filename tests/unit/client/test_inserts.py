@@ -8,7 +8,7 @@ from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from threading import Thread
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -68,6 +68,18 @@ def test_a_request_has_so_few_rows_that_its_acknowledgements_can_wait() -> None:
     assert {lines[0] for lines in requests} == {b'{"target":"s"}'}
     ids = [json.loads(line)["ID"] for lines in requests for line in lines[1:]]
     assert ids == list(range(count))
+
+
+@pytest.mark.parametrize("rows", [[(1, 2)], {"ID": 1}])
+def test_rows_without_names_of_columns_are_an_error_that_shows_their_form(rows: Any) -> None:
+    with (
+        serving() as (url, _),
+        duolog.connect(url) as connection,
+        pytest.raises(DataError, match="a row to insert is of type") as refused,
+    ):
+        connection.insert("s", rows)
+
+    assert '[{"ID": 1}]' in refused.value.hint
 
 
 def test_no_rows_are_one_request_which_finds_that_there_is_no_stream() -> None:

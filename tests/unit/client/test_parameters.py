@@ -103,7 +103,7 @@ def test_a_question_mark_in_a_text_without_end_is_not_a_parameter(begin: str) ->
         bound(f"SELECT {begin} AND name = ?", [" OR true --"])
 
 
-@pytest.mark.parametrize("values", [{"id": 1}, "a", b"a"])
+@pytest.mark.parametrize("values", [{"id": 1}, "a", b"a", 1])
 def test_values_that_are_not_a_sequence_of_values_are_refused(values: object) -> None:
     with pytest.raises(ProgrammingError, match="a list or a tuple"):
         bound("a = ?", values)  # type: ignore[arg-type]

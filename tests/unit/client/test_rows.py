@@ -81,6 +81,7 @@ def test_an_answer_of_another_server_is_an_error() -> None:
     with pytest.raises(InterfaceError, match="not JSON"):
         decoded(b"<html>")
     assert "404" in str(refused(404, b"<html>"))
+    assert "the address of a SQL server" in str(refused(404, b"<html>"))
 
 
 @pytest.mark.parametrize(
