@@ -139,8 +139,18 @@ def unreachable(address: Address, error: Exception) -> OperationalError:
     return OperationalError(
         f"no answer from {address.url}",
         detail=f"{error or type(error).__name__}".rstrip(".") + ".",
-        hint="Check that the server runs and the address is right.",
+        hint="Name the authority of its certificate: duolog.connect(url, authorities=FILE)."
+        if is_untrusted(error)
+        else "Check that the server runs and the address is right.",
     )
+
+
+def is_untrusted(error: Exception) -> bool:
+    """Return true if a connection failed because the server's certificate is not trusted.
+
+    The HTTP library has no error of its own for that.
+    """
+    return "CERTIFICATE_VERIFY_FAILED" in str(error)
 
 
 def lines(pieces: Iterator[bytes]) -> Iterator[bytes]:

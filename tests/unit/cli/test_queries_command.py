@@ -73,6 +73,8 @@ class Stub:
             "/v1/lineage": with_rates(self.service.whole, {LARGE: FIGURES}),
             "/v1/lineage/html": None,
         }
+        if path == "/v1/queries/LOCKED":
+            return 401, {"error_code": 40100, "message": "Unauthorized"}
         error = {"@type": "generic_error", "error_code": 40400, "message": "no"}
         return (200, found[path]) if path in found else (404, error)
 
@@ -104,6 +106,17 @@ def test_queries_are_a_table_with_trends(stub: Stub, capsys: pytest.CaptureFixtu
     ]
     assert paid.split()[:5] == [PAID, "ERROR", "-", "-", "-"]
     assert error == f"{PAID}: no disk"
+
+
+def test_a_missing_login_is_reported_with_the_options_of_the_command(
+    stub: Stub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["queries", "LOCKED", "--server", stub.url]) != 0
+
+    error = capsys.readouterr().err
+    assert error.startswith("error: Unauthorized\n")
+    assert "--server-user with --server-password-file" in error
+    assert "duolog.connect" not in error
 
 
 def test_one_query_as_json(stub: Stub, capsys: pytest.CaptureFixture[str]) -> None:

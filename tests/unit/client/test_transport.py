@@ -11,7 +11,7 @@ import pytest
 
 import duolog
 from duolog.client.errors import InterfaceError
-from duolog.client.transport import KEEPALIVE, Address
+from duolog.client.transport import KEEPALIVE, Address, unreachable
 from duolog.server.http.lines import prefers_batches
 
 _HEADER = b'{"queryId":"q","columnNames":["A"],"columnTypes":["INTEGER"]}\n'
@@ -113,3 +113,13 @@ def test_rows_are_asked_for_in_batches(token: str) -> None:
     headers: Any = Address("http://127.0.0.1:1", token=token).settings()["headers"]
 
     assert prefers_batches([(name.lower().encode(), one.encode()) for name, one in headers.items()])
+
+
+def test_a_certificate_that_is_not_trusted_is_reported_with_the_argument_for_its_authority() -> (
+    None
+):
+    address = Address("https://127.0.0.1:8088")
+    untrusted = OSError("[SSL: CERTIFICATE_VERIFY_FAILED] unable to get local issuer certificate")
+
+    assert "authorities=FILE" in unreachable(address, untrusted).hint
+    assert "authorities" not in unreachable(address, OSError("Connection refused")).hint

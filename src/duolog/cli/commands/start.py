@@ -41,6 +41,11 @@ class Given(NamedTuple):
     assignments: tuple[str, ...]
     log_format: str
 
+    def addresses(self) -> dict[str, str]:
+        """Return the addresses of the servers that start, by option."""
+        registry = {} if self.registry_url else {"registry-listen": self.registry_listen}
+        return {"listen": self.listen, "broker-listen": self.broker_listen, **registry}
+
     def for_server(self, more: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return options of `duolog server`."""
         return (
@@ -195,7 +200,7 @@ def _run_all(given: Given) -> int:
     from duolog.broker.process import BrokerOptions, Edges, run  # noqa: PLC0415 - as above
     from duolog.broker.settings.arguments import ensure_no_secrets  # noqa: PLC0415
     from duolog.cli.registry.options import with_scheme  # noqa: PLC0415
-    from duolog.cli.start.profiles import dev, team  # noqa: PLC0415
+    from duolog.cli.start.profiles import dev, ensure_loopback, team  # noqa: PLC0415
     from duolog.runtime.metrics.insecure_servers import note_insecure  # noqa: PLC0415
     from duolog.runtime.server_of_broker import ServersOfBroker  # noqa: PLC0415
 
@@ -204,6 +209,7 @@ def _run_all(given: Given) -> int:
     if given.profile == "team":
         chosen = team(given.layout, given.broker_listen, given.hosts)
     else:
+        ensure_loopback(given.addresses(), assigned)
         chosen = dev(given.broker_listen)
     other = {}
     if given.registry_url and REGISTRY_URL not in assigned:

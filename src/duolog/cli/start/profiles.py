@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from duolog.broker.identity.bootstrap import Administrator, administrator_of, read_password
 from duolog.cli.start.server_names import ensure_named
 from duolog.core.errors import ConfigError
-from duolog.core.listening import Address, parse_address
+from duolog.core.listening import Address, is_address, is_loopback, parse_address
 from duolog.core.operating_system.files import sync
 from duolog.security.certificates.authority import (
     CA_CERTIFICATE,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 ADMINISTRATOR: Final = "admin"
 _PASSWORD_BYTES: Final = 16
+_INSECURE: Final = "allow.insecure.listen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,32 @@ def dev(listen: str) -> Profile:
     """Return the profile for the machine of a developer."""
     parse_address(listen, option="broker-listen")
     return Profile(f"PLAINTEXT://{listen}")
+
+
+def ensure_loopback(addresses: Mapping[str, str], settings: Mapping[str, str]) -> None:
+    """Ensure that only this machine reaches servers without logins.
+
+    Each server would refuse its address, too, after others have started, and with a hint at its own
+    options.
+
+    Args:
+        addresses: addresses by the option that gives them.
+        settings: settings of the broker, which may accept the risk.
+
+    Raises:
+        ConfigError: an address is not one, or is beyond loopback.
+    """
+    insecure = settings.get(_INSECURE, "").strip().lower() == "true"
+    for option, text in addresses.items():
+        host = parse_address(text, option=option).host
+        if is_address(host) and not is_loopback(host) and not insecure:
+            raise ConfigError(
+                f'address "{text}" is beyond loopback, and profile dev has no logins',
+                name=option,
+                value=text,
+                hint="Listen on 127.0.0.1; or add --profile team and --host NAME; or accept the "
+                f"risk with --set {_INSECURE}=true.",
+            )
 
 
 def team(layout: "Layout", listen: str, hosts: tuple[str, ...]) -> Profile:

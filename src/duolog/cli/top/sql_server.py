@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import click
 
-from duolog.core.errors import ConfigError, QueryError
+from duolog.core.errors import ConfigError, DuologError, QueryError
 from duolog.runtime.errors import ServerUnavailable
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ DEFAULT_URL: Final = "http://127.0.0.1:8088"
 PASSWORD_VARIABLE: Final = "DUOLOG_SERVER_PASSWORD"  # noqa: S105 - a name
 _TIMEOUT_S: Final = 15.0
 _NOT_FOUND: Final = 404
+_UNAUTHORIZED: Final = 401
+_LOGIN_HINT: Final = (
+    "Give a user: --server-user with --server-password-file, or --server-token-file."
+)
 _OK: Final = 200
 
 Command = Callable[..., object]
@@ -59,7 +63,7 @@ class SqlServer:
 
         from duolog.client.errors import InterfaceError  # noqa: PLC0415
         from duolog.client.requests import refused  # noqa: PLC0415
-        from duolog.client.transport import open_client  # noqa: PLC0415
+        from duolog.client.transport import is_untrusted, open_client  # noqa: PLC0415
 
         if self._client is None:
             self._client = open_client(self.address)
@@ -70,7 +74,9 @@ class SqlServer:
             raise ServerUnavailable(
                 f"no answer from {self.address.url}",
                 detail=f"{error or type(error).__name__}".rstrip(".") + ".",
-                hint="Start one with `duolog server`, or name another with --server.",
+                hint="Name the authority of its certificate with --server-ca-file."
+                if is_untrusted(error)
+                else "Start one with `duolog server`, or name another with --server.",
             ) from error
         if answer.status_code == _NOT_FOUND and name:
             raise QueryError(
@@ -80,7 +86,10 @@ class SqlServer:
                 "DESCRIBE.",
             )
         if answer.status_code != _OK:
-            raise refused(answer.status_code, answer.content)
+            refusal = refused(answer.status_code, answer.content)
+            if answer.status_code == _UNAUTHORIZED and isinstance(refusal, DuologError):
+                refusal.hint = _LOGIN_HINT
+            raise refusal
         try:
             return json.loads(answer.content)
         except ValueError as error:

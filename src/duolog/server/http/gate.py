@@ -134,7 +134,8 @@ class Gate:
         if not self._hosts.allows_host(host):
             raise RequestRefused(
                 f"The host '{(host or '')[:100]}' is not allowed here. "
-                "Start the server with --allow-host to allow it.",
+                "Start `duolog server` with --allow-host, or `duolog start` with --profile team "
+                "and --host, to allow it.",
                 FORBIDDEN,
             )
         own = f"{'https' if passage.secure else 'http'}://{host}"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from duolog.cli.start.layout import Layout
-from duolog.cli.start.profiles import dev, team
+from duolog.cli.start.profiles import dev, ensure_loopback, team
 from duolog.core.errors import ConfigError
 from duolog.security.certificates.authority import Authority
 
@@ -19,6 +19,21 @@ def test_dev_has_no_logins() -> None:
     assert profile.listen == "PLAINTEXT://127.0.0.1:9092"
     assert profile.administrator is None
     assert profile.settings == {}
+
+
+@pytest.mark.parametrize("option", ["listen", "broker-listen", "registry-listen"])
+def test_dev_refuses_addresses_that_others_can_reach(option: str) -> None:
+    good = {"listen": "127.0.0.1:0", "broker-listen": "[::1]:0", "registry-listen": "localhost:0"}
+    reached = {**good, option: "0.0.0.0:8088"}
+    ensure_loopback(good, {})
+    ensure_loopback(reached, {"allow.insecure.listen": "true"})
+
+    with pytest.raises(ConfigError, match=r'"0\.0\.0\.0:8088" is beyond loopback') as refused:
+        ensure_loopback(reached, {})
+
+    assert refused.value.name == option
+    assert "--profile team" in refused.value.hint
+    assert "--set allow.insecure.listen=true" in refused.value.hint
 
 
 def test_team_makes_certificates_and_an_administrator_once(tmp_path: Path) -> None:
