@@ -190,7 +190,14 @@ def _check_records(
             keyless, "a compacted topic takes no record without a key", ErrorCode.INVALID_RECORD
         )
     if wrong_times and not config.log_append_time:
-        _refuse(wrong_times, "the time of a record is out of bounds", ErrorCode.INVALID_TIMESTAMP)
+        # One setting in the text, although a batch may break both: that of its newest record.
+        bound = "after" if largest > latest else "before"
+        _refuse(
+            wrong_times,
+            "the time of a record is out of bounds: it is further from the broker's time than the "
+            f"topic's message.timestamp.{bound}.max.ms",
+            ErrorCode.INVALID_TIMESTAMP,
+        )
     return largest
 
 

@@ -125,6 +125,7 @@ def test_a_time_far_ahead_is_refused(harness: Any) -> None:
     answer = harness.client().produce("orders", batch)
 
     assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert "message.timestamp.after.max.ms" in answer.error_message
     assert len(answer.record_errors) == 1
 
 
@@ -137,6 +138,7 @@ def test_a_record_that_is_too_old_is_refused(harness: Any) -> None:
     ]
 
     assert [answer.error_code for answer in answers] == [0, ErrorCode.INVALID_TIMESTAMP]
+    assert "message.timestamp.before.max.ms" in answers[1].error_message
 
 
 def test_a_record_without_a_time_is_never_too_old(harness: Any) -> None:
