@@ -69,6 +69,19 @@ def test_a_directory_of_something_else_is_refused() -> None:
         open_manager(disk)
 
 
+def test_the_directory_around_that_of_a_broker_is_refused_with_the_right_one() -> None:
+    disk = CrashDisk()
+    disk.make_dir("/data")
+    disk.make_dir("/data/broker")
+    disk.make_dir("/data/server")
+    write_checked(disk, "/data/broker", "meta.properties", b"format.version=2")
+
+    with pytest.raises(DataDirRefused, match="not a data directory") as refused:
+        open_manager(disk)
+
+    assert '"/data/broker"' in refused.value.hint
+
+
 def test_another_node_id_is_refused() -> None:
     disk = CrashDisk()
     open_manager(disk).close()

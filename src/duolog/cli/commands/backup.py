@@ -273,7 +273,7 @@ def _summarize(directory: Path, manifest: Manifest, written: int, reused: int) -
     click.echo(
         f"{directory}: backup {manifest.number} is complete: "
         f"{counted(len(manifest.cut.topics), 'topic')}, "
-        f"{counted(len(manifest.partitions), 'partition')}, "
+        f"{counted(len(manifest.partitions), 'partition')} with records, "
         f"{counted(len(applications_of(manifest)), 'application')}; "
         f"wrote {counted(written, 'byte')}, used {counted(reused, 'byte')} of earlier backups",
         err=True,

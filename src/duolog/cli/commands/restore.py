@@ -78,7 +78,7 @@ def restore(
     click.echo(
         f"{data}: restored backup {manifest.number}: "
         f"{counted(len(manifest.cut.topics), 'topic')}, "
-        f"{counted(len(manifest.partitions), 'partition')}, "
+        f"{counted(len(manifest.partitions), 'partition')} with records, "
         f"{counted(len(applications_of(manifest)), 'application')}",
         err=True,
     )

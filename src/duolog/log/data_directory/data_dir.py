@@ -41,6 +41,8 @@ _LOCK: Final = ".lock"
 _META: Final = "meta.properties"
 _PLAIN_META: Final = b"format.version=1\n"
 """The start of the file in a directory of the first format."""
+_BROKER: Final = "broker"
+"""The broker's directory below that of other commands."""
 _LEADER_EPOCH: Final = "leader-epoch"
 _CLEAN_SHUTDOWN: Final = "clean-shutdown"
 
@@ -113,11 +115,21 @@ class DataDir:
             raise DataDirRefused(
                 f'directory "{self.path}" is not a data directory of Duolog',
                 detail=f'It has no {_META}, but it holds "{min(others)}".',
-                hint="Give an empty directory, or one that does not exist yet.",
+                hint=self._hint(others),
             )
         meta = MetaProperties(_new_cluster_id(), node_id)
         self._write_meta(meta)
         return meta
+
+    def _hint(self, others: Set[str]) -> str:
+        """Return what to do with a directory that is not one of a broker."""
+        broker = f"{self.path}/{_BROKER}"
+        if _BROKER in others and read_file(self._disk, f"{broker}/{_META}") is not None:
+            return (
+                "It is the directory of `duolog start` or `duolog run`, and the broker's is "
+                f'"{broker}": start the same command again, or name that directory.'
+            )
+        return "Give an empty directory, or one that does not exist yet."
 
     def _write_meta(self, meta: MetaProperties) -> None:
         lines = (
