@@ -204,4 +204,6 @@ def _flag(name: str, text: str) -> bool:
 
 def _ensure_known(given: Mapping[str, Any], known: frozenset[str] | set[str]) -> None:
     if unknown := sorted(given.keys() - known):
-        raise RequestRefused(f"'{unknown[0][:100]}' is not a parameter; {', '.join(sorted(known))}")
+        raise RequestRefused(
+            f"'{unknown[0][:100]}' is not a parameter; use {', '.join(sorted(known))}"
+        )
