@@ -28,6 +28,8 @@ Json = dict[str, Any]
 
 PARTITIONS_MAX: Final = 100
 """Partitions in the figures: those with the greatest lag."""
+_GONE_MS: Final = 60_000
+"""Age of figures whose server has gone: a server measures every few seconds."""
 DEFAULT_GROUP: Final = "default"
 ERROR_KINDS: Final = (
     "deserialization",
@@ -202,11 +204,16 @@ class QueryFigures:
         }
 
     def shown(self, now_ms: int) -> Json:
-        """Return the figures with ages: of the figures, of the run, and of the last result."""
+        """Return the figures with ages: of the figures, of the run, and of the last result.
+
+        The age of the run is null if the server that measured it has gone.
+        """
+        age_ms = max(0, now_ms - self.at_ms)
+        started_at_ms = self.started_at_ms if age_ms <= _GONE_MS else None
         return {
             **self.to_json(),
-            "ageMs": max(0, now_ms - self.at_ms),
-            "uptimeMs": _age(now_ms, self.started_at_ms),
+            "ageMs": age_ms,
+            "uptimeMs": _age(now_ms, started_at_ms),
             "lastResultAgeMs": _age(now_ms, self.last_result_at_ms),
         }
 

@@ -235,6 +235,8 @@ def test_flows_results_and_ages(world: World) -> None:
     shown = found.shown(found.at_ms + 1_000)
     assert (shown["ageMs"], shown["lastResultAgeMs"]) == (1_000, 11_000)
     assert shown["uptimeMs"] == found.at_ms + 1_000 - 1_000
+    # Older figures are those of a server that has gone.
+    assert found.shown(found.at_ms + 60_001)["uptimeMs"] is None
 
 
 def test_errors_late_records_stores_and_state(world: World) -> None:
