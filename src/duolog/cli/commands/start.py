@@ -37,6 +37,7 @@ class Given(NamedTuple):
     registry_url: str | None
     profile: str
     hosts: tuple[str, ...]
+    query_properties: Path | None
     warm: bool
     assignments: tuple[str, ...]
     log_format: str
@@ -51,6 +52,7 @@ class Given(NamedTuple):
         return (
             *("--data", str(self.layout.server), "--log-format", self.log_format),
             *(("--warm",) if self.warm else ()),
+            *(("--query-properties", str(self.query_properties)) if self.query_properties else ()),
             *(("--registry", self.registry_url) if self.registry_url else ()),
             *more,
         )
@@ -112,6 +114,12 @@ class Given(NamedTuple):
     metavar="NAME|ADDRESS",
     help="Name or IP address under which clients reach this machine, with --profile team. The "
     "first one is advertised. Repeatable.",
+)
+@click.option(
+    "--query-properties",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path),
+    metavar="FILE",
+    help="Java properties file with properties of all statements, as with SET.",
 )
 @click.option("--warm", is_flag=True, help="Start the JVM now, not with the first query.")
 @set_option("A broker setting. Repeatable.")
