@@ -29,8 +29,8 @@ from typing import Any, Protocol
 
 from bench.common.results_file import write_result
 
+from duolog.runtime.packed.row_store import RowStore
 from duolog.runtime.sql.tables.key_index import KeyIndex
-from duolog.runtime.sql.tables.row_store import RowStore
 
 _META = struct.Struct(">qqI")
 _AT_ONCE = 5_000

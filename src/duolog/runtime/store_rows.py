@@ -32,6 +32,7 @@ from duolog.plan.nodes import (
 )
 from duolog.plan.schema import BOUNDS
 from duolog.plan.types import STRING
+from duolog.runtime.packed.hashable import hashable
 from duolog.serde.row import Row
 
 LAST_CHARACTER: Final = chr(0x10FFFF)
@@ -232,17 +233,6 @@ def ensure_windowed(table: Node) -> None:
 def as_key(row: Row) -> Any:
     """Return a key as users write it; lists in it become tuples, so that it is hashable."""
     return hashable(row[0] if len(row) == 1 else row)
-
-
-def hashable(key: object) -> Any:
-    """Return a hashable form of a key."""
-    match key:
-        case list() | tuple():
-            return tuple(hashable(item) for item in key)
-        case dict():
-            return tuple((name, hashable(item)) for name, item in key.items())
-        case _:
-            return key
 
 
 def whole_key(key: object) -> Row:

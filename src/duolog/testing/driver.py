@@ -31,10 +31,10 @@ from duolog.plan.errors import InvalidPlan, unknown_name
 from duolog.plan.nodes import AggregateNode, Node, Plan, Process, Sink, Source
 from duolog.runtime.admission import admit
 from duolog.runtime.application import Mode
+from duolog.runtime.packed.hashable import hashable
 from duolog.runtime.store_rows import (
     StoredRow,
     StoreRows,
-    hashable,
     table_of_store,
     tables_by_store,
 )

@@ -27,6 +27,7 @@ from duolog.ksql.session import SqlSession
 from duolog.ksql.statements.push_ids import push_query_id
 from duolog.ksql.syntax.types import sql_name
 from duolog.plan.types import Array, Map, Struct, Type
+from duolog.runtime.packed.hashable import hashable
 from duolog.runtime.sql.duck.answers import answered
 from duolog.runtime.sql.duck.clauses import ResultColumn
 from duolog.runtime.sql.duck.queries import Translator, source_columns
@@ -34,7 +35,6 @@ from duolog.runtime.sql.duck.sandbox import connect
 from duolog.runtime.sql.duck.tables import DuckTable
 from duolog.runtime.sql.reply.transient import TransientPlan
 from duolog.runtime.sql.tables.source_rows import SourceRows
-from duolog.runtime.store_rows import hashable
 from duolog.runtime.topic_values import TopicValues
 from duolog.serde.row import Row
 from duolog.testing.kernel_evaluator import KernelEvaluator

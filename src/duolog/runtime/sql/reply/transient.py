@@ -29,13 +29,13 @@ from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.types import sql_name
 from duolog.ksql.syntax.words import ROWTOPIC
 from duolog.plan.types import BIGINT
+from duolog.runtime.packed.hashable import hashable
 from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.sql.answers import DeletedRow
 from duolog.runtime.sql.duck.clauses import ResultColumn
 from duolog.runtime.sql.duck.queries import SourceColumn
 from duolog.runtime.sql.needs import Engine, Planning
 from duolog.runtime.sql.reply.row_source import RowSource
-from duolog.runtime.store_rows import hashable
 from duolog.runtime.topic_reader import TopicReader
 from duolog.runtime.topic_values import TopicValues
 

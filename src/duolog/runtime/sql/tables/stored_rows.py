@@ -20,8 +20,8 @@ from duolog.core.errors import SerdeError
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.planning.sources import source_schema
 from duolog.plan.types import BIGINT, INT, STRING, Type
+from duolog.runtime.packed.sortable_keys import SortableKeys
 from duolog.runtime.sql.duck.queries import source_columns
-from duolog.runtime.sql.tables.sortable_keys import SortableKeys
 from duolog.runtime.sql.tables.source_rows import Received, SourceRows, headers_of
 from duolog.serde.row import Row
 

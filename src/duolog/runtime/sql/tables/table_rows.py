@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from duolog.core.errors import SerdeError
 from duolog.ksql.catalog.catalog import SourceInfo
+from duolog.runtime.packed.row_store import RowStore, Stored
+from duolog.runtime.packed.sortable_keys import SORTED
 from duolog.runtime.sql.tables.expiring import Expiring
 from duolog.runtime.sql.tables.key_index import KeyIndex
-from duolog.runtime.sql.tables.row_store import RowStore, Stored
-from duolog.runtime.sql.tables.sortable_keys import SORTED
 from duolog.runtime.sql.tables.source_rows import Received
 from duolog.runtime.sql.tables.stored_rows import (
     RowsForm,

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from duolog.plan.types import BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING, Array, Type
-from duolog.runtime.sql.tables.sortable_keys import SortableKeys
+from duolog.runtime.packed.sortable_keys import SortableKeys
 
 _VALUES: dict[Type, Callable[[Random], object]] = {
     BOOLEAN: lambda random: random.random() < 0.5,

@@ -2,8 +2,8 @@
 
 from random import Random
 
+from duolog.runtime.packed.row_store import RowStore
 from duolog.runtime.sql.tables.key_index import KeyIndex
-from duolog.runtime.sql.tables.row_store import RowStore
 
 
 def _key(random: Random) -> bytes:

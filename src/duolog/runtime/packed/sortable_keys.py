@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, cast
 
 from duolog.plan.types import BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING, Type
-from duolog.runtime.store_rows import hashable
+from duolog.runtime.packed.hashable import hashable
 from duolog.serde.row import Row
 
 _LONG: Final = struct.Struct(">Q")
