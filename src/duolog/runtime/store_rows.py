@@ -33,6 +33,7 @@ from duolog.plan.nodes import (
 from duolog.plan.schema import BOUNDS
 from duolog.plan.types import STRING
 from duolog.runtime.packed.hashable import hashable
+from duolog.runtime.packed.packed_rows import PackedRows, are_equal
 from duolog.serde.row import Row
 
 LAST_CHARACTER: Final = chr(0x10FFFF)
@@ -86,25 +87,36 @@ def table_of_store(plan: Plan, name: str) -> Node:
 
 
 class StoreRows(Mapping[Any, NamedRow]):
-    """Rows of a store; equal to a dict of rows by key."""
+    """Rows of a store; equal to a dict of rows by key.
+
+    They are kept packed, and each call decodes the rows that it returns.
+
+    Args:
+        table: the table that the store belongs to.
+        rows: its rows, read once; packed ones are kept as they are.
+        position: offsets of the sources that the rows include.
+    """
 
     def __init__(
         self,
         table: Node,
-        rows: Iterable[StoredRow],
+        rows: Iterable[StoredRow] | PackedRows,
         position: Mapping[str, Mapping[int, int]] = MappingProxyType({}),
     ) -> None:
         self._table = table
         self._position = position
-        self._rows = {
-            as_key(row.key): row for row in sorted(rows, key=lambda row: in_order(row.key))
-        }
+        self._names = tuple(column.name for column in table.schema.value)
+        if isinstance(rows, PackedRows):
+            self._rows = rows
+        else:
+            self._rows = PackedRows([column.type for column in table.schema.key])
+            self._rows.add(rows)
 
     def __getitem__(self, key: object) -> NamedRow:
-        return self._row(self._rows[key])
+        return self._row(self._found(key))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._rows)
+        return (as_key(self._rows.row(at)[0]) for at in self._rows.keys())  # noqa: SIM118 - not a dict
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -118,7 +130,7 @@ class StoreRows(Mapping[Any, NamedRow]):
         Raises:
             KeyError: there is no such row.
         """
-        return self._rows[key].timestamp_ms
+        return self._found(key).timestamp_ms
 
     @property
     def position(self) -> Mapping[str, Mapping[int, int]]:
@@ -136,9 +148,12 @@ class StoreRows(Mapping[Any, NamedRow]):
             StatementError: the first key column is not a STRING.
         """
         ensure_text(self._table)
-        return self._where(
-            lambda key: isinstance(first := whole_key(key)[0], str) and first.startswith(prefix)
-        )
+
+        def fits(key: object) -> bool:
+            first = whole_key(key)[0]
+            return isinstance(first, str) and first.startswith(prefix)
+
+        return self._where((prefix,), (prefix + LAST_CHARACTER,), fits)
 
     def all(self) -> Self:
         """Return all rows."""
@@ -146,13 +161,16 @@ class StoreRows(Mapping[Any, NamedRow]):
 
     def range(self, low: object = None, high: object = None) -> Self:
         """Return the rows of a key range, both ends inclusive; None means no bound."""
-        first, last = in_order(whole_key(low)), in_order(whole_key(high))
+        lowest = None if low is None else whole_key(low)
+        highest = None if high is None else whole_key(high)
 
         def fits(key: object) -> bool:
             at = in_order(whole_key(key))
-            return (low is None or first <= at) and (high is None or at <= last)
+            return (lowest is None or in_order(lowest) <= at) and (
+                highest is None or at <= in_order(highest)
+            )
 
-        return self._where(fits)
+        return self._where(lowest, highest, fits)
 
     def fetch(
         self, key: object, *, from_ms: int | None = None, to_ms: int | None = None
@@ -173,7 +191,7 @@ class StoreRows(Mapping[Any, NamedRow]):
             StatementError: the store is not windowed.
         """
         self._ensure_windowed()
-        return self._where(lambda key: _is_within(key[-2], from_ms, to_ms))
+        return self._where(None, None, lambda key: _is_within(key[-2], from_ms, to_ms))
 
     def find_sessions(
         self, key: object, *, earliest_end_ms: int | None = None, latest_start_ms: int | None = None
@@ -192,18 +210,30 @@ class StoreRows(Mapping[Any, NamedRow]):
     def _windows(self, key: object, fits: Callable[[int, int], bool]) -> Windows:
         self._ensure_windowed()
         wanted = whole_key(key)
+        found = (StoredRow(*self._rows.row(at)) for at in self._rows.between(wanted, wanted))
+        keyed = ((as_key(row.key), row) for row in found)
         return {
             at[-2:]: self._row(row)
-            for at, row in self._rows.items()
-            if at[:-2] == wanted and fits(*at[-2:])
+            for at, row in keyed
+            if are_equal(at[:-2], wanted) and fits(*at[-2:])
         }
 
-    def _row(self, row: StoredRow) -> NamedRow:
-        names = (column.name for column in self._table.schema.value)
-        return dict(zip(names, row.value, strict=True))
+    def _found(self, key: object) -> StoredRow:
+        hash(key)  # As in a dict, a key that cannot be hashed is an error.
+        count = len(self._table.schema.key)
+        columns = (key,) if count == 1 else key
+        found = self._rows.get(columns) if isinstance(columns, tuple) else None
+        if found is None:
+            raise KeyError(key)
+        return StoredRow(*found)
 
-    def _where(self, fits: Callable[[Any], bool]) -> Self:
-        rows = (row for key, row in self._rows.items() if fits(key))
+    def _row(self, row: StoredRow) -> NamedRow:
+        return dict(zip(self._names, row.value, strict=True))
+
+    def _where(self, low: Row | None, high: Row | None, fits: Callable[[Any], bool]) -> Self:
+        """Return the rows from `low` to `high` whose key fits."""
+        near = self._rows.between(low, high)
+        rows = self._rows.select(at for at in near if fits(as_key(self._rows.row(at)[0])))
         return type(self)(self._table, rows, self._position)
 
     def _ensure_windowed(self) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, cast
 
 from duolog.plan.types import BIGINT, BOOLEAN, BYTES, DOUBLE, INT, STRING, Type
-from duolog.runtime.packed.hashable import hashable
+from duolog.runtime.packed.hashable import hashable, identity
 from duolog.serde.row import Row
 
 _LONG: Final = struct.Struct(">Q")
@@ -62,7 +62,7 @@ def _encoder(of: Type) -> Encode:
         return lambda value: _text(cast("str", value).encode("utf-8", "surrogatepass"))
     if of == BYTES:
         return lambda value: _text(cast("bytes", value))
-    return lambda value: _text(repr(hashable(value)).encode("utf-8", "surrogatepass"))
+    return lambda value: _text(repr(identity(hashable(value))).encode("utf-8", "surrogatepass"))
 
 
 def _integer(value: object) -> bytes:
