@@ -28,7 +28,7 @@ from duolog.engine.settings import EngineConfig, Mode
 from duolog.engine.spark.engine_session import EngineSession
 from duolog.engine.start_options import StartOptions
 from duolog.engine.starting import Starter, StartRequest
-from duolog.engine.stores import CommittedRows, StoreQuery, read_committed
+from duolog.engine.stores import CommittedRows, CommittedStore, StoreQuery, find_committed
 from duolog.engine.topics.topic_reader import TopicReader
 from duolog.engine.upgrades.upgrade_plan import How, UpgradePlan
 from duolog.plan.cutting.levels import Levels, find_levels
@@ -210,25 +210,37 @@ class Engine:
         request = StartRequest(plan, application_id, self.config)
         return self._starter.upgrader(request).find(lowered)
 
+    def committed_store(
+        self, plan: Plan, application_id: str, table: Node
+    ) -> CommittedStore | None:
+        """Return the store of `table` as of the last commit; None before the first start.
+
+        Rows are read with a JVM; this is not.
+
+        Raises:
+            CheckpointMismatch: the application's state belongs to another plan.
+            CheckpointDamaged: a file of the checkpoint cannot be read.
+        """
+        checkpoint = self._planner.checkpoint(application_id)
+        tasks = checkpoint.pinned_tasks()
+        if tasks is None:
+            return None
+        levels = find_levels(plan, tasks)
+        checkpoint.ensure_fits(application_id, shape_of_plan(levels, application_id), {})
+        look = StoreQuery(levels, lambda: self.spec(levels, application_id), table)
+        return find_committed(checkpoint, look, self._session.get)
+
     def committed_rows(
         self, plan: Plan, application_id: str, table: Node, bounds: Bounds | None = None
     ) -> CommittedRows:
         """Return the rows of the store of `table` as of the last commit, and its positions.
 
         Raises:
-            CheckpointMismatch: the application's state belongs to another plan.
-            CheckpointDamaged: a file of the checkpoint cannot be read.
+            CheckpointMismatch, CheckpointDamaged: as `committed_store`.
             QueryFailed: Spark cannot read the state.
         """
-        checkpoint = self._planner.checkpoint(application_id)
-        tasks = checkpoint.pinned_tasks()
-        if tasks is None:
-            return CommittedRows()
-        levels = find_levels(plan, tasks)
-        spec = self.spec(levels, application_id)
-        checkpoint.ensure_fits(application_id, shape_of_plan(levels, application_id), {})
-        look = StoreQuery(levels, spec, table, bounds or {})
-        return read_committed(self._session.get(), checkpoint, look)
+        store = self.committed_store(plan, application_id, table)
+        return CommittedRows() if store is None else store.read(bounds or {})
 
     @property
     def ended_jvm(self) -> JvmEnd | None:

@@ -2,20 +2,21 @@
 
 The checkpoint is read from disk, whether or not a query runs on it. Spark copies the state files of
 the commit and scans the whole store, so a query takes a second or more, whatever its bounds; only
-the requested rows leave the JVM.
+the requested rows leave the JVM. They are decoded one by one, while the JVM sends them.
 
 Source: Spark's state data source (`spark.read.format("statestore")`).
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.serializers import BatchedSerializer, CPickleSerializer
+from pyspark.util import _load_from_socket
 
 from duolog.engine.checkpoint.checkpoint import Checkpoint
 from duolog.engine.checkpoint.checkpoint_files import last_commit
@@ -32,12 +33,17 @@ from duolog.serde.row import Row
 from duolog.serde.serde import key_serde, value_serde
 
 if TYPE_CHECKING:
+    from py4j.java_collections import JavaArray
+
     from duolog.engine.java_objects import JavaObject
 
 KeptRow = tuple[Row, Row, int]
 """Key and value columns, and the timestamp."""
 ShownEntry = tuple[int, bytes | None, bytes | None, int]
 """The number of its task, key and value as rendered by the kernel, and the timestamp."""
+
+SessionOf = Callable[[], Session]
+"""Returns the session of Spark, which it opens if there is none."""
 
 _METADATA: Final = "_metadata/v2"
 
@@ -55,12 +61,12 @@ class RowReader:
             kept.index(column) if column in kept else None for column in table.schema.value
         ]
 
-    def rows(self, shown: Iterable[ShownEntry]) -> list[KeptRow]:
+    def rows(self, shown: Iterable[ShownEntry]) -> Iterator[KeptRow]:
         """Parse entries to rows; an entry of a processor's store may contain several, or none."""
         if self._of_processor is None:
-            return [self._row(key, value, ts) for _, key, value, ts in shown]
+            return (self._row(key, value, ts) for _, key, value, ts in shown)
         kept = (StoreEntry(task, key or b"", value or b"", ts) for task, key, value, ts in shown)
-        return list(rows_of(self._of_processor, kept))
+        return rows_of(self._of_processor, kept)
 
     def _row(self, key: bytes | None, value: bytes | None, timestamp_ms: int) -> KeptRow:
         """Return the row in this JSON."""
@@ -73,21 +79,34 @@ class RowReader:
 
 @dataclass(frozen=True, slots=True)
 class StoreQuery:
-    """A query of the store of a table, in a plan as it was lowered, within bounds of its key."""
+    """A query of the store of a table, in a plan that is lowered when rows are read."""
 
     levels: Levels
-    spec: Json
+    spec: Callable[[], Json]
     table: Node
-    bounds: Bounds
 
 
 @dataclass(frozen=True, slots=True)
 class CommittedRows:
     """Rows of a store, and the position that they reflect."""
 
-    rows: Sequence[KeptRow] = ()
+    rows: Iterable[KeptRow] = ()
+    """Read once: they arrive from the JVM while they are read."""
     position: EndOffsets = field(default_factory=dict)
     """The next offset of each partition after the records reflected; empty before a commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedStore:
+    """A store as of the last commit.
+
+    Args:
+        version: equal for two stores if their rows are the same.
+        read: returns the rows within bounds of the key.
+    """
+
+    version: Hashable
+    read: Callable[[Bounds], CommittedRows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +120,11 @@ class StoreLocation:
     """Its name in that checkpoint."""
 
 
-def locate_store(checkpoint: Checkpoint, store: str) -> StoreLocation | None:
+def locate_store(checkpoint: Checkpoint, store: str, commit: int | None) -> StoreLocation | None:
     """Return the location of a store as of the last commit; None if nothing was committed to it.
 
     After an upgrade that has committed nothing yet, this is where its entries come from.
     """
-    commit = last_commit(checkpoint.spark_dir)
     if commit is None:
         kept = (of for of in checkpoint.upgrade.initial_stores() if of["becomes"] == store)
         return next(
@@ -122,37 +140,78 @@ def locate_store(checkpoint: Checkpoint, store: str) -> StoreLocation | None:
     )
 
 
-def read_committed(session: Session, checkpoint: Checkpoint, look: StoreQuery) -> CommittedRows:
-    """Return the rows of a store as of the last commit; none before the first one.
+def find_committed(checkpoint: Checkpoint, look: StoreQuery, session: SessionOf) -> CommittedStore:
+    """Return a store as of the last commit; without rows before the first one.
 
-    Raises:
-        QueryFailed: the checkpoint cannot be read.
+    Starts no JVM; the session is opened when rows are read.
     """
-    place, commit = (
-        locate_store(checkpoint, look.table.stores[0]),
-        last_commit(checkpoint.spark_dir),
-    )
-    if place is None and commit is None:
-        return CommittedRows()
+    commit = last_commit(checkpoint.spark_dir)
+    place = locate_store(checkpoint, look.table.stores[0], commit)
     # After an upgrade it starts at the position that the previous topology had read.
     position = checkpoint.starts()
     if commit is not None:
         entry = checkpoint.spark_dir / "offsets" / str(commit)
         position = positions_in(entry.read_text(), position)
-    if place is None:
-        return CommittedRows(position=position)
-    spec, lowered = look.spec, lower_store_query(look.table, look.levels, look.bounds)
+    elif place is None:
+        position = {}
+
+    def read(bounds: Bounds) -> CommittedRows:
+        if place is None:
+            return CommittedRows(position=position)
+        return CommittedRows(_rows_at(session(), place, look, bounds), position)
+
+    at = None if place is None else (place, _identity(place.spark_dir / "commits", place.commit))
+    return CommittedStore((at, json.dumps(position, sort_keys=True)), read)
+
+
+def _identity(log: Path, commit: int) -> Hashable:
+    """Return what differs between commits of one number: a checkpoint may be created again."""
+    try:
+        found = (log / str(commit)).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _rows_at(
+    session: Session, place: StoreLocation, look: StoreQuery, bounds: Bounds
+) -> Iterator[KeptRow]:
+    """Return the rows of a store.
+
+    Raises:
+        QueryFailed: the checkpoint cannot be read.
+    """
+    spec, lowered = look.spec(), lower_store_query(look.table, look.levels, bounds)
     spark = session.spark
     java_session: JavaObject = spark._jsparkSession  # noqa: SLF001
     reader = session.kernel("StoreReader")
     try:
         at = str(place.spark_dir), place.operator, place.commit, place.store
         read = reader.read(java_session, *at, json.dumps(spec), json.dumps(lowered))
-        found = DataFrame(read, spark).collect()
+        # `collect` of a data frame would return all rows at once, at 600 bytes each.
+        answer = read.collectToPython()
     except (Py4JError, PySparkException) as error:
         raise to_query_failed(error, spec["application_id"], session.log_path) from error
-    shown = ((task, _bytes(key), _bytes(value), ts) for key, value, ts, task in found)
-    return CommittedRows(RowReader(look.table, look.levels).rows(shown), position)
+    shown = _received(answer, spec["application_id"], session.log_path)
+    return RowReader(look.table, look.levels).rows(shown)
+
+
+def _received(
+    answer: "JavaArray", application_id: str, log_path: Path | None
+) -> Iterator[ShownEntry]:
+    """Yield the rows of a data frame, from the socket on which the JVM sends them.
+
+    Raises:
+        QueryFailed: the JVM ended before it had sent all of them.
+    """
+    with _load_from_socket(answer, BatchedSerializer(CPickleSerializer())) as rows:  # type: ignore[no-untyped-call]
+        for key, value, ts, task in rows:
+            yield task, _bytes(key), _bytes(value), ts
+    try:
+        # The end of a connection that broke looks like the end of the rows.
+        answer[2].getResult()
+    except (Py4JError, OSError) as error:
+        raise to_query_failed(error, application_id, log_path) from error
 
 
 def operator_of(spark_dir: Path, store: str) -> int | None:

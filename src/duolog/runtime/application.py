@@ -20,13 +20,14 @@ from duolog.dsl.handles.short_tracebacks import short_tracebacks
 from duolog.engine.start_options import StartOptions
 from duolog.runtime.admission import ensure_admitted, ensure_options
 from duolog.runtime.broker_probe import ensure_reachable
+from duolog.runtime.committed_stores import CommittedStores
 from duolog.runtime.data_dirs import data_dir_of, local_part_of
 from duolog.runtime.listing import note_started, stop_earlier
 from duolog.runtime.metrics.local_registry import register_process
 from duolog.runtime.metrics.spans import trace
 from duolog.runtime.result_topics import create_result_topics
 from duolog.runtime.source_topics import create_source_topics
-from duolog.runtime.store_rows import Bounds, table_of_store
+from duolog.runtime.store_rows import Bounds, StoreRows, table_of_store
 from duolog.runtime.store_view import StoreView
 from duolog.runtime.table_topics import table_named, topic_of
 from duolog.runtime.topic_schemas import ensure_accepted, registered
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from duolog.engine.query.query import RunningQuery
     from duolog.engine.repartition import Repartitioned
     from duolog.engine.restore_plan import RestorePlan
-    from duolog.engine.stores import CommittedRows
     from duolog.engine.upgrades.restore import Restored
     from duolog.engine.upgrades.upgrade_plan import How, UpgradePlan
     from duolog.plan.nodes import Node
@@ -101,6 +101,7 @@ class Application:
         self._brokers = brokers_of(bootstrap_servers, client_properties, profile)
         self._settings = dict(settings or {})
         self._data_dir = data_dir_of(data_dir, self._settings)
+        self._stores = CommittedStores()
         self._engine: Engine | None = None
         self._query: RunningQuery | None = None
         self._was_started = False
@@ -313,17 +314,19 @@ class Application:
         The view reads the checkpoint of the last commit, whether or not the application is running.
         In micro-batches, that is moments old; in real time, as old as the current epoch
         (`epoch.ms`, by default at most a minute). If a table is written to a topic, `table(name)`
-        reads newer rows. Each call takes a second or more and needs the JVM, which it starts if
-        there is none.
+        reads newer rows. The first call after a commit takes a second or more and needs the JVM,
+        which it starts if there is none. What was read is kept until the next commit is read, or
+        until `close`.
 
         Raises:
             StatementError: there is no such store, or it does not contain rows of a table.
         """
         table = table_of_store(self.plan, name)
 
-        def read(bounds: Bounds) -> "CommittedRows":
+        def read(bounds: Bounds) -> StoreRows:
             engine = self._engine_of_this()
-            return engine.committed_rows(self.plan, self.application_id, table, bounds)
+            store = engine.committed_store(self.plan, self.application_id, table)
+            return self._stores.rows(table, store, bounds)
 
         return StoreView(table, read)
 
@@ -391,6 +394,7 @@ class Application:
     def close(self) -> None:
         """Stop the query, then the JVM. Does nothing if closed."""
         engine, self._engine = self._engine, None
+        self._stores.clear()
         try:
             self.stop()
         finally:

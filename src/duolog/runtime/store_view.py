@@ -5,7 +5,8 @@
 
 A view reads the application's checkpoint: the state of the last commit, with each record counted
 once. In micro-batches, that is the last completed one; in real time, the last completed epoch
-(`epoch.ms`, one minute). For newer rows, read the table's topic: `application.table("name")`.
+(`epoch.ms`, one minute). Rows that were read are kept, packed, until the next commit is read
+(`committed_stores`). For newer rows, read the table's topic: `application.table("name")`.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,6 @@ from duolog.runtime.store_rows import (
     LAST_CHARACTER,
     Bounds,
     NamedRow,
-    StoredRow,
     StoreRows,
     Windows,
     ensure_text,
@@ -26,21 +26,21 @@ from duolog.runtime.store_rows import (
 )
 
 if TYPE_CHECKING:
-    from duolog.engine.stores import CommittedRows
     from duolog.plan.types import Column
 
-Read = Callable[[Bounds], "CommittedRows"]
-"""Reads the rows of a store within bounds."""
+Read = Callable[[Bounds], StoreRows]
+"""Returns the rows of a store within bounds, and maybe others."""
 
 
 @dataclass(frozen=True)
 class StoreView:
-    """A store as of the last commit; each call reads it again.
+    """A store as of the last commit; each call looks for a newer one.
 
     The results of `range`, `prefix_scan`, `all` and `fetch_all` have a `position`: the source
-    offsets they include. Each call takes a second or more and scans the whole store on disk, so it
-    is meant for inspection, not for serving requests. `get`, `fetch` and `range` transfer only the
-    requested rows to this process.
+    offsets they include. The first call after a commit takes a second or more and scans the whole
+    store on disk, so it is meant for inspection, not for serving requests. `get`, `fetch` and
+    `range` transfer only the requested rows to this process. Until the next commit, the rows that
+    `all()` has read answer every call, without Spark; those of other calls answer the same call.
 
     Raises (each call):
         QueryError: the checkpoint cannot be read, or belongs to another topology.
@@ -51,7 +51,7 @@ class StoreView:
 
     def get(self, key: object) -> NamedRow | None:
         """Return the row of a key, or None. A windowed key ends with start and end."""
-        return self._look(self._of(key)).get(key)
+        return self.read(self._of(key)).get(key)
 
     def range(self, low: object = None, high: object = None) -> StoreRows:
         """Return the rows of a key range, both ends inclusive; None means no bound."""
@@ -60,7 +60,7 @@ class StoreView:
             None if low is None else whole_key(low)[0],
             None if high is None else whole_key(high)[0],
         )
-        return self._look({column: ends}).range(low, high)
+        return self.read({column: ends}).range(low, high)
 
     def prefix_scan(self, prefix: str) -> StoreRows:
         """Return the rows whose key, or its first column, has a prefix.
@@ -70,11 +70,11 @@ class StoreView:
         """
         ensure_text(self.table)
         ends = (prefix, prefix + LAST_CHARACTER)
-        return self._look({self.table.schema.key[0].name: ends}).prefix_scan(prefix)
+        return self.read({self.table.schema.key[0].name: ends}).prefix_scan(prefix)
 
     def all(self) -> StoreRows:
         """Return all rows as a read-only dict, in memory. For large stores, use `range`."""
-        return self._look({})
+        return self.read({})
 
     def fetch(
         self, key: object, *, from_ms: int | None = None, to_ms: int | None = None
@@ -86,7 +86,7 @@ class StoreView:
         Raises:
             StatementError: the store is not windowed.
         """
-        found = self._look(self._of(key) | self._starting(from_ms, to_ms))
+        found = self.read(self._of(key) | self._starting(from_ms, to_ms))
         return found.fetch(key, from_ms=from_ms, to_ms=to_ms)
 
     def fetch_all(self, *, from_ms: int | None = None, to_ms: int | None = None) -> StoreRows:
@@ -95,7 +95,8 @@ class StoreView:
         Raises:
             StatementError: the store is not windowed.
         """
-        return self._look(self._starting(from_ms, to_ms))
+        found = self.read(self._starting(from_ms, to_ms))
+        return found.fetch_all(from_ms=from_ms, to_ms=to_ms)
 
     def find_sessions(
         self, key: object, *, earliest_end_ms: int | None = None, latest_start_ms: int | None = None
@@ -105,15 +106,10 @@ class StoreView:
         Raises:
             StatementError: the store is not windowed.
         """
-        found = self._look(self._of(key) | self._starting(None, latest_start_ms))
+        found = self.read(self._of(key) | self._starting(None, latest_start_ms))
         return found.find_sessions(
             key, earliest_end_ms=earliest_end_ms, latest_start_ms=latest_start_ms
         )
-
-    def _look(self, bounds: Bounds) -> StoreRows:
-        found = self.read(bounds)
-        rows = (StoredRow(*row) for row in found.rows)
-        return StoreRows(self.table, rows, position=found.position)
 
     def _of(self, key: object) -> Bounds:
         columns: tuple[Column, ...] = self.table.schema.key

@@ -115,7 +115,12 @@ def test_each_kind_of_store_query_returns_committed_rows(
         see_what_is_not_over(application, range(25))
         application.stop()
 
-        assert application.store("totals").all() == totals(range(25)), "and when it has stopped"
+        rows = application.store("totals").all()
+        assert rows == totals(range(25)), "and when it has stopped"
+        assert application.store("totals").all() is rows, "nothing was committed since"
+        application.store("by-place").all()
+        application.store("hourly").all()
+        see_rows(application, range(25))
         with pytest.raises(StatementError, match='unknown store "total"'):
             application.store("total")
         with pytest.raises(StatementError, match="is not windowed"):

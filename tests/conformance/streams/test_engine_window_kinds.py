@@ -27,7 +27,8 @@ from duolog import (
 from duolog.engine import Engine, EngineConfig
 from duolog.engine.topics.topic_reader import TopicReader
 from duolog.plan.nodes import Plan
-from duolog.runtime.store_rows import StoreRows, tables_by_store
+from duolog.runtime.committed_stores import CommittedStores
+from duolog.runtime.store_rows import Bounds, StoreRows, tables_by_store
 from duolog.runtime.store_view import StoreView
 from duolog.testing import Client, EmbeddedCluster
 from duolog.testing.reference import ReferenceEvaluator, SinkRecord, SourceRecord, latest
@@ -112,7 +113,12 @@ def test_all_kinds_of_windows_equal_the_reference_evaluator(
 def ensure_same_rows(engine: Engine, plan: Plan, reference: ReferenceEvaluator, store: str) -> None:
     """Query a store's committed rows as a user does: all, and by key and time."""
     of = tables_by_store(plan)[store]
-    view = StoreView(of, lambda bounds: engine.committed_rows(plan, "kinds", of, bounds))
+    stores = CommittedStores()
+
+    def read(bounds: Bounds) -> StoreRows:
+        return stores.rows(of, engine.committed_store(plan, "kinds", of), bounds)
+
+    view = StoreView(of, read)
     expected = StoreRows(of, reference.rows(of))
 
     found = view.all()

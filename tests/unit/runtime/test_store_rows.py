@@ -1,11 +1,13 @@
 """Queries of stores through the test driver, without a JVM, and refusals."""
 
+import math
 from pathlib import Path
 
 import pytest
 
 from duolog import Application, Topology, tumbling
 from duolog.core.errors import StatementError
+from duolog.runtime.store_rows import StoredRow, StoreRows, table_of_store
 from duolog.testing import TopologyDriver
 
 
@@ -87,6 +89,22 @@ def test_windows_are_found_by_key_and_start_time(driver: TopologyDriver) -> None
     ]
     found = rows.find_sessions("bob", earliest_end_ms=20_000, latest_start_ms=29_999)
     assert list(found) == [(10_000, 20_000)]
+
+
+def test_rows_of_nan_are_found_as_other_rows() -> None:
+    topology = Topology("numbers")
+    read = topology.stream("numbers", key="x DOUBLE", value="n INT")
+    windowed = read.group_by_key().windowed_by(tumbling("10 ms", grace="1 day"))
+    windowed.materialized("windows").count("n").to("w")
+    table = table_of_store(topology.build(), "windows")
+    kept = [StoredRow((x, at, at + 10), (at,), at) for x in (math.nan, 1.5) for at in (10, 0)]
+
+    rows = StoreRows(table, kept)
+
+    assert list(rows.fetch(math.nan)) == [(0, 10), (10, 20)]
+    assert rows[float("nan"), 10, 20] == {"n": 10}
+    assert [row["n"] for row in rows.values()] == [0, 10, 0, 10]
+    assert list(rows.range(high=(2.0,))) == [(1.5, 0, 10), (1.5, 10, 20)]
 
 
 def test_unsupported_lookups_are_refused_with_a_hint(driver: TopologyDriver) -> None:

@@ -9,6 +9,7 @@ import pytest
 from duolog.engine.changelog.commit_topic import Committed
 from duolog.engine.changelog.logged_checkpoint import LoggedCheckpoint
 from duolog.engine.checkpoint.checkpoint import Checkpoint, StartFacts
+from duolog.engine.checkpoint.checkpoint_files import last_commit
 from duolog.engine.checkpoint.generations import BEFORE_ALL
 from duolog.engine.checkpoint.pending_upgrade import Upgraded
 from duolog.engine.errors import CheckpointMismatch
@@ -253,7 +254,12 @@ def test_until_an_upgrade_commits_a_store_is_read_from_the_previous_checkpoint(
     kept = {"becomes": "b", "store": "a", "checkpoint": before, "operator": 3, "commit": 1}
     logged.checkpoint.upgrade.begin(OTHER, replace(UPGRADED, initial=[kept]))
 
-    assert locate_store(logged.checkpoint, "b") == StoreLocation(Path(before), 3, 1, "a")
-    assert locate_store(logged.checkpoint, "c") is None
+    assert located(logged, "b") == StoreLocation(Path(before), 3, 1, "a")
+    assert located(logged, "c") is None
     commit(logged.spark_dir, 0, 30)
-    assert locate_store(logged.checkpoint, "b") is None, "its own state has none yet"
+    assert located(logged, "b") is None, "its own state has none yet"
+
+
+def located(logged: LoggedCheckpoint, store: str) -> StoreLocation | None:
+    checkpoint = logged.checkpoint
+    return locate_store(checkpoint, store, last_commit(checkpoint.spark_dir))
