@@ -204,8 +204,11 @@ class StatementRunner:
     def _bound_lookup(self, text: str) -> "Lookup | None":
         from duolog.runtime.sql.reply import pull  # noqa: PLC0415 - as in `run`
 
-        node, *more = (node for node, _ in self.session.read(text))
-        if more or not isinstance(node, exp.Query) or node.args.get("emit") is not None:
+        found = [node for node, _ in self.session.read(text)]
+        if len(found) != 1:
+            return None
+        (node,) = found
+        if not isinstance(node, exp.Query) or node.args.get("emit") is not None:
             return None
         asked = with_legacy_semantics(node, self.session.state.settings)
         with_functions(asked, self.catalog.functions)

@@ -161,6 +161,10 @@ class QuickLookups:
         except DuologError:
             # The usual way reports it.
             return
+        except Exception:
+            # The usual way may answer it nevertheless.
+            logger.exception("a statement cannot be prepared")
+            lookup = None
         finally:
             self._learning -= 1
         service = self._service

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -280,6 +280,8 @@ def test_rows_are_refreshed_before_they_are_too_old(
         "SHOW TABLES;",
         "SELECT * FROM {t} WHERE id IN (" + ", ".join(f"'{n}'" for n in range(17)) + ");",  # noqa: S608
         "no SQL",
+        "",
+        " ; ",
     ],
 )
 def test_all_else_is_answered_in_the_usual_way(served: Served, sql: str) -> None:
@@ -305,6 +307,20 @@ def test_a_prepared_look_up_of_a_terminated_service_is_refused_in_the_usual_way(
             assert await asked(quick, served.sql("a"), properties) is None
         refused = served.endpoints.query(json.dumps({"ksql": served.sql("a")}).encode())
         assert (refused.status, json.loads(refused.body)["error_code"]) == (503, 50304)
+
+    run(served, test)
+
+
+def test_a_statement_that_cannot_be_prepared_is_answered_in_the_usual_way(served: Served) -> None:
+    def fail(_sql: str, _properties: Mapping[str, str]) -> None:
+        raise ValueError("a bug")
+
+    async def test(_: QuickLookups) -> None:
+        broken = QuickLookups(served.service, fail)
+        try:
+            assert await asked(broken, served.sql("a")) is None
+        finally:
+            broken.close()
 
     run(served, test)
 
