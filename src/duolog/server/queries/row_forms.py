@@ -14,6 +14,7 @@ Source: ksqlDB's documentation of the endpoints /query and /query-stream.
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
@@ -27,6 +28,10 @@ OBJECTS: Final = "application/vnd.ksql.v1+json"
 DELIMITED: Final = "application/vnd.ksqlapi.delimited.v1"
 ARRAY: Final = "application/json"
 PROTOBUF: Final = "application/vnd.ksql.v1+protobuf"
+_FORMS: Final = frozenset({OBJECTS, DELIMITED, ARRAY, PROTOBUF})
+_ANY: Final = frozenset({"*/*", "application/*"})
+_WEIGHT: Final = re.compile(r"[01](\.[0-9]{0,3})?")
+"""Of a content type, by RFC 9110; others are as good as none."""
 _TOKEN: Final = "continuationToken"  # noqa: S105 - the name of a member
 
 
@@ -155,15 +160,16 @@ class ArrayRows(DelimitedRows):
 
 
 def query_form(query: StartedQuery, accept: str) -> RowForm:
-    """Return the form of a response of /query for the content types that a client accepts."""
-    accepted = _accepted(accept)
-    if PROTOBUF in accepted:
-        return ProtobufObjects(query)
-    return DelimitedRows(query) if DELIMITED in accepted else ObjectRows(query)
+    """Return the form of a response of /query: objects unless another form is preferred."""
+    forms: dict[str, Callable[[StartedQuery], RowForm]] = {
+        PROTOBUF: ProtobufObjects,
+        DELIMITED: DelimitedRows,
+    }
+    return forms.get(_first_of(accept), ObjectRows)(query)
 
 
 def stream_form(query: StartedQuery, accept: str) -> RowForm:
-    """Return the form of a response of /query-stream, delimited unless another is asked for."""
+    """Return the form of a response of /query-stream: delimited unless another is preferred."""
     forms: dict[str, Callable[[StartedQuery], RowForm]] = {
         PROTOBUF: ProtobufObjects,
         OBJECTS: ObjectRows,
@@ -183,9 +189,17 @@ def accepts_array(accept: str) -> bool:
 
 
 def _first_of(accept: str) -> str:
-    """Return the content type that a client prefers among those that there are."""
-    known = {PROTOBUF, OBJECTS, ARRAY, DELIMITED, "*/*"}
-    return next((one for one in _accepted(accept) if one in known), DELIMITED)
+    """Return the content type that a client prefers; empty for the usual one of the endpoint.
+
+    Other types are ignored, also if the client accepts nothing else: there are clients that copy
+    `application/vnd.ksql.v2+json` from ksqlDB's documentation.
+
+    Example:
+        >>> _first_of("application/json; q=0.5, application/vnd.ksqlapi.delimited.v1")
+        'application/vnd.ksqlapi.delimited.v1'
+    """
+    found = next((one for one in _accepted(accept) if one in _FORMS or one in _ANY), "")
+    return "" if found in _ANY else found
 
 
 def _accepted(header: str) -> list[str]:
@@ -193,12 +207,11 @@ def _accepted(header: str) -> list[str]:
     found: list[tuple[float, str]] = []
     for part in header.split(","):
         name, *parameters = (one.strip().lower() for one in part.split(";"))
-        weight = next((one[2:] for one in parameters if one.startswith("q=")), "1")
-        try:
-            found.append((-float(weight), name))
-        except ValueError:
-            found.append((-1.0, name))
-    return [name for weight, name in sorted(found, key=lambda one: one[0]) if name and weight]
+        text = next((one[2:] for one in parameters if one.startswith("q=")), "1")
+        weight = float(text) if _WEIGHT.fullmatch(text) else 1.0
+        if name and weight:
+            found.append((-weight, name))
+    return [name for _, name in sorted(found, key=lambda one: one[0])]
 
 
 def _metadata(query: StartedQuery) -> dict[str, Any]:
