@@ -63,6 +63,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("GET", "/v1/metadata/id", information.metadata_id),
     Endpoint("GET", "/clusterStatus", information.cluster_status, right=_SEE_CLUSTER),
     Endpoint("POST", "/heartbeat", information.heartbeat),
+    Endpoint("POST", "/lag", information.lag),
     Endpoint("GET", "/is_valid_property/{property}", information.is_valid_property),
     Endpoint("POST", "/ksql", ksql.ksql),
     Endpoint("POST", "/ksql/terminate", terminating.terminate, right=_ALTER_CLUSTER),

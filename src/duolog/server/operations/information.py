@@ -79,6 +79,14 @@ async def heartbeat(_request: Request, _context: ServerContext) -> Response:
     return json_response({"isOk": True})
 
 
+async def lag(_request: Request, _context: ServerContext) -> Response:
+    """Answer another server that reports how far its stores are.
+
+    As for heartbeats: `/v1/queries` and `/metrics` have the lag of each query.
+    """
+    return json_response({"isOk": True})
+
+
 async def is_valid_property(request: Request, _context: ServerContext) -> Response:
     """Answer `true` if statements may set a property.
 

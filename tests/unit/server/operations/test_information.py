@@ -11,6 +11,7 @@ from duolog.runtime.sql.persistent.members import Member
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 from duolog.server.messages import Request, Response
 from duolog.server.operations import information
+from duolog.server.operations.context import Operation
 from unit.server.memory import context
 
 ONE, TWO = "one:8088", "two:8088"
@@ -58,8 +59,12 @@ def test_without_a_broker_this_server_is_the_only_one(queries: list[LiveQuery]) 
     assert cluster_status(service) == {ONE: {one.id: QUERY for one in queries}}
 
 
-def test_a_heartbeat_is_acknowledged() -> None:
-    answer = asyncio.run(information.heartbeat(Request(MagicMock()), context()))
+@pytest.mark.parametrize("operation", [information.heartbeat, information.lag])
+def test_reports_of_other_servers_are_acknowledged(operation: Operation) -> None:
+    async def ask() -> object:
+        return await operation(Request(MagicMock()), context())
+
+    answer = asyncio.run(ask())
 
     assert isinstance(answer, Response)
     assert json.loads(answer.body) == {"isOk": True}
