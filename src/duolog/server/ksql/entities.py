@@ -3,6 +3,7 @@
 Statements without an entity: INSERT … VALUES, DELETE, SET, UNSET, DEFINE, UNDEFINE.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +29,9 @@ _SILENT: Final = (
     nodes.Define,
     nodes.Undefine,
 )
+
+_EXPLAIN: Final = re.compile(r"^\s*EXPLAIN\s+(UPGRADE\s+)?", re.IGNORECASE)
+"""The words before the statement that is explained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def entity_of(done: Done, state: SessionState, text: str, facts: ServerFacts) ->
     if found is not None:
         return _with_text(found, text)
     if isinstance(node, nodes.Explain):
-        return _with_text(_explained(done, state, facts), text)
+        return _with_text(_explained(done, text, state, facts), text)
     return status_entity(done, text, facts.last_command())
 
 
@@ -136,7 +140,7 @@ def _queries_of(state: SessionState, source: SourceInfo) -> list[str]:
     return [one.id for one in (*state.readers(source.name), *state.writers(source.name))]
 
 
-def _explained(done: Done, state: SessionState, facts: ServerFacts) -> Json:
+def _explained(done: Done, text: str, state: SessionState, facts: ServerFacts) -> Json:
     explained = done.node.this
     if isinstance(explained, exp.Identifier):
         named = state.queries[explained.name]
@@ -151,6 +155,7 @@ def _explained(done: Done, state: SessionState, facts: ServerFacts) -> Json:
     if is_query:
         kind = "PULL" if explained.args.get("emit") is None else "PUSH"
     made = descriptions.query_description(query, host="", kind=kind)
+    made["statementText"] = _EXPLAIN.sub("", text)
     return {"@type": "queryDescription", "queryDescription": made}
 
 

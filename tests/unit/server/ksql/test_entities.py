@@ -269,6 +269,8 @@ def test_explain_describes_a_query_or_a_statement(catalog: Catalog) -> None:
     assert (running["queryType"], running["state"]) == ("PERSISTENT", "RUNNING")
     assert (pushed["queryType"], pushed["state"], pushed["sinks"]) == ("PUSH", None, [])
     assert [field["name"] for field in pushed["fields"]] == ["ID", "PRICE"]
+    assert running["statementText"].startswith("CREATE TABLE totals")
+    assert pushed["statementText"] == "SELECT id, price FROM orders EMIT CHANGES;"
     assert all_queries["@type"] == "query_descriptions"
     assert all_queries["queryDescriptions"][0]["id"] == "CTAS_TOTALS_0"
 
