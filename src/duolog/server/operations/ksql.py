@@ -98,10 +98,15 @@ async def statuses(request: Request, context: ServerContext) -> Response:
 async def status(request: Request, context: ServerContext) -> Response:
     """Answer with the status of a command.
 
+    The name of a stream or table may be without its backquotes, as in ksqlDB's documentation.
+
     Raises:
         RequestRefused: the command is unknown.
     """
-    name = "/".join((request.path["type"], request.path["entity"], request.path["action"]))
+    kind, entity, action = (request.path[part] for part in ("type", "entity", "action"))
+    if kind in _OF_SOURCES and not entity.startswith("`"):
+        entity = f"`{entity}`"
+    name = f"{kind}/{entity}/{action}"
     found = endpoints_of(context).statements.statuses.of(name)
     if found is None or not _may_see(request, context, name):
         raise RequestRefused("Command not found", NOT_FOUND)

@@ -57,6 +57,7 @@ async def test_statements_and_the_status_of_their_command() -> None:
 
     created = await client.ask("POST", "/ksql", body(STREAM))
     status = await client.ask("GET", "/status/stream/%60S%60/create")
+    unquoted = await client.ask("GET", "/status/stream/S/create")
     statuses = await client.ask("GET", "/status")
     unknown = await client.ask("GET", "/status/stream/X/create")
 
@@ -70,6 +71,7 @@ async def test_statements_and_the_status_of_their_command() -> None:
         "message": "Stream created",
         "queryId": None,
     }
+    assert unquoted.body == status.body
     assert json.loads(statuses.body) == {"commandStatuses": {"stream/`S`/create": "SUCCESS"}}
     assert unknown.status == 404
 
