@@ -11,6 +11,7 @@ Unknown members are ignored. Values of properties and variables may be strings, 
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -21,6 +22,8 @@ from duolog.server.failures import Failure, bad_request
 _SOCKET_VERSION: Final = "1"
 _STREAMS: Final = "ksql.streams."
 """Prefix of a property that ksqlDB passes on to Kafka Streams; the rest is the property's name."""
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape of half a character; two of them may be a whole one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +120,14 @@ def json_object(body: bytes) -> dict[str, Any]:
     """Return an object of JSON; its fractions are decimals, as written.
 
     Raises:
-        Failure: 400, the text is not an object of JSON.
+        Failure: 400, the text is not an object of JSON, or has half of a surrogate pair, which no
+            response, topic or log could have.
     """
     try:
-        found = json.loads(body, parse_float=Decimal)
+        text = body.decode(json.detect_encoding(body))
+        found = json.loads(text, parse_float=Decimal)
+        if _HALF.search(text):
+            json.dumps(found, ensure_ascii=False, default=str).encode()
     except (ValueError, RecursionError) as error:
         raise bad_request(f"Invalid JSON in request: {error}") from error
     if not isinstance(found, dict):

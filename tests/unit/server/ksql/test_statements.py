@@ -323,6 +323,9 @@ def test_a_request_waits_for_the_command_that_it_names(catalog: Catalog) -> None
         (b'{"ksql": "", "commandSequenceNumber": "1"}', "commandSequenceNumber"),
         (b'{"ksql": "", "streamsProperties": {"nonsense": "1"}}', "Not recognizable as ksql"),
         (b"\xff", "Invalid JSON in request"),
+        (b'{"ksql": "SHOW \\ud800;"}', "Invalid JSON in request"),
+        (b'{"ksql": "SHOW \xed\xa0\x80;"}', "Invalid JSON in request"),
+        (b'{"ksql": "", "sessionVariables": {"\\uDFFF": "x"}}', "Invalid JSON in request"),
     ],
 )
 def test_a_request_that_cannot_be_read_is_refused(body: bytes, message: str) -> None:
@@ -343,6 +346,14 @@ def test_values_of_properties_may_be_numbers_and_booleans(catalog: Catalog) -> N
     values = {one["name"]: one["value"] for one in found[0]["properties"]}
     assert values["ksql.query.pull.timeout.ms"] == "5"
     assert values["ksql.persistence.wrap.single.values"] == "false"
+
+
+def test_characters_may_be_escaped_as_surrogate_pairs(catalog: Catalog) -> None:
+    body = b'{"ksql": "DEFINE smile = \'\\ud83d\\ude00\'; SHOW VARIABLES;"}'
+
+    (found,) = json.loads(catalog.endpoints().ksql(body).body)
+
+    assert found["variables"] == [{"name": "SMILE", "value": "\U0001f600"}]
 
 
 def test_no_statements_have_no_entities() -> None:
