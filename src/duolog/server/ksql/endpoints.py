@@ -32,6 +32,7 @@ from duolog.server.ksql.reply import Reply, streamed_reply, whole_reply
 from duolog.server.ksql.requests import (
     StatementRequest,
     inserts_request,
+    query_request,
     query_to_close,
     socket_request,
     statement_request,
@@ -95,7 +96,7 @@ class Endpoints:
 
     def query(self, body: bytes, accept: str = "", checks: Checks = EVERYTHING) -> Reply:
         """Start a query, and return its rows as objects or in the form that is asked for."""
-        return _answered(lambda: self._rows(either_request(body), accept, query_form, checks))
+        return _answered(lambda: self._rows(query_request(body), accept, query_form, checks))
 
     def query_stream(self, body: bytes, accept: str = "", checks: Checks = EVERYTHING) -> Reply:
         """Start a query, and return its rows delimited or in the form that is asked for."""
@@ -194,17 +195,6 @@ class Endpoints:
 
 def _wants_tokens(request: StatementRequest) -> bool:
     return request.properties.get(TOKENS_ENABLED, "").lower() == "true"
-
-
-def either_request(body: bytes) -> StatementRequest:
-    """Return the request of /query, whose members may be named as those of /query-stream."""
-    try:
-        return statement_request(body)
-    except Failure as failure:
-        try:
-            return stream_request(body)
-        except Failure:
-            raise failure from None
 
 
 def _answered(run: Callable[[], Reply]) -> Reply:

@@ -2,12 +2,14 @@
 
     /ksql, /query       {"ksql": …, "streamsProperties": {…}, "sessionVariables": {…},
                          "commandSequenceNumber": …}
-    /query-stream       {"sql": …, "properties": {…}, "sessionVariables": {…}}
+    /query-stream       {"sql": …, "properties": {…}, "sessionVariables": {…}}; for /query, too
     /close-query        {"queryId": …}
     /inserts-stream     {"target": …, "properties": {…}}   the first line; then a row per line
     /ws/query           ?request= and the body of /query, encoded for an address
 
-Unknown members are ignored. Values of properties and variables may be strings, numbers or booleans.
+Unknown members are ignored, and so is `requestProperties`: servers of ksqlDB send it to each other,
+and it does not change the rows that a client gets. Values of properties and variables may be
+strings, numbers or booleans.
 """
 
 import json
@@ -47,21 +49,28 @@ class InsertsRequest:
 
 
 def statement_request(body: bytes) -> StatementRequest:
-    """Return the request of /ksql or /query.
+    """Return the request of /ksql.
+
+    Raises:
+        Failure: 400, the body is not such a request.
+    """
+    return _statement(json_object(body))
+
+
+def query_request(body: bytes) -> StatementRequest:
+    """Return the request of /query, whose members may be named as those of /query-stream.
+
+    ksqlDB's documentation has examples with `sql` and `streamsProperties` in one body.
 
     Raises:
         Failure: 400, the body is not such a request.
     """
     given = json_object(body)
-    number = given.get("commandSequenceNumber")
-    if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
-        raise bad_request(f"commandSequenceNumber must be a whole number, not {number!r}")
-    return StatementRequest(
-        _text(given, "ksql"),
-        _properties(given, "streamsProperties"),
-        _variables(given),
-        number,
-    )
+    if given.get("ksql") is None and given.get("sql") is not None:
+        properties = _properties(given, "streamsProperties") | _properties(given, "properties")
+        text, number = _text(given, "sql"), _command_number(given)
+        return StatementRequest(text, properties, _variables(given), number)
+    return _statement(given)
 
 
 def stream_request(body: bytes) -> StatementRequest:
@@ -133,6 +142,22 @@ def json_object(body: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise bad_request("Invalid JSON in request: expected an object")
     return found
+
+
+def _statement(given: Mapping[str, Any]) -> StatementRequest:
+    return StatementRequest(
+        _text(given, "ksql"),
+        _properties(given, "streamsProperties"),
+        _variables(given),
+        _command_number(given),
+    )
+
+
+def _command_number(given: Mapping[str, Any]) -> int | None:
+    number = given.get("commandSequenceNumber")
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+        raise bad_request(f"commandSequenceNumber must be a whole number, not {number!r}")
+    return number
 
 
 def _text(given: Mapping[str, Any], name: str) -> str:

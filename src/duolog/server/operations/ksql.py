@@ -19,10 +19,10 @@ from duolog.server.access.checks import Checks
 from duolog.server.access.statement_rights import source_name
 from duolog.server.errors import BODY_TOO_LARGE, NOT_FOUND, NOT_READY, RequestRefused
 from duolog.server.failures import Failure
-from duolog.server.ksql.endpoints import Endpoints, FormOf, either_request
+from duolog.server.ksql.endpoints import Endpoints, FormOf
 from duolog.server.ksql.inserts import RowInserts
 from duolog.server.ksql.reply import Reply
-from duolog.server.ksql.requests import StatementRequest, stream_request
+from duolog.server.ksql.requests import StatementRequest, query_request, stream_request
 from duolog.server.messages import Request, Response, Streamed, json_response
 from duolog.server.operations.context import ServerContext
 from duolog.server.queries.row_forms import (
@@ -48,7 +48,7 @@ async def ksql(request: Request, context: ServerContext) -> Response:
 
 async def query(request: Request, context: ServerContext) -> Response | Streamed:
     """Run a query; rows are objects unless delimited ones are asked for."""
-    quick = await _quick(request, context, either_request, query_form)
+    quick = await _quick(request, context, query_request, query_form)
     if quick is not None:
         return quick
     endpoints, checks = endpoints_of(context), checks_of(request)

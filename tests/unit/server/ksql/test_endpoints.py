@@ -407,12 +407,14 @@ def test_an_invalid_query_is_an_error_of_its_statement(catalog: Catalog) -> None
 def test_either_endpoint_accepts_the_properties_of_its_request(catalog: Catalog) -> None:
     endpoints = catalog.endpoints()
     given = b'{"sql": "SELECT * FROM s;", "properties": {"auto.offset.reset": "latest"}}'
-    catalog.answers += [answer(COLUMNS, []), answer(COLUMNS, [])]
+    mixed = given.replace(b"properties", b"streamsProperties")
+    catalog.answers += [answer(COLUMNS, []) for _ in range(3)]
 
     assert endpoints.query_stream(given).status == 200
     assert endpoints.query(given).status == 200
+    assert endpoints.query(mixed).status == 200
 
-    assert [used["auto.offset.reset"] for _, used in catalog.selected] == ["latest"] * 2
+    assert [used["auto.offset.reset"] for _, used in catalog.selected] == ["latest"] * 3
 
 
 def test_print_returns_lines_with_the_formats_first(catalog: Catalog) -> None:
