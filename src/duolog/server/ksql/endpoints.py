@@ -202,6 +202,9 @@ def _answered(run: Callable[[], Reply]) -> Reply:
         return run()
     except RequestRefused as refused:
         return failed_reply(refused)
+    except DuologError as error:
+        # Of no statement: for instance, no broker answers.
+        return failed_reply(failure_of(error))
     except Exception:
         logger.exception("a request has failed")
         return failed_reply(Failure("the server has an internal error; see its log", SERVER_ERROR))

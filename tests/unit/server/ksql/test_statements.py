@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from unit.server.ksql.sessions import Catalog
+from duolog.runtime.errors import BrokerUnavailable
+from unit.server.ksql.sessions import Catalog, Session
 
 STREAM = (
     "CREATE STREAM orders (id STRING KEY, item STRING, price DECIMAL(6, 2)) "
@@ -354,6 +355,19 @@ def test_characters_may_be_escaped_as_surrogate_pairs(catalog: Catalog) -> None:
     (found,) = json.loads(catalog.endpoints().ksql(body).body)
 
     assert found["variables"] == [{"name": "SMILE", "value": "\U0001f600"}]
+
+
+def test_a_broker_that_does_not_answer_is_not_an_error_of_the_server(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sandbox(_session: Session) -> None:
+        raise BrokerUnavailable("no broker answers")
+
+    monkeypatch.setattr(Session, "sandbox", sandbox)
+
+    status, found = run(catalog, "SHOW TYPES;")
+
+    assert (status, found["error_code"]) == (503, 50302)
 
 
 def test_no_statements_have_no_entities() -> None:
