@@ -72,6 +72,15 @@ def bad_request(message: str) -> Failure:
     return Failure(message, BAD_REQUEST)
 
 
+def commands_late(number: int) -> Failure:
+    """Return the failure of a request that names a command which is not known in time."""
+    return Failure(
+        "Timed out while waiting for a previous command to execute. command sequence "
+        f"number: {number}",
+        COMMANDS_LATE,
+    )
+
+
 def not_here(statement: str) -> Failure:
     """Return the failure of a SELECT or PRINT that was sent to /ksql."""
     told = "SELECT and PRINT queries must use the /query endpoint"

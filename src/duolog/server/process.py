@@ -30,9 +30,10 @@ from duolog.server.http.application import application
 from duolog.server.http.connections import ALPN
 from duolog.server.http.gate import Gate
 from duolog.server.http.server import HttpServer
-from duolog.server.ksql.service_endpoints import endpoints_of, prepared_of
+from duolog.server.ksql.service_endpoints import endpoints_of, ensure_runs, prepared_of
 from duolog.server.limits import DEFAULT_LIMITS, Limits, within_descriptors
 from duolog.server.operations.broker_health import BrokerHealth
+from duolog.server.operations.command_waits import CommandWaits
 from duolog.server.operations.context import ServerContext
 from duolog.server.operations.quick_lookups import QuickLookups
 from duolog.server.operations.workers import Workers
@@ -163,6 +164,7 @@ def _context(
         access=access,
         sql=service,
         ksql=endpoints_of(service, str(address)),
+        commands=CommandWaits(service, partial(ensure_runs, service)),
         quick=QuickLookups(service, partial(prepared_of, service)),
         workers=Workers(limits.workers, limits.waiting_max),
         readers=Workers(

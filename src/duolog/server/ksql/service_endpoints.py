@@ -1,8 +1,7 @@
 """The endpoints of a SQL service: its sessions, its topics, the number of its last command."""
 
-import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from duolog.runtime.sql.service import SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
@@ -16,10 +15,6 @@ from duolog.server.ksql.statements import StatementSession
 
 if TYPE_CHECKING:
     from duolog.runtime.sql.reply.prepared import PreparedLookup
-
-_WAIT_S: Final = 5.0
-"""Time to wait for a command that a request names, as in ksqlDB."""
-_PAUSE_S: Final = 0.05
 
 
 def endpoints_of(service: SqlService, address: str) -> Endpoints:
@@ -44,7 +39,7 @@ def endpoints_of(service: SqlService, address: str) -> Endpoints:
     facts = ServerFacts(
         address, lambda: service.last_command, service.topics.replicas, service.figures.all
     )
-    return Endpoints.of(opened, facts, lambda number: _wait_for(service, number))
+    return Endpoints.of(opened, facts, lambda number: _is_known(service, number))
 
 
 def prepared_of(
@@ -55,13 +50,8 @@ def prepared_of(
     return StatementRunner(service, service.session(properties)).prepared(sql)
 
 
-def _wait_for(service: SqlService, number: int) -> bool:
-    """Read the command topic up to a command; return false if it is not written in time."""
-    deadline = time.monotonic() + _WAIT_S
-    while service.last_command < number:
-        if time.monotonic() > deadline:
-            return False
+def _is_known(service: SqlService, number: int) -> bool:
+    """Return whether a command is known; `CommandWaits` has waited for it."""
+    if service.last_command < number:
         service.follow()
-        if service.last_command < number:
-            time.sleep(_PAUSE_S)
-    return True
+    return service.last_command >= number

@@ -27,8 +27,8 @@ from duolog.ksql.syntax.amounts import Amount
 from duolog.runtime.sql.answers import Rows
 from duolog.server.failures import (
     ASSERTION_FAILED,
-    COMMANDS_LATE,
     Failure,
+    commands_late,
     failure_of,
     message_of,
     not_here,
@@ -120,11 +120,7 @@ class Statements:
         """
         number = request.command_number
         if number is not None and not self.wait_for(number):
-            raise Failure(
-                "Timed out while waiting for a previous command to execute. command sequence "
-                f"number: {number}",
-                COMMANDS_LATE,
-            )
+            raise commands_late(number)
 
 
 def try_all(sql: str, session: StatementSession) -> None:

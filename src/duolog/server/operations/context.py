@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from duolog.runtime.sql.service import SqlService
     from duolog.runtime.sql.tables.progress import Progress
     from duolog.server.ksql.endpoints import Endpoints
+    from duolog.server.operations.command_waits import CommandWaits
     from duolog.server.operations.quick_lookups import QuickLookups
 
 
@@ -31,6 +32,7 @@ class ServerContext:
         workers: threads for statements: `await context.workers.run(...)`.
         readers: threads for responses that block between their pieces, such as push queries.
         ksql: ksqlDB's endpoints over `sql`; None in a server without them.
+        commands: requests that wait for commands; None in a server without `sql`.
         quick: repeated look-ups, answered on the event loop; None in a server without them.
         address: `HOST:PORT` of this server.
         stopping: set when the server stops; responses without an end then end.
@@ -45,6 +47,7 @@ class ServerContext:
     readers: Workers
     health: BrokerHealth
     ksql: "Endpoints | None" = None
+    commands: "CommandWaits | None" = None
     quick: "QuickLookups | None" = None
     address: str = ""
     base_path: str = ""

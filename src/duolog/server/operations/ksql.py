@@ -22,7 +22,12 @@ from duolog.server.failures import Failure
 from duolog.server.ksql.endpoints import Endpoints, FormOf
 from duolog.server.ksql.inserts import RowInserts
 from duolog.server.ksql.reply import Reply
-from duolog.server.ksql.requests import StatementRequest, query_request, stream_request
+from duolog.server.ksql.requests import (
+    StatementRequest,
+    query_request,
+    statement_request,
+    stream_request,
+)
 from duolog.server.messages import Request, Response, Streamed, json_response
 from duolog.server.operations.context import ServerContext
 from duolog.server.queries.row_forms import (
@@ -42,6 +47,7 @@ ROWS_AT_ONCE: Final = 1_000
 
 async def ksql(request: Request, context: ServerContext) -> Response:
     """Run statements."""
+    await _commands_known(request, context, statement_request)
     endpoints, checks = endpoints_of(context), checks_of(request)
     return await context.workers.run(_whole, lambda: endpoints.ksql(request.body, checks))
 
@@ -51,6 +57,7 @@ async def query(request: Request, context: ServerContext) -> Response | Streamed
     quick = await _quick(request, context, query_request, query_form)
     if quick is not None:
         return quick
+    await _commands_known(request, context, query_request)
     endpoints, checks = endpoints_of(context), checks_of(request)
     return await rows_of(context, lambda: endpoints.query(request.body, _accept(request), checks))
 
@@ -194,6 +201,14 @@ async def _quick(
         return None
     reply = await context.quick.reply(asked, _accept(request), form_of, request.client)
     return None if reply is None else Response(reply.body, 200, reply.content_type)
+
+
+async def _commands_known(
+    request: Request, context: ServerContext, read: Callable[[bytes], StatementRequest]
+) -> None:
+    """Wait for the command that a request names, if any; raises as `CommandWaits.wait_for`."""
+    if context.commands is not None and b"commandSequenceNumber" in request.body:
+        await context.commands.wait_as_asked(lambda: read(request.body))
 
 
 def endpoints_of(context: ServerContext) -> Endpoints:

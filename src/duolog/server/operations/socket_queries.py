@@ -18,6 +18,7 @@ from contextlib import aclosing
 from typing import Any, Final
 
 from duolog.server.errors import RequestRefused
+from duolog.server.ksql.requests import socket_request
 from duolog.server.ksql.socket_lines import DONE, last_line, reason_of
 from duolog.server.messages import Closing, Messages, Request, Response
 from duolog.server.operations.context import ServerContext
@@ -43,6 +44,8 @@ async def _parts(
 ) -> AsyncGenerator[list[bytes] | Closing, None]:
     try:
         endpoints, checks = endpoints_of(context), checks_of(request)
+        if context.commands is not None:
+            await context.commands.wait_as_asked(lambda: socket_request(request.query))
         answer = await rows_of(context, lambda: endpoints.socket_query(request.query, checks))
     except RequestRefused as refused:
         yield [last_line(refused.message)]
