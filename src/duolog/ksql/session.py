@@ -23,15 +23,7 @@ from duolog.ksql.statements.state import Done, PersistentQuery, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.amounts import Amount, ensure_variables
 from duolog.ksql.syntax.nodes import place_of
-from duolog.ksql.syntax.script import (
-    TEXT,
-    is_blank,
-    parse,
-    pieces,
-    placed_pieces,
-    substituted,
-    uses_variables,
-)
+from duolog.ksql.syntax.script import TEXT, parse, parsed, pieces, substituted, uses_variables
 
 __all__ = ["Done", "PersistentQuery", "SqlSession", "parse"]
 
@@ -83,21 +75,24 @@ class SqlSession:
         """
         if amount is not None:
             amount.take(text)
-        if uses_variables(text) and self.state.settings.truth(settings.SUBSTITUTION):
-            replaced = None if amount is None else Amount()
-            for piece in pieces(text):
-                enabled = self.state.settings.truth(settings.SUBSTITUTION)
-                written = substituted(piece, self.state.variables) if enabled else piece
-                if replaced is not None:
-                    replaced.take(written)
-                for node in parse(written):
-                    yield node, written.strip()
-        else:
+        if not (uses_variables(text) and self.state.settings.truth(settings.SUBSTITUTION)):
             # Parse the whole text before running anything, so that a syntax error changes nothing.
-            found = parse(text)
-            texts = [one.text.strip() for one in placed_pieces(text) if not is_blank(one.text)]
-            for number, node in enumerate(found):
-                yield node, texts[number] if len(texts) == len(found) else ""
+            yield from parsed(text)
+            return
+        replaced = None if amount is None else Amount()
+        for piece in pieces(text):
+            enabled = self.state.settings.truth(settings.SUBSTITUTION)
+            written = substituted(piece, self.state.variables) if enabled else piece
+            if replaced is not None:
+                replaced.take(written)
+            found = parsed(written)
+            if len(found) > 1 and written != piece:
+                raise SqlError(
+                    f"the values of variables make {len(found)} statements of one",
+                    hint="Use values without a semicolon, or put the variable in quotes.",
+                    statement=piece.strip(),
+                )
+            yield from found
 
     def execute(self, node: exp.Expression, text: str = "") -> Done:
         """Run a statement; `text` is its source.

@@ -25,7 +25,7 @@ SUBSTITUTED_MAX: Final = 4 * MIB
 FIELDS_MAX: Final = 20_000
 
 _TOKENS: Final = re.compile(
-    r"'(?:[^']|'')*+'?" r'|"[^"]*+"?|`[^`]*+`?' r"|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+|\w++|[^\w\s]"
+    r"'(?:[^']|'')*+'?" r'|"[^"]*+"?|`[^`]*+`?' r"|--[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+|\w++|[^\w\s]"
 )
 """Each alternative consumes what it looks at: the time is linear in the length of any text."""
 

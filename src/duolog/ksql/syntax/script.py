@@ -5,11 +5,11 @@ variable is known only after the statements before it have run.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, TokenError
 
 from duolog.ksql.errors import Place, SqlError, syntax_error, too_deep
@@ -20,7 +20,7 @@ from duolog.plan.types import Type
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PARTS: Final = re.compile(
-    r"'(?:[^']|'')*+'" r'|"[^"]*"|`[^`]*`' r"|--[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/)?|;|\s++|.",
+    r"'(?:[^']|'')*+'" r'|"[^"]*"|`[^`]*`' r"|--[^\r\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/)?|;|\s++|.",
     re.DOTALL,
 )
 """Parts of a text. A ; in a literal, quoted name or comment does not end a statement.
@@ -50,8 +50,21 @@ def parse(text: str) -> list[exp.Expression]:
     Raises:
         SqlError: the text has a syntax error; the error has its position.
     """
+    return [node for node, _ in parsed(text)]
+
+
+def parsed(text: str) -> list[tuple[exp.Expression, str]]:
+    """Parse the statements of a text, and return each with its source.
+
+    A source parses to its own statement again: it ends where the parser has seen the end.
+
+    Raises:
+        SqlError: as `parse`.
+    """
+    dialect = Ksql()
     try:
-        return [node for node in Ksql().parse(text) if isinstance(node, exp.Expression)]
+        tokens = dialect.tokenize(text)
+        made = dialect.parser().parse(tokens, text)
     except RecursionError as error:
         raise too_deep(text.strip()) from error
     except TokenError as error:
@@ -62,6 +75,22 @@ def parse(text: str) -> list[exp.Expression]:
         # For text after a complete statement, ksqlDB reports only the position.
         what = "" if first["description"] == _MORE else first["description"]
         raise syntax_error(at, what, text.strip()) from error
+    found = [node for node in made if isinstance(node, exp.Expression)]
+    return list(zip(found, _sources(text, tokens), strict=True))
+
+
+def _sources(text: str, tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the sources of statements, with their semicolons and the comments before them."""
+    start, is_empty = 0, True
+    for token in tokens:
+        if token.token_type is not TokenType.SEMICOLON:
+            is_empty = False
+            continue
+        if not is_empty:
+            yield text[start : token.end + 1].strip()
+        start, is_empty = token.end + 1, True
+    if not is_empty:
+        yield text[start:].strip()
 
 
 def _unread(text: str, error: TokenError) -> SqlError:

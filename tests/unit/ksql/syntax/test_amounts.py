@@ -62,6 +62,12 @@ def test_texts_of_others_are_limited_before_they_are_parsed(text: str, message: 
     assert "several requests" in refused.value.hint
 
 
+def test_a_comment_ends_with_a_carriage_return() -> None:
+    """The parser ends it there: what follows counts."""
+    with pytest.raises(SqlError, match=r"more than 1000 statements"):
+        run("-- all of it\r" + "SHOW TYPES;" * (amounts.STATEMENTS_MAX + 1), limited=True)
+
+
 def test_a_text_of_the_own_user_may_be_long() -> None:
     assert len(list(SqlSession().read("SHOW STREAMS;" * 1001))) == 1001
 

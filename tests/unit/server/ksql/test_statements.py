@@ -178,6 +178,17 @@ def test_variables_are_substituted_in_later_statements(catalog: Catalog) -> None
     assert found[0]["statementText"] == "CREATE TYPE code AS INT;"
 
 
+def test_the_value_of_a_variable_adds_no_statement(catalog: Catalog) -> None:
+    before = list(catalog.performed)
+    variables = {"name": "orders; CREATE TYPE code AS INT"}
+
+    status, found = run(catalog, "DESCRIBE ${name};", sessionVariables=variables)
+
+    assert (status, found["error_code"]) == (400, 40001)
+    assert found["statementText"] == "DESCRIBE ${name};"
+    assert catalog.performed == before
+
+
 def test_no_statement_runs_if_a_later_one_is_invalid(catalog: Catalog) -> None:
     before = list(catalog.performed)
 

@@ -127,6 +127,7 @@ class ReplayedCatalog:
                 tried, done = self._try(node, text, settings)
             if not _differs(tried, self.state):
                 return done
+            _ensure_repeatable(node, text)
             command = Command(
                 text,
                 self.topic.last,
@@ -234,3 +235,20 @@ def _differs(one: SessionState, other: SessionState) -> bool:
         or {name: (id(query.planned), query.state) for name, query in one.queries.items()}
         != {name: (id(query.planned), query.state) for name, query in other.queries.items()}
     )
+
+
+def _ensure_repeatable(node: exp.Expression, text: str) -> None:
+    """Ensure that readers of the command topic will parse a text to its statement.
+
+    A text of two statements, or of none, would damage the topic for good.
+
+    Raises:
+        SqlError: they would not.
+    """
+    found = parse(text)
+    if len(found) != 1 or type(found[0]) is not type(node):
+        raise SqlError(
+            "the text of the statement is not this one statement",
+            detail=f"It has {len(found)} statements.",
+            statement=text,
+        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from duolog.ksql.catalog.catalog import Registered
+from duolog.ksql.errors import SqlError
 from duolog.ksql.settings import Settings
 from duolog.ksql.syntax.script import parse
 from duolog.runtime.sql.command_log.commands import FIRST, Command, decode, encode
@@ -255,3 +256,15 @@ def test_a_query_knows_the_queries_that_it_has_replaced() -> None:
 
     statements = [one.statement for one in found.wanted[query_id].earlier]
     assert statements == texts[10:2:-1]
+
+
+@pytest.mark.parametrize("text", ["", "DROP TYPE a; DROP TYPE b;", "SHOW TYPES;", "DROP TYPE"])
+def test_a_text_that_is_not_its_statement_is_not_written(text: str) -> None:
+    """It would damage the topic: no server of the service could read its catalog again."""
+    found = replayed(Command("CREATE TYPE a AS INT;", FIRST))
+    (node,) = parse("CREATE TYPE b AS INT;")
+
+    with pytest.raises(SqlError):
+        found.run(node, text, Settings(), lambda _done, _state: {})
+
+    assert found.catalog.types.keys() == {"A"}
