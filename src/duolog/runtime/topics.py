@@ -43,9 +43,18 @@ def create(admin: AdminClient, wanted: list[NewTopic]) -> None:
     Raises:
         KafkaError: the broker refuses one.
     """
-    if wanted:
-        for name, future in admin.create_topics(wanted).items():
-            _wait(name, future)
+    if not wanted:
+        return
+    try:
+        started = admin.create_topics(wanted)
+    except ValueError as error:  # Of the client: a number is out of its range.
+        raise KafkaError(
+            f'could not create topic "{wanted[0].topic}"',
+            code=ClientError.INVALID_PARTITIONS,
+            detail=str(error),
+        ) from error
+    for name, future in started.items():
+        _wait(name, future)
 
 
 def _wait(name: str, future: Future[None]) -> None:

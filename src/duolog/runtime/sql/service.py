@@ -37,6 +37,7 @@ from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.command_log.commands import Offsets
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
+from duolog.runtime.sql.command_log.reserved_topics import deletable
 from duolog.runtime.sql.command_log.topic_deletions import TopicDeletions, unshared, users_of
 from duolog.runtime.sql.command_log.topics import Topics
 from duolog.runtime.sql.figures.collector import Wiring
@@ -333,7 +334,7 @@ class SqlService:
             if ensure is not None:
                 ensure(self._replayed.state, state)
             if node.args.get("delete_topic"):
-                dropped = unshared(self.catalog, node.this.name)
+                dropped = deletable(unshared(self.catalog, node.this.name))
             return self._prepare(done, state)
 
         with self._lock:

@@ -119,9 +119,11 @@ class CommandTopic:
             else:
                 written.append(message.offset() or 0)
 
-        self._producer.produce(
-            self.name, encode(command), command.query.encode(), partition=0, on_delivery=delivered
-        )
+        key, value = command.query.encode(), encode(command)
+        try:
+            self._producer.produce(self.name, value, key, partition=0, on_delivery=delivered)
+        except KafkaException as error:  # Of the client: the record is too large.
+            raise self._failed("write to", error.args[0]) from error
         self._producer.flush(_TIMEOUT_S)
         if not written:
             self._producer.purge()

@@ -15,6 +15,7 @@ from duolog.ksql.statements.state import Done, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
 from duolog.runtime.result_topics import result_topics
+from duolog.runtime.sql.command_log.reserved_topics import ensure_writable
 from duolog.runtime.sql.command_log.topics import Topics
 from duolog.runtime.topics import TABLE_CONFIG
 
@@ -28,8 +29,8 @@ def make_topics(
     statement.
 
     Raises:
-        SqlError: a topic that it reads does not exist, or one exists with another number of
-            partitions.
+        SqlError: a topic that it reads does not exist, one that it writes is reserved, or one
+            exists with another number of partitions.
         KafkaError: the broker refuses.
     """
     node = done.node
@@ -37,6 +38,8 @@ def make_topics(
         planned = done.query.planned
         for source in planned.sources:
             _ensure_there(source, there, node)
+        for written in filter(None, (planned.topic, done.query.dead_letters)):
+            ensure_writable(written)
         if (letters := done.query.dead_letters) and letters not in there:
             # Not only when the query starts: the next statement may declare a stream over it.
             topics.create(letters, 1, None, {})

@@ -22,6 +22,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.statements.inserted_rows import TRIGGER_TOPIC, TRIGGER_VALUE, plan_of_row
 from duolog.ksql.statements.state import InsertedRow
 from duolog.plan.types import Column
+from duolog.runtime.sql.command_log.reserved_topics import ensure_writable
 from duolog.runtime.sql.reply.constants import Constant, constant_of
 from duolog.security.clients.brokers import Brokers
 from duolog.serde.row import Row
@@ -73,8 +74,9 @@ def record_of(row: InsertedRow, warm_up: Callable[[], None]) -> "Addressed":
     """Return the record of a row with its topic; `warm_up` starts the JVM if it is needed.
 
     Raises:
-        SqlError: a value does not match its column.
+        SqlError: a value does not match its column, or the topic is reserved.
     """
+    ensure_writable(row.source.topic)
     return row.source.topic, constant_record(row) or _computed(row, warm_up)
 
 
