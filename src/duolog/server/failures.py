@@ -5,9 +5,9 @@
     request that cannot be read     400  generic_error    40000
     ASSERT that does not hold       417  generic_error    41700
     statement about connectors      500  statement_error  50000, as ksqlDB without a Connect cluster
-    no broker, or the server stops  503  generic_error    50302
+    no broker, or the server stops  503  generic_error    50302  after other statements: with them
     a client that reads too slowly  408  generic_error    40800  in the rows of a push query
-    anything else                   500  generic_error    50000
+    anything else                   500  generic_error    50000  of a statement: statement_error
 
 Source: ksqlDB's documentation of its HTTP API, and error bodies that its clients' tests expect.
 """
@@ -106,11 +106,14 @@ def failure_of(  # noqa: PLR0911 - a table of cases
         case ConfigError():
             return bad_request(told)
         case BrokerUnavailable() | ReadersClosed():
-            return Failure(told, NOT_READY)
+            # With the statement only if the client must learn of those before it.
+            return Failure(
+                told, NOT_READY, statement=statement if entities else None, entities=entities
+            )
         case ClientTooSlow():
             return Failure(told, REQUEST_TIMEOUT)
         case _:
-            return Failure(told, SERVER_ERROR)
+            return Failure(told, SERVER_ERROR, statement=statement or None, entities=entities)
 
 
 def message_of(error: DuologError) -> str:

@@ -4,7 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from sqlglot import exp
 
+from duolog.core.errors import DuologError, KafkaError
+from duolog.ksql.session import Done
 from duolog.runtime.errors import BrokerUnavailable
 from unit.server.ksql.sessions import Catalog, Session
 
@@ -220,6 +223,33 @@ def test_an_error_while_running_has_the_entities_before_it(catalog: Catalog) -> 
     status, found = run(catalog, "CREATE TYPE a AS INT; CREATE TYPE b AS INT;")
 
     assert status == 400
+    assert [one["commandId"] for one in found["entities"]] == ["type/A/create"]
+    assert found["statementText"] == "CREATE TYPE b AS INT;"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (KafkaError("the topic is refused", code=38), 50000),
+        (BrokerUnavailable("no broker answers"), 50302),
+    ],
+)
+def test_an_error_of_the_broker_has_the_entities_before_it(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, error: DuologError, code: int
+) -> None:
+    perform = Session.perform
+
+    def failing(session: Session, node: exp.Expression, text: str) -> Done:
+        if text.startswith("CREATE TYPE b"):
+            raise error
+        return perform(session, node, text)
+
+    monkeypatch.setattr(Session, "perform", failing)
+
+    status, found = run(catalog, "CREATE TYPE a AS INT; CREATE TYPE b AS INT;")
+
+    assert (status, found["error_code"]) == (code // 100, code)
+    assert found["@type"] == "statement_error"
     assert [one["commandId"] for one in found["entities"]] == ["type/A/create"]
     assert found["statementText"] == "CREATE TYPE b AS INT;"
 
