@@ -69,6 +69,7 @@ def terminate(
     ended = [one.checkpoint for one in replayed.wanted.values()]
     sources, delete = replayed.catalog.sources.values(), service.topics.delete
     delete_remains(service.service_id, sources, ended, doomed, forget=forget, delete=delete)
+    replayed.end()
     service.ending = "TERMINATED"
 
 

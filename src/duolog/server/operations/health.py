@@ -1,7 +1,7 @@
 """Health: alive, ready and healthy.
 
     /chc/live      200 as long as the process answers
-    /chc/ready     200 if a broker answers and the server does not stop; else 503
+    /chc/ready     200 if a broker answers, and the server neither stops nor is terminated; else 503
     /healthcheck   the same with details; 200 always, as ksqlDB does
 
 The first two are for anyone, and their body is empty.
@@ -25,7 +25,8 @@ async def live(_request: Request, _context: ServerContext) -> Response:
 
 async def ready(_request: Request, context: ServerContext) -> Response:
     """Answer whether requests can be served."""
-    ready_now = await context.health.healthy() and not context.stopping.is_set()
+    ending = context.stopping.is_set() or ending_of(context)
+    ready_now = not ending and await context.health.healthy()
     return Response(_EMPTY, 200 if ready_now else 503, JSON)
 
 

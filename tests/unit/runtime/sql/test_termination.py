@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from duolog.core.errors import KafkaError
+from duolog.runtime.sql.command_log.command_topic import CommandTopic
 from duolog.runtime.sql.errors import ServiceShared
 from duolog.runtime.sql.service import SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
@@ -29,7 +30,7 @@ def opened(cluster: EmbeddedCluster, service: str, path: Path, starter: FakeStar
 
 
 def test_queries_end_and_the_topics_of_sinks_that_match_are_deleted(
-    cluster: EmbeddedCluster, service: str, tmp_path: Path
+    cluster: EmbeddedCluster, service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     starter = FakeStarter()
     one = opened(cluster, service, tmp_path, starter)
@@ -50,6 +51,11 @@ def test_queries_end_and_the_topics_of_sinks_that_match_are_deleted(
     assert sorted(starter.forgotten) == sorted(starter.checkpoints)
     left = {topic for topic in one.topics.partitions() if service in topic}
     assert left == {f"{service}orders", f"{service}totals"}
+    # The topic is not read any more: a missing one is waited for, by all requests.
+    monkeypatch.setattr(CommandTopic, "read", lambda _: pytest.fail("the topic is gone"))
+    one.follow()
+    assert (one.catalog.sources, one.desired()) == ({}, {})
+    monkeypatch.undo()
     one.close()
 
     again = opened(cluster, service, tmp_path, FakeStarter())

@@ -116,7 +116,9 @@ async def test_push_queries_end_and_the_server_reports_its_end() -> None:
     assert (await following.end())[0] == 1001
     info = json.loads((await client.ask("GET", "/info")).body)
     health = json.loads((await client.ask("GET", "/healthcheck")).body)
+    ready = await client.ask("GET", "/chc/ready")
     assert info["KsqlServerInfo"]["serverStatus"] == "TERMINATED"
+    assert ready.status == 503
     assert (health["isHealthy"], health["details"]["commandRunner"]) == (
         False,
         {"isHealthy": False},

@@ -63,6 +63,7 @@ class ReplayedCatalog:
         """The last queries that each query has replaced."""
         self._damage: CommandDamaged | None = None
         """Error of the topic; later records are not applied."""
+        self._has_ended = False
 
     @property
     def state(self) -> SessionState:
@@ -95,6 +96,8 @@ class ReplayedCatalog:
         if self._damage is not None:
             raise self._damage
         done: set[int] = set()
+        if self._has_ended:
+            return done
         try:
             for offset, command in self.topic.read():
                 self._replay(offset, command)
@@ -103,6 +106,12 @@ class ReplayedCatalog:
             self._damage = damage
             raise
         return done
+
+    def end(self) -> None:
+        """Empty the catalog for good: the topic has been deleted."""
+        self._has_ended = True
+        # Replaced, not changed: other threads may read them.
+        self.catalog.sources, self.catalog.types, self.state.queries = {}, {}, {}
 
     def run(
         self,
