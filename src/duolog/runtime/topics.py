@@ -1,7 +1,7 @@
 """List and create topics of a broker. Does not import plans, which take a while to load."""
 
 from concurrent.futures import Future
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException
@@ -10,6 +10,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from duolog.core.errors import KafkaError
 from duolog.runtime.errors import BrokerUnavailable
 from duolog.security.clients.brokers import Brokers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from confluent_kafka.admin import TopicMetadata
 
 _TIMEOUT_S: Final = 15.0
 _ALREADY_EXISTS: Final = 36
@@ -26,15 +31,21 @@ def partition_counts(admin: AdminClient, bootstrap_servers: Brokers | str) -> di
     Raises:
         BrokerUnavailable: no broker answers.
     """
+    topics = metadata(admin, bootstrap_servers)
+    return {name: len(topic.partitions) for name, topic in topics.items()}
+
+
+def metadata(admin: AdminClient, bootstrap_servers: Brokers | str) -> "Mapping[str, TopicMetadata]":
+    """Return the existing topics with their partitions; raises as `partition_counts`."""
     try:
-        topics = admin.list_topics(timeout=_TIMEOUT_S).topics
+        found: Mapping[str, TopicMetadata] = admin.list_topics(timeout=_TIMEOUT_S).topics
     except KafkaException as error:
         raise BrokerUnavailable(
             f"no broker answers at {bootstrap_servers}",
             detail=str(error.args[0]),
             hint="Start one with `duolog broker`.",
         ) from error
-    return {name: len(topic.partitions) for name, topic in topics.items()}
+    return found
 
 
 def create(admin: AdminClient, wanted: list[NewTopic]) -> None:

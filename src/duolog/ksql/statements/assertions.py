@@ -1,5 +1,7 @@
 """Run ASSERT TOPIC and ASSERT SCHEMA, and the ASSERT STREAM and ASSERT TABLE of test files."""
 
+from collections.abc import Callable, Mapping, Sequence
+
 from duolog.core.errors import RegistryError
 from duolog.ksql import settings
 from duolog.ksql.catalog.hints import named
@@ -28,15 +30,33 @@ def assert_topic(state: SessionState, node: nodes.AssertTopic) -> Done:
         return Done(node, message=f"Topic {name} does not exist.")
     if name not in known:
         raise SqlError(f"Topic {name} does not exist.")
-    wanted = Properties(node.args.get("properties"), ("PARTITIONS", "REPLICAS")).number(
-        "PARTITIONS"
-    )
-    if wanted is not None and partitions.get(name) != wanted:
-        raise SqlError(
-            f"Mismatched configuration for topic {name}: For config partitions, expected {wanted} "
-            f"got {partitions.get(name)}"
-        )
+    _ensure(node, "PARTITIONS", lambda: partitions.get(name))
     return Done(node, message=f"Topic {name} exists.")
+
+
+def ensure_replicas(
+    node: nodes.AssertTopic, replicas: Callable[[], Mapping[str, Sequence[int]]]
+) -> None:
+    """Ensure that a topic has the replicas that ASSERT TOPIC asks for; the catalog has none.
+
+    Args:
+        node: an assertion that holds otherwise.
+        replicas: returns the number of replicas of each partition, by topic.
+
+    Raises:
+        SqlError: it does not.
+    """
+    if not node.args.get("absent"):
+        _ensure(node, "REPLICAS", lambda: min(replicas().get(node.this.name, ()), default=0))
+
+
+def _ensure(node: nodes.AssertTopic, config: str, found: Callable[[], int | None]) -> None:
+    wanted = Properties(node.args.get("properties"), ("PARTITIONS", "REPLICAS")).number(config)
+    if wanted is not None and (there := found()) != wanted:
+        raise SqlError(
+            f"Mismatched configuration for topic {node.this.name}: For config {config.lower()}, "
+            f"expected {wanted} got {there}"
+        )
 
 
 def assert_schema(state: SessionState, node: nodes.AssertSchema) -> Done:

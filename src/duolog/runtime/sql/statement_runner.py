@@ -26,6 +26,7 @@ from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.expressions.user_calls import with_functions
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.settings import Settings
+from duolog.ksql.statements.assertions import ensure_replicas
 from duolog.ksql.statements.state import InsertedText
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
@@ -273,8 +274,8 @@ class StatementRunner:
         match node:
             case nodes.InsertValues() | nodes.DeleteRows():
                 return self._insert(node, text)
-            case nodes.AssertTopic():
-                return self._assert_topic(node, text)
+            case nodes.AssertTopic() | nodes.AssertSchema():
+                return self._assert(node, text)
             case _ if isinstance(node, OF_THE_SERVICE):
                 return self.service.change(node, text, self.session.state.settings)
             case _:
@@ -320,7 +321,12 @@ class StatementRunner:
             raise SqlError(f"Topic '{topic}' does not exist.", at=place_of(node))
         return done
 
-    def _assert_topic(self, node: nodes.AssertTopic, text: str) -> Done:
+    def _assert(self, node: nodes.AssertTopic | nodes.AssertSchema, text: str) -> Done:
+        """Wait until an assertion holds.
+
+        Raises:
+            SqlError: it does not hold before its timeout.
+        """
         timeout = node.args.get("timeout")
         deadline = (
             time.monotonic()
@@ -329,11 +335,17 @@ class StatementRunner:
         while True:
             self._know(node)
             try:
-                return self.session.execute(node, text)
+                return self._asserted(node, text)
             except SqlError:
                 if time.monotonic() > deadline or self.service.is_closing:
                     raise
             time.sleep(0.1)
+
+    def _asserted(self, node: nodes.AssertTopic | nodes.AssertSchema, text: str) -> Done:
+        done = self.session.execute(node, text)
+        if isinstance(node, nodes.AssertTopic):
+            ensure_replicas(node, self.topics.replicas)
+        return done
 
 
 def _read(node: nodes.RunScript) -> str:

@@ -12,8 +12,10 @@ Threads: any; the session of a request is used by one.
 Source: ksqlDB's documentation of the /ksql endpoint.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from sqlglot import exp
@@ -25,6 +27,7 @@ from duolog.ksql.statements.state import InsertedText
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.amounts import Amount
 from duolog.runtime.sql.answers import Rows
+from duolog.server.errors import OVERLOADED, RequestRefused
 from duolog.server.failures import (
     ASSERTION_FAILED,
     Failure,
@@ -40,6 +43,8 @@ from duolog.server.ksql.requests import StatementRequest
 Json = dict[str, Any]
 
 _ASSERTIONS: Final = (nodes.AssertTopic, nodes.AssertSchema)
+_ASSERTIONS_MAX: Final = 4
+"""Assertions that may wait at once: each keeps a thread, as long as its client wants."""
 _OF_QUERIES: Final = (exp.Query, nodes.PrintTopic)
 
 
@@ -94,6 +99,9 @@ class Statements:
     facts: ServerFacts
     statuses: CommandStatuses
     wait_for: Callable[[int], bool]
+    _asserting: threading.BoundedSemaphore = field(
+        default_factory=lambda: threading.BoundedSemaphore(_ASSERTIONS_MAX), repr=False
+    )
 
     def run(self, request: StatementRequest, session: StatementSession) -> list[Json]:
         """Run the statements of a request in a session of its own; return their entities.
@@ -105,12 +113,34 @@ class Statements:
         try_all(request.sql, session)
         entities: list[Json] = []
         for node, text in _read(request.sql, session.session, entities):
-            done = _performed(node, text, session, entities)
+            with self._turn_of(node):
+                done = _performed(node, text, session, entities)
             entity = entity_of(done, session.session.state, text, self.facts)
             if entity is not None:
                 entities.append(entity)
                 self.statuses.keep(entity)
         return entities
+
+    @contextmanager
+    def _turn_of(self, node: exp.Expression) -> Iterator[None]:
+        """Count an assertion while it waits.
+
+        Raises:
+            RequestRefused: too many wait.
+        """
+        if not isinstance(node, _ASSERTIONS):
+            yield
+            return
+        if not self._asserting.acquire(blocking=False):
+            raise RequestRefused(
+                f"Too many assertions are waiting: at most {_ASSERTIONS_MAX} at once. Try again, "
+                "or use shorter timeouts.",
+                OVERLOADED,
+            )
+        try:
+            yield
+        finally:
+            self._asserting.release()
 
     def ensure_known(self, request: StatementRequest) -> None:
         """Wait for the command that a request depends on.

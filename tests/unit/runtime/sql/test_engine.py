@@ -383,6 +383,9 @@ def test_assert_topic_waits_for_the_topic_and_reports_a_missing_one(
     assert len(answers_of(engine, claims)) == 2
     with pytest.raises(SqlError, match="does not exist"):
         answers_of(engine, f"ASSERT TOPIC '{service}x' TIMEOUT 1 SECONDS;")
+    assert answers_of(engine, f"ASSERT TOPIC '{service}s' WITH (replicas=1);")
+    with pytest.raises(SqlError, match="For config replicas, expected 3 got 1"):
+        answers_of(engine, f"ASSERT TOPIC '{service}s' WITH (replicas=3) TIMEOUT 1 SECONDS;")
 
 
 def test_scripts_are_run_from_files(opened: Opened, service: str, tmp_path: Path) -> None:

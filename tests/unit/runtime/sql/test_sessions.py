@@ -145,6 +145,21 @@ def test_a_client_that_waits_does_not_stop_the_others(shared: SqlService, servic
     assert found == [f"Topic {service}late exists."]
 
 
+def test_an_assertion_about_a_schema_waits_for_it(
+    shared: SqlService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = [False, False, True]
+    monkeypatch.setattr(
+        "duolog.ksql.statements.assertions._schema_exists", lambda *_: outcomes.pop(0)
+    )
+    runner = StatementRunner(shared, shared.session({"ksql.schema.registry.url": "http://x"}))
+
+    found = results(runner, "ASSERT SCHEMA SUBJECT 'orders-value' TIMEOUT 60 SECONDS;")
+
+    assert found == ["Schema with subject name orders-value exists."]
+    assert outcomes == []
+
+
 def test_clients_that_create_streams_at_once_all_see_all_of_them(
     shared: SqlService, service: str
 ) -> None:

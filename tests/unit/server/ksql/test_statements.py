@@ -1,6 +1,8 @@
 """Requests of /ksql: their entities, their errors, and their order."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from duolog.core.errors import DuologError, KafkaError
 from duolog.ksql.session import Done
 from duolog.runtime.errors import BrokerUnavailable
 from unit.server.ksql.sessions import Catalog, Session
+from waiting import DEADLINE_S
 
 STREAM = (
     "CREATE STREAM orders (id STRING KEY, item STRING, price DECIMAL(6, 2)) "
@@ -306,6 +309,35 @@ def test_a_failed_assertion_has_a_code_of_its_own(catalog: Catalog) -> None:
             "warnings": [],
         },
     ]
+
+
+def test_assertions_that_wait_leave_threads_to_other_statements(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform, may_end = Session.perform, threading.Event()
+    waiting = threading.Semaphore(0)
+
+    def slow(session: Session, node: exp.Expression, text: str) -> Done:
+        if text.startswith("ASSERT"):
+            waiting.release()
+            assert may_end.wait(DEADLINE_S)
+        return perform(session, node, text)
+
+    monkeypatch.setattr(Session, "perform", slow)
+    endpoints = catalog.endpoints()
+    text = b'{"ksql": "ASSERT NOT EXISTS TOPIC never TIMEOUT 100 DAYS;"}'
+    with ThreadPoolExecutor(4) as threads:
+        held = [threads.submit(endpoints.ksql, text) for _ in range(4)]
+        assert all(waiting.acquire(timeout=DEADLINE_S) for _ in held)
+
+        refused = endpoints.ksql(text)
+        other = endpoints.ksql(b'{"ksql": "SHOW TYPES;"}')
+        may_end.set()
+
+    assert (refused.status, json.loads(refused.body)["error_code"]) == (503, 50300)
+    assert other.status == 200
+    assert [one.result().status for one in held] == [200] * 4
+    assert endpoints.ksql(text).status == 200
 
 
 def test_an_assertion_sees_the_topic_of_an_earlier_statement() -> None:

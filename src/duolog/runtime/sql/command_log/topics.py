@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from duolog.core.errors import KafkaError
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.renewed_admin import RenewedAdmin
-from duolog.runtime.topics import client_error, create, partition_counts
+from duolog.runtime.topics import client_error, create, metadata, partition_counts
 from duolog.security.clients.brokers import Brokers
 
 _TIMEOUT_S: Final = 15.0
@@ -31,8 +31,8 @@ class Topics:
         return partition_counts(self._admin, self._bootstrap)
 
     def replicas(self) -> dict[str, list[int]]:
-        """Return the number of replicas of each partition, by topic."""
-        found = self._admin.list_topics(timeout=_TIMEOUT_S).topics
+        """Return the number of replicas of each partition, by topic; raises as `partitions`."""
+        found = metadata(self._admin, self._bootstrap)
         return {
             name: [len(one.replicas) for _, one in sorted(topic.partitions.items())]
             for name, topic in found.items()
