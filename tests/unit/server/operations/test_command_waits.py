@@ -42,9 +42,10 @@ class SlowCommands(Commands):
 
     def __init__(self) -> None:
         super().__init__()
-        self.may_end = threading.Event()
+        self.began, self.may_end = threading.Event(), threading.Event()
 
     def follow(self) -> None:
+        self.began.set()
         assert self.may_end.wait(DEADLINE_S)
         super().follow()
 
@@ -118,7 +119,7 @@ async def test_requests_that_wait_at_once_share_a_read() -> None:
     commands.written = [1]
     waits = CommandWaits(commands, lambda: None, DEADLINE_S)
     waiting = [asyncio.ensure_future(waits.wait_for(1)) for _ in range(9)]
-    await asyncio.sleep(0)
+    await until(commands.began.is_set)
 
     waiting[0].cancel()
     commands.may_end.set()
