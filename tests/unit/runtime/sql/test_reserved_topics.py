@@ -47,6 +47,10 @@ def run(runner: StatementRunner, sql: str) -> None:
         "INSERT INTO commands SELECT * FROM orders;",
         "CREATE STREAM x WITH (KAFKA_TOPIC='__consumer_offsets') AS SELECT * FROM orders;",
         (
+            "CREATE STREAM x (id STRING KEY) WITH (KAFKA_TOPIC='_duolog-ksql-other_command_topic', "
+            "VALUE_FORMAT='JSON', PARTITIONS=1);"
+        ),
+        (
             "SET 'errors.dead.letter.queue.topic.name' = '{commands}'; "
             "CREATE STREAM x AS SELECT * FROM orders;"
         ),

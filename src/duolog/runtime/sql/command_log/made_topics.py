@@ -66,6 +66,7 @@ def make_topics(
     if (policy := given.text("CLEANUP_POLICY")) is not None:
         config["cleanup.policy"] = policy.lower()
     for topic in missing:
+        ensure_writable(topic)
         topics.create(topic, wanted, given.number("REPLICAS"), config)
     return missing
 
