@@ -168,7 +168,7 @@ class CommandTopic:
         return end
 
     def _bounds(self, reader: Consumer) -> tuple[int, int]:
-        """Return first offset and end; zeros if there is no topic.
+        """Return first offset and end; zeros if there is no topic, or none any more.
 
         While its broker is unavailable, a client may not know an existing topic, so unknown topics
         are retried.
@@ -180,10 +180,11 @@ class CommandTopic:
             except KafkaException as error:
                 if error.args[0].code() not in _NO_TOPIC:
                     raise
-                there = self._end or self.name in reader.list_topics(timeout=_TIMEOUT_S).topics
-                if not there:
+                listed = self.name in reader.list_topics(timeout=_TIMEOUT_S).topics
+                is_late = time.monotonic() > deadline
+                if not listed and (is_late or not self._end):
                     return 0, 0
-                if time.monotonic() > deadline:
+                if is_late:
                     raise
             time.sleep(_AGAIN_S)
 

@@ -81,3 +81,20 @@ def test_deleted_commands_are_detected(opened: Open, cluster: EmbeddedCluster) -
 
     with pytest.raises(CommandDamaged, match="offset 0"):
         list(topic.read())
+
+
+def test_a_deleted_topic_is_detected(
+    opened: Open, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an error for good: each request would wait for the topic once more."""
+    topic = opened()
+    topic.append(Command("CREATE STREAM s;", FIRST))
+    assert len(list(topic.read())) == 1
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.delete_topics([topic.name])[topic.name].result(60)
+    monkeypatch.setattr("duolog.runtime.sql.command_log.command_topic._TIMEOUT_S", 2.0)
+
+    with pytest.raises(CommandDamaged) as damaged:
+        list(topic.read())
+
+    assert damaged.value.detail == "It had 1 record, and now has 0."
