@@ -25,12 +25,13 @@ from duolog.registry.http.hosts import AllowedHosts
 from duolog.runtime.sql.processing_log import declare
 from duolog.runtime.sql.service import DEFAULT_SERVICE, SqlService
 from duolog.server.access.server_access import OpenAccess, ServerAccess, UserAccess
+from duolog.server.access.visible_service import ensure_runs
 from duolog.server.cluster import Cluster
 from duolog.server.http.application import application
 from duolog.server.http.connections import ALPN
 from duolog.server.http.gate import Gate
 from duolog.server.http.server import HttpServer
-from duolog.server.ksql.service_endpoints import endpoints_of, ensure_runs, prepared_of
+from duolog.server.ksql.service_endpoints import endpoints_of, prepared_of
 from duolog.server.limits import DEFAULT_LIMITS, Limits, within_descriptors
 from duolog.server.operations.broker_health import BrokerHealth
 from duolog.server.operations.command_waits import CommandWaits

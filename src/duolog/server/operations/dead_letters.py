@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from duolog.core.errors import DuologError, KafkaError, StatementError
 from duolog.runtime.dead_letters.errors import ReadingStopped, ReplayConflict, ReplayRefused
 from duolog.server.access.checks import Checks
+from duolog.server.access.visible_service import ensure_runs
 from duolog.server.dead_letters.requests import read_count, read_replay, read_selection
 from duolog.server.errors import (
     BAD_REQUEST,
@@ -25,7 +26,6 @@ from duolog.server.errors import (
     RequestRefused,
 )
 from duolog.server.failures import failure_of, message_of
-from duolog.server.ksql.service_endpoints import ensure_runs
 from duolog.server.messages import JSON, Request, Response, json_response
 from duolog.server.operations.context import ServerContext
 

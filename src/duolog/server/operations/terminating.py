@@ -16,10 +16,10 @@ import re2
 
 from duolog.core.errors import DuologError
 from duolog.runtime.sql.errors import ServiceShared
+from duolog.server.access.visible_service import ensure_runs
 from duolog.server.errors import CONFLICT, NOT_READY, RequestRefused
 from duolog.server.failures import bad_request, failure_of, message_of
 from duolog.server.ksql.requests import json_object
-from duolog.server.ksql.service_endpoints import ensure_runs
 from duolog.server.messages import Request, Response, json_response
 from duolog.server.operations.context import ServerContext
 

@@ -6,9 +6,8 @@ from typing import Final
 from duolog.ksql.session import parse
 from duolog.ksql.statements.state import SessionState
 from duolog.server.access.checks import Checks
-from duolog.server.access.visible_service import VisibleService
+from duolog.server.access.visible_service import VisibleService, ensure_runs
 from duolog.server.errors import NOT_READY, RequestRefused
-from duolog.server.ksql.service_endpoints import ensure_runs
 from duolog.server.messages import Request
 from duolog.server.operations.context import ServerContext
 
