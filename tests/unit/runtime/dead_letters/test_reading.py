@@ -78,6 +78,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Records, Cons
         records: Any = object.__new__(Records)
         records._consumer = consumer = Consumer([*pieces], pass_time)  # noqa: SLF001 - a fake
         records._stopped = lambda: now_s[0] > STOPPED_S  # noqa: SLF001 - as above
+        records._is_closed = False  # noqa: SLF001 - as above
         return records, consumer
 
     return opened
