@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from duolog.runtime.sql.service import SqlService
 from duolog.runtime.sql.statement_runner import StatementRunner
@@ -52,7 +53,7 @@ class Servers:
             data=self._directory / name,
             service_id=self.service_id,
             properties=self._given,
-            engine_settings={"master": "local[2]"},
+            engine_settings={"class.archive": "false"},
             shares=True,
         )
         self._made.callback(server.close)
@@ -98,7 +99,7 @@ class Servers:
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_a_table_goes_on_wherever_its_query_moves(
-    cluster: EmbeddedCluster, tmp_path: Path, guarantee: str
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, guarantee: str
 ) -> None:
     """A server to which a query came back used to continue from its own old checkpoint."""
     servers = Servers(cluster, tmp_path, guarantee)
@@ -126,7 +127,7 @@ def test_a_table_goes_on_wherever_its_query_moves(
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_a_query_that_is_replaced_while_no_server_runs_it_is_upgraded_by_the_next_one(
-    cluster: EmbeddedCluster, tmp_path: Path, guarantee: str
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path, guarantee: str
 ) -> None:
     """It used to end in state ERROR: the changelogs belong to the topology before."""
     servers = Servers(cluster, tmp_path, guarantee, "replaced")

@@ -1,9 +1,11 @@
 """Queries that exhaust the memory of their JVM, or never return, and all others."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 import waiting
 from duolog.core.units import MIB
@@ -41,13 +43,15 @@ ENDLESS = (
 class Server:
     """A service that runs its queries, and a client."""
 
-    def __init__(self, cluster: EmbeddedCluster, directory: Path) -> None:
+    def __init__(
+        self, cluster: EmbeddedCluster, directory: Path, settings: Mapping[str, str]
+    ) -> None:
         self.service = SqlService(
             cluster.bootstrap_servers,
             data=directory,
             service_id="groups_",
             properties=PROPERTIES,
-            engine_settings={"driver.memory.bytes": str(512 * MIB)},
+            engine_settings=settings,
         )
         self.runner = StatementRunner(self.service, self.service.session())
         self.topics = Client(cluster.bootstrap_servers)
@@ -87,17 +91,34 @@ class Server:
         return len(self.topics.read(topic))
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    with EmbeddedCluster(tmp_path / "broker") as cluster:
-        server = Server(cluster, tmp_path / "sql")
+@contextmanager
+def opened(directory: Path, settings: Mapping[str, str]) -> Iterator[Server]:
+    with EmbeddedCluster(directory / "broker") as cluster:
+        server = Server(cluster, directory / "sql", settings)
         try:
             yield server
         finally:
             server.service.close()
 
 
-def test_a_group_that_runs_out_of_memory_ends_no_query_of_others(server: Server) -> None:
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server whose own JVM is small; it needs a process without another JVM."""
+    with opened(tmp_path, {"driver.memory.bytes": str(512 * MIB)}) as server:
+        yield server
+
+
+@pytest.fixture
+def on_shared_jvm(spark: SparkSession, tmp_path: Path) -> Iterator[Server]:
+    """A server whose own JVM is that of the test run."""
+    with opened(tmp_path, {"class.archive": "false"}) as server:
+        yield server
+
+
+def test_a_group_that_runs_out_of_memory_ends_no_query_of_others(
+    on_shared_jvm: Server,
+) -> None:
+    server = on_shared_jvm
     server.run("CREATE STREAM plain AS SELECT * FROM s WHERE a < 1000;")
     server.run(f"SET 'duolog.query.jvm.group'='heavy'; {HOG}")
     server.wait_running("PLAIN", "HOG")

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -139,4 +140,6 @@ def _of_users(settings: "Mapping[str, str]") -> dict[str, str]:
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201 - the ready line of a server
+    # One write, also with PYTHONUNBUFFERED: the servers log to the same terminal or file.
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
