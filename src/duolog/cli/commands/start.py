@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 from click.core import ParameterSource
 
+from duolog.cli.kafka.server_option import read_servers
 from duolog.cli.kafka.servers_of_broker import (
     REGISTRY_URL,
     registry_of,
@@ -84,6 +85,7 @@ class Given(NamedTuple):
 @click.option(
     "-b",
     "--bootstrap-servers",
+    callback=read_servers,
     metavar="HOST:PORT,…",
     help="Run no broker, and use these brokers of another cluster instead.",
 )

@@ -44,14 +44,15 @@ def test_a_file_imports_modules_next_to_it(tmp_path: Path, monkeypatch: pytest.M
         ("1 / 0", "repair.py", "raised an error"),
         ("raise SystemExit(0)", "repair.py", "raised an error"),
         ("x = 1", "repair.py:x", 'no function "x"'),
-        ("x = 1", "other.py", "is not a Python file"),
-        ("x = 1", "repair.txt", "is not a Python file"),
+        ("x = 1", "other.py", "does not exist"),
+        ("x = 1", "notes.txt", "is not a Python file"),
     ],
 )
 def test_files_without_a_function_are_refused(
     tmp_path: Path, text: str, named: str, told: str
 ) -> None:
     (tmp_path / "repair.py").write_text(text)
+    (tmp_path / "notes.txt").touch()
 
     with pytest.raises(StatementError, match=told):
         load_function(str(tmp_path / named))
