@@ -15,15 +15,14 @@ import logging
 from collections.abc import Iterable
 from typing import Any, Final
 
-from confluent_kafka import Message, Producer
-from confluent_kafka.admin import NewTopic
+from confluent_kafka import Message
 
 from duolog.core.errors import DuologError
 from duolog.core.units import HOUR_MS
 from duolog.runtime.sql.figures.query_figures import QueryFigures
 from duolog.runtime.sql.figures.typed import ensure_typed
 from duolog.runtime.topic_reader import TopicReader
-from duolog.runtime.topics import admin_of, create
+from duolog.runtime.topic_writer import TopicWriter
 from duolog.security.clients.brokers import Brokers
 
 logger: Final = logging.getLogger(__name__)
@@ -32,9 +31,7 @@ FORM: Final = 1
 """Version of the form of the records; others are ignored."""
 REPEAT_MS: Final = 30_000
 _READ_S: Final = 5.0
-_FLUSH_S: Final = 1.0
 _CONFIG: Final = {"cleanup.policy": "compact,delete", "retention.ms": str(HOUR_MS)}
-_PRODUCER: Final = {"linger.ms": 0, "message.timeout.ms": 30_000, "log_level": 0}
 
 
 def figures_topic_of(service_id: str) -> str:
@@ -51,11 +48,9 @@ class PublishedFigures:
     """Publishes the figures of one server."""
 
     def __init__(self, brokers: Brokers, service_id: str) -> None:
-        self._brokers = brokers
-        self._topic = figures_topic_of(service_id)
+        self._writer = TopicWriter(brokers, figures_topic_of(service_id), _CONFIG)
         self._sent: dict[str, tuple[int, dict[str, Any]]] = {}
         """Time and content of the last record by query."""
-        self._producer: Producer | None = None
 
     def publish(self, figures: Iterable[QueryFigures], now_ms: int) -> None:
         """Write what has changed, and what was written half a minute ago.
@@ -63,7 +58,7 @@ class PublishedFigures:
         Raises:
             KafkaError: the broker refuses the topic.
         """
-        due: dict[str, dict[str, Any]] = {}
+        due: dict[str, bytes | None] = {}
         sent: dict[str, tuple[int, dict[str, Any]]] = {}
         there = set()
         for one in figures:
@@ -73,29 +68,17 @@ class PublishedFigures:
             before = self._sent.get(one.id)
             if before is None or before[1] != found or now_ms - before[0] >= REPEAT_MS:
                 sent[one.id] = now_ms, found
-                due[one.id] = {"version": FORM, **one.to_json()}
+                due[one.id] = json.dumps({"version": FORM, **one.to_json()}).encode()
         for gone in self._sent.keys() - there:
             # It may run on another server now, so its record stays until it is too old.
             del self._sent[gone]
-        if not due:
-            return
-        producer = self._opened()
-        for query_id, value in due.items():
-            producer.produce(self._topic, json.dumps(value).encode(), query_id.encode())
-        self._sent |= sent
-        producer.poll(0)
+        if due:
+            self._writer.write(due)
+            self._sent |= sent
 
     def close(self) -> None:
         """Flush pending records. Does nothing if closed."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            producer.flush(_FLUSH_S)
-
-    def _opened(self) -> Producer:
-        if self._producer is None:
-            create(admin_of(self._brokers), [NewTopic(self._topic, 1, config=dict(_CONFIG))])
-            self._producer = Producer(self._brokers.client(_PRODUCER))
-        return self._producer
+        self._writer.close()
 
 
 def read_published(brokers: Brokers, service_id: str) -> dict[str, QueryFigures]:

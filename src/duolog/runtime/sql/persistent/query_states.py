@@ -16,8 +16,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from confluent_kafka import Message, Producer
-from confluent_kafka.admin import NewTopic
+from confluent_kafka import Message
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
@@ -25,15 +24,14 @@ from duolog.runtime.sql.persistent.members import Member, member_with, members_o
 from duolog.runtime.sql.persistent.places import place_of
 from duolog.runtime.sql.persistent.query_supervisor import LiveQuery, LiveState
 from duolog.runtime.topic_reader import TopicReader
-from duolog.runtime.topics import TABLE_CONFIG, admin_of, create
+from duolog.runtime.topic_writer import TopicWriter
+from duolog.runtime.topics import TABLE_CONFIG
 from duolog.security.clients.brokers import Brokers
 
 logger: Final = logging.getLogger(__name__)
 
 NO_ENGINE: Final = "No engine runs the queries of this service."
 _READ_S: Final = 5.0
-_FLUSH_S: Final = 1.0
-_PRODUCER: Final = {"linger.ms": 0, "message.timeout.ms": 30_000, "log_level": 0}
 
 
 def states_topic_of(service_id: str) -> str:
@@ -50,11 +48,10 @@ class QueryStates:
     """Publishes the states of the queries that one member of a service runs."""
 
     def __init__(self, bootstrap: Brokers | str, service_id: str, owner: str) -> None:
-        self._brokers = Brokers.of(bootstrap)
-        self._topic = states_topic_of(service_id)
+        topic = states_topic_of(service_id)
+        self._writer = TopicWriter(Brokers.of(bootstrap), topic, TABLE_CONFIG)
         self._owner = owner
         self._published: dict[str, tuple[LiveState, str]] = {}
-        self._producer: Producer | None = None
 
     def publish(
         self,
@@ -79,33 +76,21 @@ class QueryStates:
         changed = {one: now[one] for one in now if self._published.get(one) != now[one]}
         if not gone and not changed:
             return
-        producer = self._opened()
+        records: dict[str, bytes | None] = {}
         for query_id, (state, error) in changed.items():
-            value = json.dumps({"owner": self._owner, "state": state, "error": error})
-            producer.produce(self._topic, value.encode(), query_id.encode())
-        for query_id in gone:
-            if query_id not in known:
-                producer.produce(self._topic, None, query_id.encode())
-        producer.poll(0)
+            value = {"owner": self._owner, "state": state, "error": error}
+            records[query_id] = json.dumps(value).encode()
+        records |= {query_id: None for query_id in gone if query_id not in known}
+        self._writer.write(records)
         self._published = now
 
     def flush(self) -> None:
         """Wait for pending records: others may write states of the same queries next."""
-        if self._producer is not None:
-            self._producer.flush(_FLUSH_S)
+        self._writer.flush()
 
     def close(self) -> None:
         """Flush pending records. Does nothing if closed."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            producer.flush(_FLUSH_S)
-
-    def _opened(self) -> Producer:
-        if self._producer is None:
-            topic = NewTopic(self._topic, 1, config=dict(TABLE_CONFIG))
-            create(admin_of(self._brokers), [topic])
-            self._producer = Producer(self._brokers.client(_PRODUCER))
-        return self._producer
+        self._writer.close()
 
 
 def followed(
