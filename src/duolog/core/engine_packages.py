@@ -12,7 +12,7 @@ from duolog.core.errors import EngineMissing
 from duolog.core.optional_packages import pip_install
 
 SPARK_PACKAGES: Final = ("py4j", "pyspark")
-SERVER_PACKAGES: Final = ("starlette", "uvicorn", "zttp")
+SERVER_PACKAGES: Final = ("starlette", "uvicorn", "websockets", "zttp")
 """For `duolog server`."""
 CLIENT_PACKAGES: Final = ("httpx2",)
 """For `duolog.connect`."""

@@ -21,6 +21,7 @@ REQUIREMENTS: Final = {
     "pyspark": "pyspark==4.3.0",
     "starlette": "starlette>=1.10,<2",
     "uvicorn": "uvicorn>=0.54,<0.55",
+    "websockets": "websockets>=17.4,<18",
     "zttp": "zttp==0.0.35",
 }
 """Requirement by name of the package."""
