@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.core.clock import SystemClock
 from duolog.core.errors import ConfigError
+from duolog.core.garbage_collection import LastingObjects
 from duolog.core.listening import Address, is_loopback, open_listener, parse_address
 from duolog.core.operating_system.limits import raise_descriptors_max
 from duolog.registry.http.hosts import AllowedHosts
@@ -198,6 +199,8 @@ async def _serve(
     server = HttpServer(behind_proxies(gate, options.proxies), options.limits, context.counts)
     context.access.start(loop)
     await server.start(listening, tls)
+    lasting = LastingObjects(SystemClock())
+    lasting.start()
     url = f"{'http' if tls is None else 'https'}://{address}{context.base_path}"
     report(f"duolog server ready on {url}")
     logger.info("server is ready", extra={"url": url, "service": context.service_id})
@@ -208,6 +211,7 @@ async def _serve(
         # On a thread, so that a second signal is heard meanwhile.
         await asyncio.to_thread(context.ksql.running.interrupt_all)
     await server.stop()
+    lasting.stop()
     logger.info("server has stopped")
     return 0
 

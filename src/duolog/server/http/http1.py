@@ -115,6 +115,8 @@ class Http1(ZttpProtocol):
 
     def on_response_complete(self) -> None:
         before = self.cycle
+        # Its `send` refers to it; the collector of reference cycles would stop all requests.
+        vars(before).pop("send", None)
         super().on_response_complete()
         # uvicorn's timer ends with the first byte; the timers of this class replace it.
         self._unset_keepalive_if_required()

@@ -88,6 +88,10 @@ class Http2(ZttpH2Protocol):
 
     def on_response_complete(self, stream_id: int) -> None:
         self._resets_left = min(self._resets_left + 1, RESETS_MAX)
+        cycle = self.cycles.get(stream_id)
+        if cycle is not None:
+            # Its `send` refers to it; the collector of reference cycles would stop all requests.
+            vars(cycle).pop("send", None)
         super().on_response_complete(stream_id)
 
     def on_stream_closed(self) -> None:
