@@ -35,6 +35,8 @@ def integer(text: str, least: int, most: int) -> int:
 
 def truncated(text: str, least: int, most: int) -> int:
     """Return a number without its decimal places."""
+    if len(text) < _LONG_DIGITS and text.isascii() and text.isdigit():
+        return _within(int(text), least, most)
     number = _number(text)
     if not number or number.adjusted() < 0:
         return 0

@@ -123,6 +123,8 @@ class _AtPath:
 
 
 def _query(query: bytes) -> Mapping[str, str]:
+    if not query:
+        return {}
     try:
         return dict(
             parse_qsl(

@@ -85,6 +85,8 @@ class Gate:
         finally:
             counts.in_progress -= 1
             if passage is not None:
+                # The passage refers to what sends, and that to the scope: a reference cycle.
+                scope.pop(KEY, None)
                 self._note(passage)
 
     async def _answer(self, scope: Scope, passage: Passage, receive: Receive) -> None:

@@ -24,6 +24,7 @@ from duolog.server.failures import Failure, bad_request
 _SOCKET_VERSION: Final = "1"
 _STREAMS: Final = "ksql.streams."
 """Prefix of a property that ksqlDB passes on to Kafka Streams; the rest is the property's name."""
+_DECODER: Final = json.JSONDecoder(parse_float=Decimal)
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape of half a character; two of them may be a whole one."""
 
@@ -134,7 +135,7 @@ def json_object(body: bytes) -> dict[str, Any]:
     """
     try:
         text = body.decode(json.detect_encoding(body))
-        found = json.loads(text, parse_float=Decimal)
+        found = _DECODER.decode(text)
         if _HALF.search(text):
             json.dumps(found, ensure_ascii=False, default=str).encode()
     except (ValueError, RecursionError) as error:

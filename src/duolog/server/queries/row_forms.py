@@ -32,6 +32,7 @@ _FORMS: Final = frozenset({OBJECTS, DELIMITED, ARRAY, PROTOBUF})
 _ANY: Final = frozenset({"*/*", "application/*"})
 _WEIGHT: Final = re.compile(r"[01](\.[0-9]{0,3})?")
 """Of a content type, by RFC 9110; others are as good as none."""
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 _TOKEN: Final = "continuationToken"  # noqa: S105 - the name of a member
 
 
@@ -223,4 +224,4 @@ def _metadata(query: StartedQuery) -> dict[str, Any]:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return _ENCODER.encode(value)
