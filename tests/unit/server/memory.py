@@ -47,7 +47,7 @@ def context(access: Access | None = None, **more: Any) -> ServerContext:
         service_id="default_",
         access=access or Access(),
         sql=more.pop("sql", None),
-        workers=Workers(2, 2),
+        workers=Workers(2, 4),
         readers=Workers(3, 100, reserved_max=2),
         health=more.pop("health", None) or BrokerHealth(lambda: True, SystemClock()),
         address="127.0.0.1:8088",
@@ -58,8 +58,8 @@ def context(access: Access | None = None, **more: Any) -> ServerContext:
 class MemoryTransport(asyncio.Transport):
     """Keeps what is written, and wakes who waits for it."""
 
-    def __init__(self) -> None:
-        super().__init__({"peername": ("127.0.0.1", 4242), "sockname": ("127.0.0.1", 8088)})
+    def __init__(self, host: str) -> None:
+        super().__init__({"peername": (host, 4242), "sockname": ("127.0.0.1", 8088)})
         self.protocol: Any = None
         self.written = b""
         self.changed = asyncio.Event()
@@ -113,8 +113,8 @@ class Reply(NamedTuple):
 class Client:
     """One connection to a server."""
 
-    def __init__(self, server: "MemoryServer") -> None:
-        self.transport = MemoryTransport()
+    def __init__(self, server: "MemoryServer", host: str = "127.0.0.1") -> None:
+        self.transport = MemoryTransport(host)
         protocol = FirstBytes(server.door, Http1, Http2)
         self.transport.set_protocol(protocol)
         protocol.connection_made(self.transport)
@@ -180,5 +180,6 @@ class MemoryServer:
         config.load()
         self.door = Door(config, self.limits, self.context.counts)
 
-    def client(self) -> Client:
-        return Client(self)
+    def client(self, host: str = "127.0.0.1") -> Client:
+        """Return a client with an address."""
+        return Client(self, host)

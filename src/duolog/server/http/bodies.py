@@ -2,7 +2,8 @@
 
 A body above the limit is refused by its Content-Length, before it is received, or as soon as it is
 too large. All bodies share one more limit, from their first byte to the end of the response: those
-of statements that wait for a thread, or of queries that run, need memory like others.
+of statements that wait for a thread, or of queries that run, need memory like others. Each client
+has its share of that.
 
 Thread: the event loop.
 """
@@ -14,11 +15,11 @@ from typing import Any, Final
 from duolog.server.errors import (
     BAD_REQUEST,
     BODY_TOO_LARGE,
-    OVERLOADED,
     REQUEST_TIMEOUT,
     RequestRefused,
 )
 from duolog.server.limits import Limits
+from duolog.server.operations.shares import Shares
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -35,7 +36,12 @@ class Bodies:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._held_bytes = 0
+        self._held = Shares(
+            limits.bodies_bytes_max,
+            full="Too many large requests are being answered",
+            noun="bytes for the bodies of requests",
+            hint="Wait for the answers to some of them before you send more.",
+        )
 
     def ensure_length(self, header: str | None) -> None:
         """Refuse a header Content-Length above the limit.
@@ -61,14 +67,10 @@ class Bodies:
         try:
             async with asyncio.timeout(self._limits.body_s):
                 async for piece in pieces(receive):
+                    self._held.add(len(piece))
                     body += piece
-                    self._held_bytes += len(piece)
                     if len(body) > self._limits.body_bytes_max:
                         raise self._too_large()
-                    if self._held_bytes > self._limits.bodies_bytes_max:
-                        raise RequestRefused(
-                            "Too many large requests are being answered", OVERLOADED
-                        )
             whole = True
         except TimeoutError:
             raise RequestRefused(
@@ -77,12 +79,12 @@ class Bodies:
             ) from None
         finally:
             if not whole:
-                self._held_bytes -= len(body)
+                self._held.remove(len(body))
         return bytes(body)
 
     def release(self, body: bytes) -> None:
         """Forget a body, because its request is answered."""
-        self._held_bytes -= len(body)
+        self._held.remove(len(body))
 
     def _too_large(self) -> RequestRefused:
         most = self._limits.body_bytes_max

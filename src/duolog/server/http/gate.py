@@ -5,6 +5,7 @@
     requests in progress   503   public endpoints are answered nevertheless
     stopping               503
     login                  401   429 if too many passwords are being checked; not for public ones
+    requests of a client   429   if it has its share of those in progress
     base path              404
 
 Then the application finds the endpoint, checks its right and reads the body. All errors of a
@@ -44,6 +45,7 @@ from duolog.server.http.targets import use_origin_form
 from duolog.server.limits import Limits
 from duolog.server.messages import Response, error_response
 from duolog.server.operations.context import ServerContext
+from duolog.server.operations.shares import HOLDER, Shares, holder_of
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +53,7 @@ Scope = MutableMapping[str, Any]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_FULL = "Too many requests are being answered"
 
 
 class Gate:
@@ -67,6 +70,12 @@ class Gate:
         self._context = context
         self._hosts = hosts
         self._limits = limits
+        self._requests = Shares(
+            limits.requests_max,
+            full=_FULL,
+            noun="places for requests that are being answered",
+            hint="Wait for the end of some of them before you send more.",
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; only errors after the start of the response are raised."""
@@ -87,6 +96,7 @@ class Gate:
             if passage is not None:
                 # The passage refers to what sends, and that to the scope: a reference cycle.
                 scope.pop(KEY, None)
+                passage.give_back()
                 self._note(passage)
 
     async def _answer(self, scope: Scope, passage: Passage, receive: Receive) -> None:
@@ -127,6 +137,10 @@ class Gate:
         if not (below and path.removeprefix(base) in PUBLIC_PATHS):
             self._ensure_capacity()
             await self._log_in(scope, passage)
+            HOLDER.set(holder_of(passage.client, passage.host))
+            passage.give_back = self._requests.take()
+        else:
+            HOLDER.set(holder_of(passage.client, passage.host))
         if not below:
             raise RequestRefused("HTTP 404 Not Found", NOT_FOUND)
         scope["root_path"] = base
@@ -146,7 +160,7 @@ class Gate:
 
     def _ensure_capacity(self) -> None:
         if self._context.counts.in_progress > self._limits.requests_max:
-            raise RequestRefused("Too many requests are being answered", OVERLOADED)
+            raise RequestRefused(_FULL, OVERLOADED)
         if self._context.stopping.is_set():
             raise _shutting_down()
 

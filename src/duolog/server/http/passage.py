@@ -39,6 +39,7 @@ class Passage:
         operation: the name of the endpoint; empty as long as none is found.
         note: the code of an error, for the access log.
         status: of the response that was sent.
+        give_back: gives back the request's place among those that are being answered.
     """
 
     def __init__(self, scope: Message, send: Send) -> None:
@@ -55,6 +56,7 @@ class Passage:
         self.operation = ""
         self.note = ""
         self.status = _GONE
+        self.give_back: Callable[[], None] = _nothing
         self.started = False
         self.begun_at = time.perf_counter()
         self._id = _request_id(self.headers)
@@ -76,6 +78,10 @@ class Passage:
                 (b"x-content-type-options", b"nosniff"),
             ]
         await self._send(message)
+
+
+def _nothing() -> None:
+    """Do nothing: the request has no place."""
 
 
 def headers_of(scope: Message) -> Mapping[str, str]:

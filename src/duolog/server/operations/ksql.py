@@ -242,11 +242,10 @@ async def rows_of(context: ServerContext, run: Callable[[], Reply]) -> Response 
     if reply.is_unbounded and reply.live is None:
         # It would keep the threads from other queries, which only wait for their next turn.
         try:
-            context.readers.reserve()
+            release = context.readers.reserve()
         except RequestRefused:
             await _closed(reply)
             raise
-        release = context.readers.release
     body = _Body(_sent(reply, context), reply, release)
     return Streamed(body, reply.content_type, reply.status)
 

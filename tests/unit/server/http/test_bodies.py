@@ -46,7 +46,8 @@ def test_bodies_of_requests_that_wait_for_their_answer_share_the_limit() -> None
         dripping.send(post(b"x" * 600, path=b"/drip"))
         await turns()
         refused = await other.ask("POST", "/echo", b"y" * 400)
-        small = await server.client().ask("POST", "/echo", b"y" * 300)
+        share = await other.ask("POST", "/echo", b"y" * 300)
+        small = await server.client("10.0.0.2").ask("POST", "/echo", b"y" * 300)
         go.set()
         answered = await waiting.reply()
         await dripping.until(lambda: dripping.transport.written.endswith(b"0\r\n\r\n"))
@@ -55,6 +56,8 @@ def test_bodies_of_requests_that_wait_for_their_answer_share_the_limit() -> None
 
         assert (failed.status, invalid.status) == (500, 400)
         assert (refused.status, json.loads(refused.body)["error_code"]) == (503, 50300)
+        assert (share.status, json.loads(share.body)["error_code"]) == (429, 42900)
+        assert "You have 1200 of the server's 1500 bytes for the bodies" in share.body.decode()
         assert (small.status, answered.status, again.status) == (200, 200, 200)
 
     run(test())

@@ -97,7 +97,7 @@ async def test_a_command_that_is_known_is_not_waited_for() -> None:
 
 @in_loop
 async def test_requests_that_wait_leave_the_threads_to_other_clients() -> None:
-    """The server has two threads, and room for two calls that wait for one."""
+    """The server has two threads, and one client has room for two calls that wait for one."""
     commands = Commands()
     server = served(commands, DEADLINE_S, known_to=1)
     waiting = [
