@@ -6,7 +6,7 @@
 A client may have twice as many places as are free. A fixed share would be small for a client that
 is alone, or several clients could use up everything.
 
-A client is a user. Without users, it is an address: all clients behind one proxy that is not
+A client is a user. Without users, it is an address: all clients of one proxy that is not
 trusted are then one client.
 
 Thread: the event loop.

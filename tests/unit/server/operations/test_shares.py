@@ -237,7 +237,7 @@ class PrintedRow(OneRow):
 
     @property
     def answer(self) -> Rows:
-        """What the session returns for PRINT."""
+        """Return the answer of the session to PRINT."""
         names = ("rowtime", "key", "value", "partition", "key format", "value format")
         columns = tuple((name, "STRING") for name in names)
         return Rows(columns, PushedRows(self), unbounded=True)
