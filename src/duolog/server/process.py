@@ -23,7 +23,9 @@ from duolog.core.errors import ConfigError
 from duolog.core.garbage_collection import LastingObjects
 from duolog.core.listening import Address, is_loopback, open_listener, parse_address
 from duolog.core.operating_system.limits import raise_descriptors_max
+from duolog.ksql.settings import REGISTRY
 from duolog.registry.http.hosts import AllowedHosts
+from duolog.runtime.administration.administration import Administration
 from duolog.runtime.sql.processing_log import declare
 from duolog.runtime.sql.service import DEFAULT_SERVICE, SqlService
 from duolog.server.access.server_access import OpenAccess, ServerAccess, UserAccess
@@ -41,6 +43,7 @@ from duolog.server.operations.context import ServerContext
 from duolog.server.operations.quick_lookups import QuickLookups
 from duolog.server.operations.workers import Workers
 from duolog.server.proxies import behind_proxies, checked_base_path
+from duolog.server.schemas.place import RegistryPlace
 from duolog.server.stopping import reload_on_signal, stop_on_signals
 
 if TYPE_CHECKING:
@@ -173,6 +176,8 @@ def _context(
         sql=service,
         ksql=endpoints_of(service, str(address)),
         commands=CommandWaits(service, partial(ensure_runs, service)),
+        registry=_registry(service),
+        administration=Administration(service.brokers),
         quick=QuickLookups(service, partial(prepared_of, service)),
         workers=Workers(limits.workers, limits.waiting_max),
         readers=Workers(
@@ -186,6 +191,11 @@ def _context(
         address=str(address),
         base_path=base_path,
     )
+
+
+def _registry(service: SqlService) -> RegistryPlace | None:
+    address = service.session().state.settings[REGISTRY]
+    return None if not address else RegistryPlace.at(address, service.brokers)
 
 
 async def _serve(

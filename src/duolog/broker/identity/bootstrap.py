@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from duolog.core.errors import ConfigError
 from duolog.security.credentials.scram import (
+    PASSWORD_CHARACTERS_MIN,
     SALT_BYTES,
     ScramMechanism,
     credential,
@@ -38,7 +39,6 @@ logger = logging.getLogger(__name__)
 PASSWORD_FILE: Final = "DUOLOG_ADMIN_PASSWORD_FILE"  # noqa: S105 - the name of a variable
 USER_NAME: Final = "DUOLOG_ADMIN_USER"
 DEFAULT_USER: Final = "admin"
-PASSWORD_CHARACTERS_MIN: Final = 8
 _FILE_BYTES_MAX: Final = 4096
 
 

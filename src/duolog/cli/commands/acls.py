@@ -1,7 +1,6 @@
 """`duolog acls`: rules that allow or deny operations, with options like those of kafka-acls."""
 
 from collections.abc import Callable
-from enum import IntEnum
 from functools import wraps
 from typing import Any, Final
 
@@ -16,8 +15,6 @@ from confluent_kafka.admin import (
 from confluent_kafka.admin import ResourceType as ClientResourceType
 
 from duolog.cli.kafka.cluster import Cluster, cluster_options
-from duolog.cli.kafka.effective_rules import ensure_effective
-from duolog.cli.kafka.rights import ensure_answered
 from duolog.cli.kafka.security_topic import append, read_state
 from duolog.cli.kafka.wire import Wire
 from duolog.cli.terminal import output
@@ -25,6 +22,7 @@ from duolog.cli.terminal.output import Column, Row
 from duolog.core.counts import counted
 from duolog.core.errors import KafkaError
 from duolog.registry.names import normalized
+from duolog.runtime.administration.rules import ShownRule, rules_in_kafka, shown
 from duolog.security.authorization.acls import (
     EVERY_HOST,
     EVERY_NAME,
@@ -32,6 +30,7 @@ from duolog.security.authorization.acls import (
     PatternType,
     Permission,
 )
+from duolog.security.authorization.effective_rules import ineffective
 from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
 from duolog.security.identity.principal import Principal
 from duolog.security.records.records import AclChange
@@ -56,7 +55,6 @@ _TYPES: Final = {
     ResourceType.CLUSTER: ClientResourceType.BROKER,
     ResourceType.TRANSACTIONAL_ID: ClientResourceType.TRANSACTIONAL_ID,
 }
-_DESCRIBE: Final = (29, 1)
 _NOT_FOUND: Final = 91
 
 
@@ -108,7 +106,7 @@ def _list_own(kind: ResourceType, form: str, cluster: Cluster) -> None:
     if form == "help":
         return click.echo(output.help_text(COLUMNS), nl=False)
     rules = [acl for acl in read_state(cluster).acls if acl.resource_type is kind]
-    return output.write_rows([_row(rule) for rule in sorted(rules)], COLUMNS, form)
+    return output.write_rows([_row(shown(rule)) for rule in sorted(rules)], COLUMNS, form)
 
 
 def rule_options(command: Callable[..., object]) -> Callable[..., object]:
@@ -188,7 +186,8 @@ def rule_options(command: Callable[..., object]) -> Callable[..., object]:
 def add(*, rules: list[Acl], cluster: Cluster) -> None:
     """Add rules: one for each principal, operation and resource."""
     for rule in rules:
-        ensure_effective(rule)
+        if problem := ineffective(rule):
+            raise click.UsageError(problem)
     client = cluster.admin()
     bindings = [_binding(rule) for rule in rules if rule.resource_type in _TYPES]
     with cluster.errors("add rules"):
@@ -280,46 +279,9 @@ def _listed(cluster: Cluster) -> list[Row]:
     Raises:
         KafkaError: no broker answers, or the user may not read the rules.
     """
-    # The client of confluent-kafka 2.16 returns an empty list if the broker refuses this request.
     with Wire(cluster) as wire:
-        answer = wire.ask(
-            *_DESCRIBE,
-            resource_type_filter=ResourceType.ANY,
-            resource_name_filter=None,
-            pattern_type_filter=PatternType.ANY,
-            principal_filter=None,
-            host_filter=None,
-            operation=Operation.ANY,
-            permission_type=Permission.ANY,
-        )
-    ensure_answered(answer, "read the list of rules")
-    return [
-        {
-            "resource": _name(ResourceType, found.resource_type).lower(),
-            "name": found.resource_name,
-            "pattern": _name(PatternType, found.pattern_type).lower(),
-            "permission": _name(Permission, rule.permission_type).lower(),
-            "operation": _name(Operation, rule.operation),
-            "principal": rule.principal,
-            "host": rule.host,
-        }
-        for found in answer.resources
-        for rule in found.acls
-    ]
+        return [_row(rule) for rule in rules_in_kafka(wire)]
 
 
-def _name(kind: type[IntEnum], code: int) -> str:
-    """Return the name of a code; a newer broker may send others."""
-    return {each.value: each.name for each in kind}.get(code, f"UNKNOWN_{code}")
-
-
-def _row(rule: Acl) -> Row:
-    return {
-        "resource": rule.resource_type.name.lower(),
-        "name": rule.resource_name,
-        "pattern": rule.pattern_type.name.lower(),
-        "permission": rule.permission.name.lower(),
-        "operation": rule.operation.name,
-        "principal": str(rule.principal),
-        "host": rule.host,
-    }
+def _row(rule: ShownRule) -> Row:
+    return dict(rule._asdict())

@@ -7,11 +7,11 @@ from typing import Any, Final
 import click
 
 from duolog.cli.kafka.cluster import Cluster, cluster_options
-from duolog.cli.kafka.rights import ensure_answered
 from duolog.cli.kafka.wire import Wire
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
 from duolog.core.errors import KafkaError
+from duolog.runtime.administration.rights import ensure_answered
 
 DEFAULT: Final = "<default>"
 COLUMNS: Final = (

@@ -9,7 +9,6 @@ import click
 
 from duolog.cli.errors import CONFLICT
 from duolog.cli.registry.completion import complete_subjects
-from duolog.cli.registry.incompatibilities import incompatibilities
 from duolog.cli.registry.options import RegistryAddress, registry_options
 from duolog.cli.registry.refusals import refusals
 from duolog.cli.registry.schema_files import read_schema
@@ -17,6 +16,7 @@ from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
 from duolog.core.errors import RegistryError
 from duolog.registry.client.admin import RegistryAdmin
+from duolog.registry.client.incompatibilities import incompatibilities
 from duolog.registry.client.requests import Refused
 from duolog.schemas.schema import Language
 from duolog.schemas.source import SchemaText

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import click
 from confluent_kafka.admin import (
@@ -19,29 +19,24 @@ from duolog.cli.commands.roles import roles
 from duolog.cli.kafka.administrators import ensure_another_administrator, force_option
 from duolog.cli.kafka.cluster import Cluster, cluster_options
 from duolog.cli.kafka.passwords import new_password, password_option
-from duolog.cli.kafka.rights import ensure_answered
 from duolog.cli.kafka.wire import Wire
 from duolog.cli.terminal import output
 from duolog.cli.terminal.output import Column
 from duolog.core.errors import KafkaError
+from duolog.runtime.administration.users import (
+    DUPLICATE,
+    ITERATIONS,
+    NOT_FOUND,
+    Credential,
+    credentials_of_users,
+)
 from duolog.security.credentials.scram import SALT_BYTES, ScramMechanism
 
-ITERATIONS: Final = 8192
 LIST_COLUMNS: Final = (
     Column("user", "string", "name of the user"),
     Column("mechanism", "string", "SCRAM mechanism of a credential"),
     Column("iterations", "int", "rounds by which the credential is computed"),
 )
-_DESCRIBE: Final = (50, 0)
-_NOT_FOUND: Final = 91
-_DUPLICATE: Final = 92
-
-
-class Credential(NamedTuple):
-    """A credential of a user, without its secrets."""
-
-    mechanism: ScramMechanism
-    iterations: int
 
 
 @click.group()
@@ -94,7 +89,7 @@ def add(*, user: str, password_file: str | None, cluster: Cluster) -> None:
     if user in _described(cluster):
         raise KafkaError(
             f'user "{user}" exists',
-            code=_DUPLICATE,
+            code=DUPLICATE,
             hint=f"Change the password with `duolog users password {user}`.",
         )
     _set_password(cluster, user, new_password(password_file))
@@ -152,7 +147,7 @@ def bootstrap(*, data_dir: Path, user: str, password_file: str | None) -> None:
     if not created:
         raise KafkaError(
             f'data directory "{data_dir}" had a first administrator already',
-            code=_DUPLICATE,
+            code=DUPLICATE,
             hint="Start the broker, and add users as an administrator. If the password is lost, "
             "use `duolog users recover`.",
         )
@@ -177,29 +172,15 @@ def recover(*, data_dir: Path, user: str, password_file: str | None) -> None:
 
 
 def _described(cluster: Cluster) -> dict[str, list[Credential]]:
-    """Return the credentials of each user.
-
-    Raises:
-        KafkaError: no broker answers, or the user may not read the list.
-    """
-    # confluent-kafka 2.16 ends by a segmentation fault if the broker refuses this request.
     with Wire(cluster) as wire:
-        answer = wire.ask(*_DESCRIBE, users=None)
-    ensure_answered(answer, "read the list of users")
-    return {
-        row.user: [
-            Credential(ScramMechanism(info.mechanism), int(info.iterations))
-            for info in row.credential_infos
-        ]
-        for row in answer.results
-    }
+        return credentials_of_users(wire)
 
 
 def _ensure_known(user: str, described: dict[str, list[Credential]]) -> None:
     if user not in described:
         raise KafkaError(
             f'user "{user}" does not exist',
-            code=_NOT_FOUND,
+            code=NOT_FOUND,
             hint="List the users with `duolog users list`.",
         )
 

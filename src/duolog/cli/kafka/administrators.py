@@ -13,8 +13,7 @@ import click
 from duolog.cli.kafka.cluster import Cluster
 from duolog.cli.kafka.security_topic import read_state
 from duolog.core.errors import KafkaError
-from duolog.security.identity.principal import USER, Principal
-from duolog.security.state.security_state import ADMINISTRATORS
+from duolog.runtime.administration.users import is_last_administrator
 
 _LAST: Final = 92
 _UNKNOWN_TOPIC: Final = 3
@@ -41,9 +40,7 @@ def ensure_another_administrator(cluster: Cluster, user: str) -> None:
         if error.code == _UNKNOWN_TOPIC:
             return  # Apache Kafka, or a user who may not see roles: the broker decides.
         raise
-    members = state.members.get(ADMINISTRATORS, set())
-    usable = {name for name in state.users if Principal(USER, name) in members}
-    if usable == {user}:
+    if is_last_administrator(state, user):
         raise KafkaError(
             f'user "{user}" is the last administrator with a password',
             code=_LAST,

@@ -13,9 +13,9 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient
 
-from duolog.cli.kafka.rights import rights_hint
 from duolog.cli.kafka.server_option import read_servers
 from duolog.core.errors import ConfigError, KafkaError
+from duolog.runtime.administration.rights import rights_hint
 from duolog.security.clients.properties import SECRET_NAMES
 
 DEFAULT_BOOTSTRAP_SERVERS: Final = "127.0.0.1:9092"

@@ -15,8 +15,8 @@ from typing import Final, TypeVar
 import click
 
 from duolog.core.errors import ConfigError
+from duolog.security.credentials.scram import PASSWORD_CHARACTERS_MIN
 
-PASSWORD_CHARACTERS_MIN: Final = 8
 _STDIN: Final = "-"
 
 Command = TypeVar("Command", bound=Callable[..., object])

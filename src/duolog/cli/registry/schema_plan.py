@@ -15,11 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from duolog.cli.registry.incompatibilities import incompatibilities
 from duolog.cli.registry.schema_differences import Difference, compare
 from duolog.cli.registry.schema_directory import Directory, SchemaFile
 from duolog.core.errors import RegistryError
 from duolog.registry.client.admin import Registered, RegistryAdmin
+from duolog.registry.client.incompatibilities import incompatibilities
 from duolog.schemas.languages import parse
 from duolog.schemas.schema import Reference, Schema
 from duolog.schemas.source import SchemaText

@@ -113,6 +113,13 @@ class RegistryAdmin:
             (word_of(one, "subject"), number_of(one, "version")) for one in map(fields_of, found)
         ]
 
+    def referenced_by(self, subject: str, version: int) -> list[int]:
+        """Return the ids of the schemas that refer to a version."""
+        found = self._requests.get(f"{path_of(subject)}/versions/{version}/referencedby")
+        if not isinstance(found, list):
+            raise unexpected(found)
+        return [int(str(one)) for one in found]
+
     def look_up(
         self, subject: str, schema: SchemaText, *, normalize: bool = False
     ) -> Registered | None:

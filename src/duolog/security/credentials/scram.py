@@ -20,6 +20,8 @@ from typing import Final, NamedTuple
 
 ITERATIONS_MIN: Final = 4096
 ITERATIONS_MAX: Final = 16384
+PASSWORD_CHARACTERS_MIN: Final = 8
+"""The shortest new password; Kafka has no limit."""
 USER_CHARACTERS_MAX: Final = 255
 """The longest name of a user. What is kept about logins that fail is thereby bounded, too."""
 SALT_BYTES: Final = 24

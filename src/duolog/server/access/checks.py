@@ -73,6 +73,14 @@ class Checks:
             lambda: frozenset(name for name in given if may(operation, resource, name))
         )
 
+    def may_any(self, operation: Operation, resource: ResourceType) -> bool:
+        """Return whether there can be a resource of a type on which the client may do something."""
+        authorizer = self._client.authorizer
+        if authorizer is None:
+            return True
+        identity = self._client.identity
+        return self._on_loop(lambda: authorizer.allows_any(identity, operation, resource))
+
     def _on_loop(self, call: Callable[[], T]) -> T:
         if self._loop is None or _running() is self._loop:
             return call()

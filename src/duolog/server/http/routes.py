@@ -11,6 +11,7 @@ from duolog.security.authorization.operations import CLUSTER_NAME, ResourceType
 from duolog.security.authorization.operations import Operation as Verb
 from duolog.server.access.client import Right
 from duolog.server.operations import (
+    acls,
     dead_letters,
     health,
     information,
@@ -19,8 +20,11 @@ from duolog.server.operations import (
     login,
     metrics,
     queries,
+    schemas,
+    settings,
     socket_queries,
     terminating,
+    users,
 )
 from duolog.server.operations.context import Operation
 
@@ -86,6 +90,25 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
         "/v1/dead-letters/{topic}/{partition}/{offset}/{part}",
         dead_letters.dead_letter_bytes,
     ),
+    Endpoint("GET", "/v1/schemas", schemas.subjects),
+    Endpoint("DELETE", "/v1/schemas", schemas.delete),
+    Endpoint("GET", "/v1/schemas/versions", schemas.versions),
+    Endpoint("GET", "/v1/schemas/version", schemas.version),
+    Endpoint("GET", "/v1/schemas/difference", schemas.difference),
+    Endpoint("GET", "/v1/schemas/compatibility", schemas.compatibility),
+    Endpoint("POST", "/v1/schemas/compatibility", schemas.set_compatibility),
+    Endpoint("POST", "/v1/schemas/check", schemas.check),
+    Endpoint("POST", "/v1/schemas/impact", schemas.impact),
+    Endpoint("POST", "/v1/schemas/register", schemas.register),
+    Endpoint("GET", "/v1/users", users.users, right=_SEE_CLUSTER),
+    Endpoint("POST", "/v1/users", users.add_user, right=_ALTER_CLUSTER),
+    Endpoint("DELETE", "/v1/users", users.remove_user, right=_ALTER_CLUSTER),
+    Endpoint("POST", "/v1/users/password", users.change_password, right=_ALTER_CLUSTER),
+    Endpoint("GET", "/v1/acls", acls.acls, right=_SEE_CLUSTER),
+    Endpoint("POST", "/v1/acls", acls.add_acls, right=_ALTER_CLUSTER),
+    Endpoint("DELETE", "/v1/acls", acls.remove_acls, right=_ALTER_CLUSTER),
+    Endpoint("GET", "/v1/settings", settings.settings),
+    Endpoint("POST", "/v1/settings", settings.change_settings),
     Endpoint("GET", "/metrics", metrics.metrics, right=_SEE_CLUSTER),
     Endpoint("POST", "/session", login.log_in),
     Endpoint("GET", "/session", login.who),

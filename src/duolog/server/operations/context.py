@@ -12,11 +12,13 @@ from duolog.server.operations.counts import Counts
 from duolog.server.operations.workers import Workers
 
 if TYPE_CHECKING:
+    from duolog.runtime.administration.administration import Administration
     from duolog.runtime.sql.service import SqlService
     from duolog.runtime.sql.tables.progress import Progress
     from duolog.server.ksql.endpoints import Endpoints
     from duolog.server.operations.command_waits import CommandWaits
     from duolog.server.operations.quick_lookups import QuickLookups
+    from duolog.server.schemas.place import RegistryPlace
 
 
 @dataclass(slots=True)
@@ -34,6 +36,8 @@ class ServerContext:
         ksql: ksqlDB's endpoints over `sql`; None in a server without them.
         commands: requests that wait for commands; None in a server without `sql`.
         quick: repeated look-ups, answered on the event loop; None in a server without them.
+        registry: the schema registry; None in a server without one.
+        administration: users, rules and settings of the cluster; None without one.
         address: `HOST:PORT` of this server.
         stopping: set when the server stops; responses without an end then end.
     """
@@ -49,6 +53,8 @@ class ServerContext:
     ksql: "Endpoints | None" = None
     commands: "CommandWaits | None" = None
     quick: "QuickLookups | None" = None
+    registry: "RegistryPlace | None" = None
+    administration: "Administration | None" = None
     address: str = ""
     base_path: str = ""
     counts: Counts = field(default_factory=Counts)

@@ -11,8 +11,11 @@ from unit.server.memory import MemoryServer, Reply, context
 from unit.server.users import ANN, BOB, Rules, access_with_users
 
 ALIVE = {"/chc/live", "/chc/ready"}
-NEED_A_SERVICE = ("dead_letters", ".ksql", ".lineage", ".queries", ".terminating")
-"""Modules of operations that a server without a SQL service refuses."""
+NEED_A_SERVICE = (
+    *("dead_letters", ".ksql", ".lineage", ".queries", ".terminating"),
+    *(".acls", ".schemas", ".settings", ".users"),
+)
+"""Modules of operations that a server without a SQL service, registry or cluster refuses."""
 
 
 def ask(endpoint: Endpoint, authorization: str | None, rules: Rules | None = None) -> Reply:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from duolog.cli.kafka.sasl_login import login_of
 from duolog.core.errors import KafkaError
+from duolog.runtime.administration.sasl_login import login_of
 from duolog.security.clients.client_security import ClientSecurity, TokenEndpoint
 from duolog.security.credentials.scram import BY_NAME, credential, salted_password
 from duolog.security.sasl.exchange import Challenge, Failure, Success

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from duolog.cli.kafka.rights import ensure_answered, rights_hint
 from duolog.core.errors import KafkaError
+from duolog.runtime.administration.rights import ensure_answered, rights_hint
 
 
 def command_in(hint: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""The client's side of a SASL login: the messages that a mechanism sends.
+r"""The client's side of a SASL login: the messages that a mechanism sends.
 
-    PLAIN          \\0USER\\0PASSWORD
+    PLAIN          \0USER\0PASSWORD
     SCRAM          n,,n=USER,r=NONCE ─▶ c=biws,r=BOTH NONCES,p=PROOF, then the server proves itself
-    OAUTHBEARER    n,,\\x01auth=Bearer TOKEN\\x01\\x01
+    OAUTHBEARER    n,,\x01auth=Bearer TOKEN\x01\x01
 
 A login is a generator: it yields messages and is sent the server's answers.
 

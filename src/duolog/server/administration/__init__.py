@@ -1,0 +1,1 @@
+"""Users, rules and settings for clients of the server: requests, and answers in JSON."""

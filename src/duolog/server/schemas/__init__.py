@@ -1,0 +1,1 @@
+"""The schema registry for clients of the server, each within its own rights."""
