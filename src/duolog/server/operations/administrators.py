@@ -1,8 +1,8 @@
 """Run calls about a cluster for a client, with the login of this server.
 
 The client's rights were checked before, as for Kafka's requests: the login of this server may have
-more. A server without users cannot check anything. If it has a login of its own, it answers nobody
-about users and rules, and changes nothing: everyone who reaches it would have its rights.
+more. A server without users cannot check anything. If it has a login of its own, it refuses
+all requests about users and rules, and all changes: everyone who reaches it would have its rights.
 
 Thread: the event loop; the calls run on threads.
 """

@@ -1,4 +1,4 @@
-"""What a draft of a schema would break, as far as the client may see the readers.
+"""The readers that a draft of a schema would break, as far as the client may see them.
 
     topics                      READ
     consumer groups             DESCRIBE

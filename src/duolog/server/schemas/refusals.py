@@ -29,7 +29,7 @@ _CODES: Final = {400: BAD_REQUEST, 404: NOT_FOUND, 409: CONFLICT, 422: BAD_REQUE
 
 
 def refused(error: DuologError) -> RequestRefused:
-    """Return the response for an error of a registry, or of the cluster behind it."""
+    """Return the response for an error of a registry, or of its cluster."""
     match error:
         case LoginRefused():
             told = "The schema registry refuses the login of this server\n" + message_of(error)

@@ -1,97 +1,20 @@
-"""Schemas over HTTP: the whole registry is behind the server, and a client gets no more than its rights."""
+"""Schemas over HTTP: a client of the server gets no more of the registry than its rights."""
 
 import asyncio
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from duolog.registry.client.admin import RegistryAdmin
-from duolog.registry.client.requests import Address, Answer, Requests, addresses_of
-from duolog.registry.client.source import HttpRegistry
-from duolog.registry.json_text import Json
-from duolog.security.authorization.acls import PatternType
-from duolog.security.authorization.operations import Operation, ResourceType
-from duolog.server.schemas.place import RegistryPlace
+from duolog.registry.client.requests import Answer, Requests, addresses_of
+from duolog.security.authorization.operations import Operation
 from unit.registry.harness import string_record
 from unit.registry.walk.world import World, walk
-from unit.server.administered import ORIGIN, USERS, access_by, rule
-from unit.server.administered import Answer as Reply
-from unit.server.memory import Access, MemoryServer, context
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-SUBJECT, TOPIC, GROUP, SOURCE = (
-    ResourceType.SUBJECT,
-    ResourceType.TOPIC,
-    ResourceType.GROUP,
-    ResourceType.SOURCE,
-)
-ALL = access_by(rule("ann", Operation.ALL, SUBJECT, "*"))
-"""ann may do everything with subjects, bob nothing."""
-R1 = string_record("R1", "f")
-
-
-def may(*operations: Operation, prefix: str = "open-") -> Access:
-    """Return an access in which bob may do this with subjects of a prefix."""
-    return access_by(
-        rule("ann", Operation.ALL, SUBJECT, "*"),
-        *(rule("bob", one, SUBJECT, prefix, PatternType.PREFIXED) for one in operations),
-    )
-
-
-READS = may(Operation.READ)
-
-
-class Server:
-    """A server over a registry in memory, at which it is the administrator."""
-
-    def __init__(self, world: World, access: Access | None = ALL, **parts: Any) -> None:
-        self.asked: list[str] = []
-        loop = asyncio.get_running_loop()
-
-        def send(address: Address, method: str, path: str, body: str | None) -> Answer:
-            del address
-            self.asked.append(f"{method} {path.partition('?')[0]}")
-            sent = None if body is None else json.loads(body)
-            asked = world.ask("admin", method, path, sent)
-            found = asyncio.run_coroutine_threadsafe(asked, loop).result()
-            return Answer(found.status, found.json)
-
-        address = "http://registry:8081"
-        requests = Requests(addresses_of(address), send, rounds=1)
-        self.impact: Callable[..., Json] = lambda *_: {}
-        place = RegistryPlace(
-            RegistryAdmin(requests),
-            HttpRegistry(address, requests),
-            self._impact,
-            parts.pop("has_login", True),
-        )
-        self.place = place
-        self._access = access
-        self._server = MemoryServer(context(access, registry=place, **parts))
-
-    def _impact(self, *given: Any) -> Json:
-        return self.impact(*given)
-
-    async def ask(self, method: str, target: str, body: object = None, user: str = "ann") -> Reply:
-        headers = {"Origin": ORIGIN}
-        if self._access is not None:
-            headers["Authorization"] = USERS[user]
-        data = b"" if body is None else json.dumps(body).encode()
-        reply = await self._server.client().ask(method, target, data, **headers)
-        return Reply(reply.status, reply.body)
-
-    async def json(self, target: str, user: str = "ann") -> Any:
-        reply = await self.ask("GET", target, user=user)
-        assert reply.status == 200, reply.text
-        return reply.json
-
-
-def draft(subject: str, schema: str = R1, **more: object) -> dict[str, object]:
-    return {"subject": subject, "schema": schema, **more}
+from unit.server.administered import ORIGIN
+from unit.server.memory import MemoryServer, context
+from unit.server.schema_server import R1, READS, Server, draft, may
 
 
 def test_subjects_are_listed_searched_and_paged() -> None:
@@ -394,67 +317,6 @@ def test_changes_need_their_rights_whether_the_subject_exists_or_not() -> None:
             "describeConfigs": False,
             "alterConfigs": False,
         }
-
-    walk(scenario)
-
-
-REPORT: dict[str, Any] = {
-    "subject": "open-a",
-    "verdict": "breaks",
-    "topics": ["open"],
-    "readers": [
-        {"kind": "stream", "name": "ORDERS", "service": "default_", "reads": "open",
-         "verdict": "safe", "reasons": []},
-        {"kind": "stream", "name": "VAULT", "service": "default_", "reads": "open",
-         "verdict": "breaks", "reasons": []},
-        {"kind": "query", "name": "CSAS_X_1", "service": "default_", "reads": "ORDERS",
-         "verdict": "breaks", "reasons": []},
-        {"kind": "group", "name": "billing", "reads": "open", "verdict": "safe", "reasons": []},
-    ],
-    "records": {"read": 1, "broken": [], "unreadable": 0},
-    "notes": ['SQL engine "other" cannot be inspected: it is damaged'],
-}  # fmt: skip
-
-
-def test_the_impact_shows_the_readers_that_the_client_may_see() -> None:
-    async def scenario(world: World) -> None:
-        access = access_by(
-            rule("ann", Operation.ALL, SUBJECT, "*"),
-            rule("bob", Operation.READ, SUBJECT, "open-", PatternType.PREFIXED),
-            rule("bob", Operation.READ, TOPIC, "open"),
-            rule("bob", Operation.DESCRIBE, GROUP, "billing"),
-            rule("bob", Operation.DESCRIBE, SOURCE, "default_.ORDERS"),
-        )
-        server = Server(world, access)
-        seen: list[tuple[str, bool]] = []
-
-        def impact(subject: str, schema: Any, source: Any, records: int, visible: Any) -> Json:
-            assert (subject, schema.language.value, records) == ("open-a", "AVRO", 7)
-            assert source.by_id(1) is not None
-            seen.extend((one, visible.may_read_topic(one)) for one in ("open", "salaries"))
-            seen.extend((one, visible.may_see_group(one)) for one in ("billing", "payroll"))
-            return REPORT
-
-        server.impact = impact
-        body = {**draft("open-a"), "records": 7}
-        answer = (await server.ask("POST", "/v1/schemas/impact", body, "bob")).json
-
-        assert seen == [("open", True), ("salaries", False), ("billing", True), ("payroll", False)]
-        assert [one["name"] for one in answer["readers"]] == ["ORDERS", "billing"]
-        assert answer["verdict"] == "unknown"
-        assert answer["notes"] == ["readers that you may not see are left out"]
-
-    walk(scenario)
-
-
-def test_without_users_the_impact_is_whole() -> None:
-    async def scenario(world: World) -> None:
-        server = Server(world, None, has_login=False)
-        server.impact = lambda *_: REPORT
-
-        answer = await server.ask("POST", "/v1/schemas/impact", draft("open-a"))
-
-        assert answer.json == REPORT
 
     walk(scenario)
 
