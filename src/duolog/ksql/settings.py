@@ -184,6 +184,21 @@ HIDDEN: Final = "[hidden]"
 _SECRET: Final = re.compile("password|secret|jaas|user[.]info|ssl[.]keystore[.]key", re.IGNORECASE)
 
 
+def session_properties() -> tuple[str, ...]:
+    """Return the names of the properties that SET changes for the statements that follow."""
+    return tuple(sorted(_OF_SESSION))
+
+
+def allowed_values(name: str) -> tuple[str, ...]:
+    """Return the values that a property may have; empty if there is no list of them.
+
+    Example:
+        >>> allowed_values("auto.offset.reset")
+        ('earliest', 'latest')
+    """
+    return _VALUES.get(name, ())
+
+
 def is_secret(name: str) -> bool:
     """Return whether the value of a property may be a secret.
 

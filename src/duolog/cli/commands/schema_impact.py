@@ -130,8 +130,8 @@ def _plans(paths: tuple[Path, ...]) -> "Iterator[tuple[str, Plan]]":
 def _state(path: Path, source: "SchemaSource") -> "SessionState":
     """Return the catalog of a file of statements, which are analysed and not executed."""
     from duolog.ksql.session import SqlSession  # noqa: PLC0415
-    from duolog.runtime.impact.trial_registry import TrialRegistry  # noqa: PLC0415
     from duolog.schemas.source import provide, withdraw  # noqa: PLC0415
+    from duolog.schemas.trial_registry import TrialRegistry  # noqa: PLC0415
 
     provide(_TRIAL, TrialRegistry(source))
     try:

@@ -148,7 +148,7 @@ def sql(
     from duolog.cli.sql.function_modules import modules_named  # noqa: PLC0415
     from duolog.cli.sql.script_runner import ScriptRunner, View  # noqa: PLC0415
     from duolog.cli.sql.shell import Shell  # noqa: PLC0415
-    from duolog.cli.sql.statements import whole_statements  # noqa: PLC0415
+    from duolog.ksql.editor.statement_ends import whole_statements  # noqa: PLC0415
 
     end_in_order_on_signals()
     brokers = application_brokers(bootstrap_servers, client_properties, profile)

@@ -1,25 +1,19 @@
 """Open the engine of a shell in the background while the first prompt is shown."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, Self
+
+from duolog.ksql.editor.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from duolog.runtime.sql.engine import SqlEngine
 
 
-class Known(NamedTuple):
-    """Existing names."""
-
-    columns: Mapping[str, Sequence[str]]
-    """Stream or table → its columns."""
-    functions: Sequence[str]
-    queries: Sequence[str] = ()
-
-
-NOTHING: Final = Known({}, ())
+NOTHING: Final = Vocabulary()
 
 
 class EngineOpening:
@@ -79,27 +73,21 @@ class EngineOpening:
             self._engine = self._open()
         return self._engine
 
-    def known(self) -> Known:
+    def known(self) -> Vocabulary:
         """Return the existing names; empty while the engine is being opened."""
         engine = self._engine
         if engine is None:
             return NOTHING
-        # Already imported with the engine.
-        from duolog.plan.sql.registry import SQL_FUNCTIONS  # noqa: PLC0415
+        # Loads the functions, which the first prompt need not wait for.
+        from duolog.ksql.editor.catalog_vocabulary import vocabulary_of  # noqa: PLC0415
 
-        columns = {
-            name: [column.name for column in source.columns]
-            for name, source in sorted(engine.catalog.sources.items())
-        }
-        built_in = {one.name for one in SQL_FUNCTIONS.values() if not one.hidden}
-        functions = sorted(built_in | engine.catalog.functions.keys())
-        return Known(columns, functions, sorted(engine.session.state.queries))
+        return vocabulary_of(replace(engine.session.state, catalog=engine.catalog))
 
     def names(self) -> set[str]:
         """Return all names in one set: streams, tables, columns, functions."""
         known = self.known()
-        columns = {column for columns in known.columns.values() for column in columns}
-        return {*known.columns, *columns, *known.functions}
+        columns = {one.name for source in known.sources.values() for one in source.columns}
+        return {*known.sources, *columns, *(one.name for one in known.functions)}
 
     @property
     def runs_queries(self) -> bool:

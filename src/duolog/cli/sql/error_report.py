@@ -6,11 +6,9 @@ error: line 2:6: FLIGTHS does not exist.
 hint: Did you mean FLIGHTS?
 """
 
-import re
 import sys
 from collections.abc import Iterable
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,11 +18,6 @@ from duolog.core.printable import for_stream
 
 if TYPE_CHECKING:
     from duolog.ksql.errors import SqlError
-
-_PLACED: Final = re.compile(r"line \d+:\d+: |Line: \d+, Col: \d+: ")
-_STATEMENT: Final = re.compile(r"\n?Statement: .*", re.DOTALL)
-_WORD: Final = re.compile(r"\w+")
-_ALIKE: Final = 0.7
 
 
 def report_error(
@@ -58,15 +51,16 @@ def lines_of(
 ) -> list[str]:
     """Return an error as lines; the first one starts with the position if it is known."""
     # Imported late: only needed for errors.
+    from duolog.ksql.editor.error_texts import without_place, without_statement  # noqa: PLC0415
     from duolog.ksql.errors import SqlError  # noqa: PLC0415
 
     message, hint = error.message, error.hint
     lines: list[str] = []
     if isinstance(error, SqlError):
-        message = _STATEMENT.sub("", message)
+        message = without_statement(message)
         hint = hint or _meant(error, text, names)
         if error.at is not None:
-            message = _PLACED.sub("", message, count=1)
+            message = without_place(message)
             place = f"{error.at.line}:{error.at.column}"
             message = f"{f'{file}:' if file else 'line '}{place}: {message}"
             lines = _pointed(text, error.at.line, error.at.column) if caret else []
@@ -91,17 +85,9 @@ def _pointed(text: str, line: int, column: int) -> list[str]:
 
 def _meant(error: "SqlError", text: str, names: Iterable[str]) -> str:
     """Return a hint with the known name most similar to an unknown one."""
+    # Imported late: only needed for errors.
+    from duolog.ksql.editor.error_texts import meant, word_at  # noqa: PLC0415
+
     if error.at is None or "Did you mean" in error.message:
         return ""
-    lines = text.splitlines()
-    if error.at.line > len(lines):
-        return ""
-    word = _WORD.match(lines[error.at.line - 1], max(error.at.column - 1, 0))
-    # Imported late, as above.
-    from duolog.cli.sql.words import KEYWORDS  # noqa: PLC0415
-
-    known = {*names, *KEYWORDS}
-    if word is None or word[0].upper() in known or word[0] in known:
-        return ""
-    alike = get_close_matches(word[0].upper(), sorted(known), n=1, cutoff=_ALIKE)
-    return f"Did you mean {alike[0]}?" if alike else ""
+    return meant(word_at(text, error.at.line, error.at.column), names)

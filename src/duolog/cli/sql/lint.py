@@ -7,34 +7,22 @@ The comment `-- lint: ignore RULE` suppresses the warnings of a rule on its line
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from sqlglot import exp
-
 from duolog.cli.sql.error_report import lines_of
 from duolog.ksql.catalog.catalog import Catalog
+from duolog.ksql.editor.likely_mistakes import likely_mistakes
 from duolog.ksql.errors import SqlError
-from duolog.ksql.planning.windowing import is_final, windows_of
 from duolog.ksql.session import SqlSession
 from duolog.ksql.syntax import nodes
-from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.script import is_blank, parse, placed_pieces, substituted, uses_variables
 
 _DEFINE: Final = re.compile(r"\bDEFINE\s+(\w+)\s*=", re.IGNORECASE)
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _IGNORED: Final = re.compile(r"--\s*lint:\s*ignore\b([\w ,-]*)")
 _MISSING: Final = re.compile(r"'?`?([\w-]+)`?'? (?:does not exist|in the Metastore)")
-_OLD: Final = {
-    "DATETOSTRING": "FORMAT_DATE",
-    "STRINGTODATE": "PARSE_DATE",
-    "TIMESTAMPTOSTRING": "FORMAT_TIMESTAMP",
-    "STRINGTOTIMESTAMP": "PARSE_TIMESTAMP",
-}
-
-Match = tuple[exp.Expression, str]
-"""A match of a rule: the node and the message."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -90,8 +78,9 @@ def _of_statement(text: str, session: SqlSession, failed: set[str]) -> Iterator[
         yield _of_error(error, written)
         return
     for node in found:
-        for place, rule, told in _told_of(node):
-            yield Finding(*place, "warning", rule, told)
+        for mistake in likely_mistakes(node):
+            at = mistake.at
+            yield Finding(at.line, at.column, "warning", mistake.rule, mistake.text)
         try:
             session.execute(node, written.strip())
         except SqlError as error:
@@ -116,14 +105,6 @@ def _begin(text: str) -> tuple[int, int]:
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
-def _told_of(node: exp.Expression) -> Iterator[tuple[tuple[int, int], str, str]]:
-    for rule, find in _RULES.items():
-        for part, told in find(node):
-            place = place_of(part) or place_of(node)
-            if place is not None:
-                yield (place.line, place.column), rule, told
-
-
 def _variables(text: str) -> Iterator[Finding]:
     """Yield undefined variables and unused ones."""
     defined = {found[1].upper(): found for found in _DEFINE.finditer(text)}
@@ -138,64 +119,3 @@ def _variables(text: str) -> Iterator[Finding]:
 
 def _place(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-
-
-def _old_functions(node: exp.Expression) -> Iterator[Match]:
-    for part in node.find_all(exp.Anonymous):
-        name = str(part.this).upper()
-        if name in _OLD:
-            yield part, f"{name} is deprecated; use {_OLD[name]}"
-        elif name == "STDDEV_SAMP":
-            yield (
-                part,
-                "STDDEV_SAMP returns the variance; use STDDEV_SAMPLE for the standard deviation",
-            )
-
-
-def _windows_without_grace(node: exp.Expression) -> Iterator[Match]:
-    for part in node.find_all(nodes.StreamWindow):
-        if part.args.get("grace") is None:
-            yield part, _without_grace(part)
-
-
-def _without_grace(window: nodes.StreamWindow) -> str:
-    """Return the warning about late records, which shorter windows accept for a day."""
-    try:
-        whole_statements = (
-            windows_of(window, final=is_final(window.find_ancestor(exp.Select))).grace_ms > 0
-        )
-    except SqlError:  # The error is reported for the statement.
-        whole_statements = True
-    if whole_statements:
-        return (
-            "without GRACE PERIOD, late records are accepted for 24 hours and windows "
-            "are stored as long"
-        )
-    return "without GRACE PERIOD, records that arrive after the end of a window are dropped"
-
-
-def _joins_without_grace(node: exp.Expression) -> Iterator[Match]:
-    for part in node.find_all(exp.Join):
-        within = part.args.get("within")
-        outer = str(part.args.get("side") or "") in {"LEFT", "RIGHT", "FULL"}
-        if within is not None and outer and within.args.get("grace") is None:
-            told = (
-                "without GRACE PERIOD, a row without a match is emitted at once, and again if a "
-                "match arrives later"
-            )
-            yield within, told
-
-
-def _plain_patterns(node: exp.Expression) -> Iterator[Match]:
-    for part in node.find_all(exp.Like):
-        pattern = part.expression
-        if isinstance(pattern, exp.Literal) and not set(pattern.name) & {"%", "_"}:
-            yield part, f"LIKE '{pattern.name}' has no wildcard (% or _); use ="
-
-
-_RULES: Final[dict[str, Callable[[exp.Expression], Iterator[Match]]]] = {
-    "deprecated-function": _old_functions,
-    "window-without-grace": _windows_without_grace,
-    "join-without-grace": _joins_without_grace,
-    "like-without-wildcard": _plain_patterns,
-}

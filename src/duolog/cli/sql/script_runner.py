@@ -11,9 +11,9 @@ import click
 
 from duolog.cli.signals import end_in_order_on_signals
 from duolog.cli.sql.answer_formats import write
-from duolog.cli.sql.statements import ends_of
 from duolog.core.errors import DuologError, EncodingError, StatementError
 from duolog.core.text_files import read_text_file
+from duolog.ksql.editor.statement_ends import ends_of
 
 if TYPE_CHECKING:
     from duolog.runtime.sql.answers import Answer

@@ -10,8 +10,8 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 from duolog.cli.sql.completion import SqlCompleter
-from duolog.cli.sql.engine_opening import Known
-from duolog.cli.sql.statements import is_blank, is_whole
+from duolog.ksql.editor.statement_ends import is_blank, is_whole
+from duolog.ksql.editor.vocabulary import Vocabulary
 
 PROMPT: Final = "sql> "
 _MORE: Final = "...> "
@@ -26,7 +26,7 @@ class Terminal:
         known: returns the existing names, for completion.
     """
 
-    def __init__(self, directory: Path, known: Callable[[], Known]) -> None:
+    def __init__(self, directory: Path, known: Callable[[], Vocabulary]) -> None:
         session: PromptSession[str] = PromptSession(
             history=_history(directory),
             completer=SqlCompleter(known),

@@ -12,7 +12,9 @@ Source: ksqlDB's documentation of schema inference; the messages are those that 
 for.
 """
 
-from collections.abc import Callable, Collection, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -43,7 +45,23 @@ _FORMATS: Final = {Language.AVRO: "AVRO", Language.JSON: "JSON_SR", Language.PRO
 _SINGLE: Final = {"Key": "ROWKEY", "Value": "ROWVAL"}
 """Name of the column that is inferred from a schema without fields."""
 _ID: Final = "schemaId"
+_SOURCE_AT: Final[ContextVar[Callable[[str], SchemaSource]]] = ContextVar(
+    "registry of an address", default=source_at
+)
 _NULLABLE: Final = "nullableRepresentation"
+
+
+@contextlib.contextmanager
+def registries_replaced(source_at: Callable[[str], SchemaSource]) -> Iterator[None]:
+    """Use other registries for the statements that this thread runs inside the block.
+
+    A statement that is only checked must not register schemas.
+    """
+    before = _SOURCE_AT.set(source_at)
+    try:
+        yield
+    finally:
+        _SOURCE_AT.reset(before)
 
 
 class TopicSchemas:
@@ -204,7 +222,7 @@ class TopicSchemas:
 
     def _names(self, schema_id: int) -> set[str]:
         try:
-            found = of_schemas.type_of(source_at(self._address).by_id(schema_id))
+            found = of_schemas.type_of(_SOURCE_AT.get()(self._address).by_id(schema_id))
         except RegistryError:
             return set()
         return {column.name.upper() for column in of_schemas.fields_of(found) or ()}
@@ -241,7 +259,7 @@ class TopicSchemas:
                 raise _missing(part, topic, subject, None)
             schema_id = latest.schema_id
         try:
-            source = source_at(self._address)
+            source = _SOURCE_AT.get()(self._address)
             schema = source.by_id(schema_id)
         except RegistryError as error:
             raise _missing(part, topic, subject_of(topic, part), schema_id) from error
@@ -249,7 +267,7 @@ class TopicSchemas:
 
     def _asked(self, ask: Callable[[SchemaSource], T], topic: str, doing: str) -> T:
         try:
-            return ask(source_at(self._address))
+            return ask(_SOURCE_AT.get()(self._address))
         except RegistryError as error:
             raise SqlError(
                 f"Could not {doing} schema for topic: {topic}\nReason: {error.message}",

@@ -4,59 +4,12 @@ from typing import Final
 
 from sqlglot import exp
 
+from duolog.ksql.syntax.reserved import RESERVED
+
+__all__ = ["CALENDAR_UNITS", "RESERVED", "ROWTOPIC", "TYPES", "UNITS"]
+
 ROWTOPIC: Final = "ROWTOPIC"
 """Pseudo-column with the topic of a record; an extension to ksqlDB's pseudo-columns."""
-RESERVED: Final = frozenset(
-    [
-        "AND",
-        "AS",
-        "BETWEEN",
-        "BY",
-        "CASE",
-        "CAST",
-        "CREATE",
-        "CROSS",
-        "DELETE",
-        "DISTINCT",
-        "DROP",
-        "ELSE",
-        "EMIT",
-        "END",
-        "EXISTS",
-        "FALSE",
-        "FROM",
-        "FULL",
-        "GROUP",
-        "HAVING",
-        "IN",
-        "INNER",
-        "INSERT",
-        "INTO",
-        "IS",
-        "JOIN",
-        "LEFT",
-        "LIKE",
-        "LIMIT",
-        "NOT",
-        "NULL",
-        "ON",
-        "OR",
-        "OUTER",
-        "PARTITION",
-        "RIGHT",
-        "SELECT",
-        "THEN",
-        "TRUE",
-        "USING",
-        "VALUES",
-        "WHEN",
-        "WHERE",
-        "WINDOW",
-        "WITH",
-        "WITHIN",
-    ]
-)
-"""Words that are names only in quotes."""
 
 UNITS: Final = {
     "DAY": 86_400_000,

@@ -3,12 +3,19 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from duolog.cli.sql.completion import SqlCompleter
-from duolog.cli.sql.engine_opening import Known
+from duolog.ksql.editor.vocabulary import NamedColumn, NamedFunction, NamedSource, Vocabulary
 
-KNOWN = Known(
-    {"FLIGHTS": ["CARRIER", "DELAY"], "AIRLINES": ["NAME"], "odd": ["a b"]},
-    ["COUNT", "INSTR"],
-    ["CTAS_X_1"],
+KNOWN = Vocabulary(
+    {
+        name: NamedSource(name, columns=tuple(map(NamedColumn, columns)))
+        for name, columns in {
+            "FLIGHTS": ["CARRIER", "DELAY"],
+            "AIRLINES": ["NAME"],
+            "odd": ["a b"],
+        }.items()
+    },
+    (NamedFunction("COUNT"), NamedFunction("INSTR")),
+    ("CTAS_X_1",),
 )
 
 

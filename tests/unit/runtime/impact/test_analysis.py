@@ -15,10 +15,10 @@ from duolog.registry.in_process import InProcessRegistry
 from duolog.runtime.impact.analysis import Analysis, impact_of
 from duolog.runtime.impact.records import RecordTrial, StoredRecord
 from duolog.runtime.impact.report import Report, Verdict
-from duolog.runtime.impact.trial_registry import TrialRegistry
 from duolog.schemas.languages import parse
 from duolog.schemas.schema import Language
 from duolog.schemas.source import SchemaText, UnknownSchemaError, provide, withdraw
+from duolog.schemas.trial_registry import TrialRegistry
 from duolog.serde.wire_format import SchemaUnavailableError
 from unit.runtime.impact.fake_cluster import FakeCluster
 

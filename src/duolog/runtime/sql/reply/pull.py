@@ -59,7 +59,18 @@ def _answer(engine: Answering, statement: exp.Query) -> Rows:
     return Rows(result_columns(query.columns), answer.value, freshness=answer.freshness)
 
 
-def bound_lookup(engine: Answering, statement: exp.Query) -> Lookup | None:
+def ensure_bound(engine: Planning, statement: exp.Query) -> None:
+    """Ensure that a query is valid, without reading a row.
+
+    Raises:
+        SqlError: it is not.
+    """
+    if bound_lookup(engine, statement) is None:
+        strict = engine.session.state.settings.strict
+        Translator(engine.catalog, _table_of, by_partition=strict).query(statement)
+
+
+def bound_lookup(engine: Planning, statement: exp.Query) -> Lookup | None:
     """Return a query as a look-up; None if it needs DuckDB.
 
     Raises:

@@ -18,7 +18,7 @@ from duolog.runtime.sql.duck.aggregate_calls import is_aggregate
 from duolog.runtime.sql.fanout.errors import TokenRefused
 from duolog.runtime.sql.fanout.evaluators import Shape
 from duolog.runtime.sql.fanout.tokens import Tokens
-from duolog.runtime.sql.needs import Engine
+from duolog.runtime.sql.needs import Engine, Planning
 from duolog.runtime.sql.reply.row_source import RowSource
 from duolog.runtime.sql.tables.source_rows import SourceRows
 
@@ -56,7 +56,12 @@ def streaming_rows(
     return tuple((one.name, sql_name(one.type)) for one in shape.columns), rows
 
 
-def _shape(engine: Engine, select: exp.Select) -> Shape | None:
+def is_streamed(engine: Planning, select: exp.Select) -> bool:
+    """Return whether a push query runs without Spark."""
+    return _shape(engine, select) is not None
+
+
+def _shape(engine: Planning, select: exp.Select) -> Shape | None:
     source = _source(engine, select)
     if source is None:
         return None
@@ -72,7 +77,7 @@ def _shape(engine: Engine, select: exp.Select) -> Shape | None:
         return None
 
 
-def _source(engine: Engine, select: exp.Select) -> SourceInfo | None:
+def _source(engine: Planning, select: exp.Select) -> SourceInfo | None:
     emit = select.args["emit"]
     table = select.args["from_"].this
     if emit.this != "CHANGES" or any(select.args.get(key) for key in _KEEPING):

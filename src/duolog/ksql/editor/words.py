@@ -144,7 +144,11 @@ PROPERTIES: Final = (
     "FORMAT",
     "INHERIT_HEADERS",
     "KAFKA_TOPIC",
+    "KEY_DELIMITER",
+    "KEY_DIALECT",
     "KEY_FORMAT",
+    "KEY_SCHEMA_FULL_NAME",
+    "KEY_SCHEMA_ID",
     "PARTITIONS",
     "REPLICAS",
     "RETENTION_MS",
@@ -153,13 +157,70 @@ PROPERTIES: Final = (
     "TOPIC_PATTERN",
     "TTL",
     "VALUE_DELIMITER",
+    "VALUE_DIALECT",
     "VALUE_FORMAT",
+    "VALUE_SCHEMA_FULL_NAME",
+    "VALUE_SCHEMA_ID",
     "WINDOW_SIZE",
     "WINDOW_TIMEZONE",
     "WINDOW_TYPE",
     "WRAP_SINGLE_VALUE",
 )
 """Properties in WITH (…)."""
+
+FORMATS: Final = (
+    "AVRO",
+    "DELIMITED",
+    "JSON",
+    "JSON_SR",
+    "KAFKA",
+    "NONE",
+    "PROTOBUF",
+    "PROTOBUF_NOSR",
+)
+"""Formats of keys and values."""
+
+VALUES: Final = {
+    "FORMAT": FORMATS,
+    "KEY_FORMAT": FORMATS,
+    "VALUE_FORMAT": FORMATS,
+    "CLEANUP_POLICY": ("compact", "delete", "compact,delete"),
+    "WINDOW_TYPE": ("HOPPING", "SESSION", "TUMBLING"),
+    "KEY_DIALECT": ("DUOLOG", "KSQLDB"),
+    "VALUE_DIALECT": ("DUOLOG", "KSQLDB"),
+    "KEY_DELIMITER": ("SPACE", "TAB"),
+    "VALUE_DELIMITER": ("SPACE", "TAB"),
+}
+"""Values of properties in WITH (…) that have a list of them."""
+
+TYPES: Final = (
+    "ARRAY",
+    "BIGINT",
+    "BOOLEAN",
+    "BYTES",
+    "DATE",
+    "DECIMAL",
+    "DOUBLE",
+    "INT",
+    "MAP",
+    "STRING",
+    "STRUCT",
+    "TIME",
+    "TIMESTAMP",
+)
+"""Types of columns."""
+
+FOLLOWING: Final = {
+    "EMIT": ("CHANGES", "FINAL"),
+    "GROUP": ("BY",),
+    "PARTITION": ("BY",),
+    "ORDER": ("BY",),
+    "WINDOW": ("HOPPING", "SESSION", "TUMBLING"),
+    "GRACE": ("PERIOD",),
+    "PRIMARY": ("KEY",),
+    "IS": ("NOT NULL", "NULL"),
+}
+"""Words of which one must follow a word."""
 
 KEYWORDS: Final = frozenset(
     word for words in (*STATEMENTS, *SHOWN, *CLAUSES) for word in words.split()

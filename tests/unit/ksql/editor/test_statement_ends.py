@@ -1,6 +1,6 @@
 import pytest
 
-from duolog.cli.sql.statements import ends_of, is_whole, whole_statements
+from duolog.ksql.editor.statement_ends import ends_of, is_whole, whole_statements
 
 
 @pytest.mark.parametrize(
