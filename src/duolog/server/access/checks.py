@@ -57,6 +57,17 @@ class Checks:
 
         self._on_loop(check)
 
+    def lacking(self, rights: Iterable[Right]) -> Right | None:
+        """Return the first of these rights that the client does not have; no refusal is noted.
+
+        Raises:
+            RequestRefused: the server has stopped.
+        """
+        if not self.decide:
+            return None
+        wanted, may = tuple(rights), self._client.may
+        return self._on_loop(lambda: next((one for one in wanted if not may(*one)), None))
+
     def visible(self, resource: ResourceType, names: Iterable[str]) -> frozenset[str]:
         """Return the names of resources that the client may describe."""
         return self.allowed(Operation.DESCRIBE, resource, names)

@@ -20,6 +20,7 @@ from duolog.ksql.statements.state import InsertedText, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
 from duolog.server.access.checks import Checks
+from duolog.server.access.client import Right
 from duolog.server.access.client_properties import ClientProperties
 from duolog.server.access.statement_rights import Known, rights_after, rights_before
 from duolog.server.errors import BAD_REQUEST, RequestRefused
@@ -66,6 +67,24 @@ class Trial(SqlSession):
         done = super().execute(node, text)
         self._checks.ensure(rights_after(node, self._known()))
         return done
+
+    def lacking(self, node: exp.Expression, *, after: bool = False) -> Right | None:
+        """Return a right that the client lacks for a statement; None if it has all.
+
+        Unlike a refusal, this leaves no line in the audit log.
+
+        Args:
+            node: the statement.
+            after: true for the rights that only its execution here has shown.
+
+        Raises:
+            RequestRefused: the statement is not one for a server, or sets a property that its
+                clients may not set.
+        """
+        ensure_remote(node)
+        self._properties.ensure_node(node)
+        wanted = rights_after if after else rights_before
+        return self._checks.lacking(wanted(node, self._known()))
 
     def _known(self) -> Known:
         return Known(self._service_id, self.state.catalog.sources, self.state.queries)

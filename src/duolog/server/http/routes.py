@@ -13,6 +13,7 @@ from duolog.server.access.client import Right
 from duolog.server.operations import (
     acls,
     dead_letters,
+    editor,
     health,
     information,
     ksql,
@@ -82,6 +83,8 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("GET", "/v1/queries/{query}", queries.query),
     Endpoint("GET", "/v1/lineage", lineage.lineage),
     Endpoint("GET", "/v1/lineage/{source}", lineage.lineage_of_source),
+    Endpoint("POST", "/v1/completion", editor.completion),
+    Endpoint("POST", "/v1/check", editor.check),
     Endpoint("GET", "/v1/dead-letters", dead_letters.dead_letter_topics),
     Endpoint("GET", "/v1/dead-letters/{topic}", dead_letters.dead_letters),
     Endpoint("POST", "/v1/dead-letters/{topic}/replay", dead_letters.replay_dead_letters),

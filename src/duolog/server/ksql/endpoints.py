@@ -22,7 +22,9 @@ from typing import Final
 from duolog.core.errors import DuologError
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.fanout.errors import ReadersClosed
+from duolog.security.authorization.operations import ResourceType
 from duolog.server.access.checks import EVERYTHING, Checks
+from duolog.server.access.guarded_session import Trial
 from duolog.server.errors import SERVER_ERROR, RequestRefused
 from duolog.server.failures import Failure, bad_request, failure_of, message_of
 from duolog.server.ksql.command_status import CommandStatuses
@@ -121,6 +123,18 @@ class Endpoints:
             return whole_reply(200, OBJECTS, b"")
 
         return _answered(closed)
+
+    def trial(self, request: StatementRequest, checks: Checks) -> tuple[Trial, frozenset[str]]:
+        """Return a session over a copy of the catalog, and the topics that the client may see.
+
+        Raises:
+            RequestRefused: a property or variable is not allowed, or the service has ended.
+            DuologError: no broker answers.
+        """
+        trial = self._session(request, checks).sandbox()
+        assert isinstance(trial, Trial), trial
+        partitions = trial.state.catalog.partitions
+        return trial, checks.visible(ResourceType.TOPIC, partitions)
 
     def open_inserts(self, line: bytes, checks: Checks = EVERYTHING) -> RowInserts:
         """Return the stream that the first line of a request to /inserts-stream names.

@@ -12,7 +12,7 @@ from unit.server.users import ANN, BOB, Rules, access_with_users
 
 ALIVE = {"/chc/live", "/chc/ready"}
 NEED_A_SERVICE = (
-    *("dead_letters", ".ksql", ".lineage", ".queries", ".terminating"),
+    *("dead_letters", ".editor", ".ksql", ".lineage", ".queries", ".terminating"),
     *(".acls", ".schemas", ".settings", ".users"),
 )
 """Modules of operations that a server without a SQL service, registry or cluster refuses."""

@@ -1,0 +1,110 @@
+"""Help for editors of statements: completion and checks. Nothing is run.
+
+    POST /v1/completion   {"sql": …, "offset": …}       what is possible at a place
+    POST /v1/check        {"sql": …}                    statements with kinds, and diagnostics
+
+Both take `properties` and `sessionVariables` as /query-stream does. Offsets and columns are UTF-16
+code units, as in JavaScript and in the Language Server Protocol; offsets count from 0, lines and
+columns from 1. What a client may not describe is neither offered nor known.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from duolog.core.errors import DuologError
+from duolog.core.units import KIB
+from duolog.server.access.guarded_session import Trial
+from duolog.server.errors import BODY_TOO_LARGE, NOT_READY, REQUEST_TIMEOUT, RequestRefused
+from duolog.server.failures import bad_request, failure_of
+from duolog.server.ksql.requests import StatementRequest, json_object, stream_request
+from duolog.server.messages import JSON, Request, Response, json_response
+from duolog.server.operations.context import ServerContext
+from duolog.server.operations.ksql import checks_of, endpoints_of
+
+TEXT_MAX: Final = 256 * KIB
+"""Characters of a text. Larger ones are scripts, which are run and not edited."""
+CHECK_S: Final = 3.0
+"""Statements that are not checked by then are left out."""
+_ANSWER_S: Final = 15.0
+"""A registry that does not answer could keep a check."""
+T = TypeVar("T")
+
+
+async def completion(request: Request, context: ServerContext) -> Response:
+    """Answer with what is possible at a place in a text.
+
+    Raises:
+        RequestRefused: the request cannot be read, or is too large.
+    """
+    asked = _asked(request, context)
+    offset = json_object(request.body).get("offset")
+    if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+        raise bad_request("offset must be a whole number of UTF-16 code units")
+
+    def found(trial: Trial, topics: frozenset[str]) -> dict[str, Any]:
+        from duolog.server.editor.offered import offered  # noqa: PLC0415 - loads the functions
+
+        return offered(asked.sql, offset, trial, topics)
+
+    return await _answer(request, context, asked, found)
+
+
+async def check(request: Request, context: ServerContext) -> Response:
+    """Answer with the statements of a text, and with what is wrong with them.
+
+    Raises:
+        RequestRefused: the request cannot be read, or is too large.
+    """
+    asked = _asked(request, context)
+    deadline_s = time.monotonic() + CHECK_S
+
+    def found(trial: Trial, topics: frozenset[str]) -> dict[str, Any]:
+        from duolog.server.editor.text_check import TextCheck  # noqa: PLC0415 - loads the planner
+
+        partitions = trial.state.catalog.partitions
+        for topic in partitions.keys() - topics:
+            del partitions[topic]
+        return TextCheck(trial, deadline_s).run(asked.sql).json(asked.sql)
+
+    return await _answer(request, context, asked, found)
+
+
+def _asked(request: Request, context: ServerContext) -> StatementRequest:
+    if context.ksql is None:
+        raise RequestRefused("The server has no SQL service", NOT_READY)
+    asked = stream_request(request.body)
+    if len(asked.sql) > TEXT_MAX:
+        raise RequestRefused(
+            f"A text of more than {TEXT_MAX} characters is not checked: run it in parts",
+            BODY_TOO_LARGE,
+        )
+    return asked
+
+
+async def _answer(
+    request: Request,
+    context: ServerContext,
+    asked: StatementRequest,
+    find: Callable[[Trial, frozenset[str]], dict[str, Any]],
+) -> Response:
+    """Run a function on a thread, with a copy of the state of now and the visible topics.
+
+    Raises:
+        RequestRefused: it takes too long, or the service has ended.
+    """
+    endpoints, checks = endpoints_of(context), checks_of(request)
+
+    def run() -> dict[str, Any]:
+        trial, topics = endpoints.trial(asked, checks)
+        return find(trial, topics)
+
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            found = await context.workers.run(run)
+    except TimeoutError as error:
+        raise RequestRefused("The check takes too long", REQUEST_TIMEOUT) from error
+    except DuologError as error:
+        raise failure_of(error) from error
+    return json_response(found, media_type=JSON)
