@@ -45,7 +45,7 @@ A program must not write any lines there.
 """
 _GOES_ON: Final = {
     re.compile(r"duolog broker "): "duolog broker ready on ",
-    re.compile(r"duolog server "): "duolog server ready on ",
+    re.compile(r"duolog server "): "duolog console: ",
     re.compile(r"duolog run (?!.*--explain)"): '" is running',
     re.compile(r"duolog sql -f "): "  RUNNING  ",
 }

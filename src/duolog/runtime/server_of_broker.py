@@ -49,6 +49,10 @@ class ServerOfBroker(ABC):
     def url_of(self, process: ServerProcess) -> str:
         """Return the URL of a process that is ready."""
 
+    def lines(self, process: ServerProcess) -> tuple[str, ...]:
+        """Return what is reported of a process that is ready."""
+        return (f"duolog {self.kind} ready on {self.url_of(process)}",)
+
     def start(
         self,
         bootstrap_servers: str,
@@ -98,7 +102,8 @@ class ServerOfBroker(ABC):
         url = self.url_of(process)
         self.url = local_url(url)
         self._ready_or_failed.set()
-        self._report(f"duolog {self.kind} ready on {url}")
+        for line in self.lines(process):
+            self._report(line)
         while not self._stopping.wait(_RESTART_S):
             if not process.running:
                 logger.warning("server has ended; starting it again", extra={"server": self.kind})

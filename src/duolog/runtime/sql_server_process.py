@@ -6,7 +6,7 @@
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from duolog.runtime.errors import ServerUnavailable
 from duolog.runtime.registry_process import RegistryOfBroker
@@ -25,6 +25,23 @@ class SqlServerProcess(ServerOverBrokers):
     program = SERVER_PROGRAM
     ready_line = re.compile(rb"^duolog server ready on (https?://\S+)$")
     unavailable = ServerUnavailable
+    console_line: ClassVar[re.Pattern[bytes]] = re.compile(rb"^duolog console: (https?://\S+)$")
+    _ready: str | None = None
+    console = ""
+    """The address of the console of the last start, with its token if there are no users."""
+
+    def prepare(self) -> None:
+        """Forget the lines of the last start."""
+        self._ready = None
+
+    def address_in(self, line: bytes) -> str | None:
+        """Return the URL of the server, after the line of its console."""
+        if self._ready is None:
+            self._ready = super().address_in(line)
+            return None if self._ready is None else ""
+        match = self.console_line.match(line)
+        self.console = match[1].decode() if match else ""
+        return self._ready if match else None
 
 
 class SqlServerOfBroker(ServerOfBroker):
@@ -70,3 +87,8 @@ class SqlServerOfBroker(ServerOfBroker):
         """Return the URL of the server."""
         assert isinstance(process, SqlServerProcess)
         return process.url
+
+    def lines(self, process: ServerProcess) -> tuple[str, ...]:
+        """Return the line of the server, and that of its console."""
+        assert isinstance(process, SqlServerProcess)
+        return (*super().lines(process), f"duolog console: {process.console}")

@@ -56,3 +56,13 @@ class RequestRefused(ServerError):
 def forbidden() -> RequestRefused:
     """Return the error of a client without the right: the same for all resources."""
     return RequestRefused("You are forbidden from using this cluster.", FORBIDDEN)
+
+
+def closed() -> RequestRefused:
+    """Return the error of a client without the token of the console, of a server without users."""
+    return RequestRefused(
+        "This needs the token of the console. Open the address that the server printed when it "
+        "started, or send the header Authorization: Bearer TOKEN with the token in the file "
+        "console-token of its data directory.",
+        UNAUTHORIZED,
+    )

@@ -3,9 +3,10 @@
     open the port ─▶ cluster's id ─▶ users ─▶ catalog ─▶ ready line ─▶ serve ─▶ stop
                                                    └─▶ persistent queries, in the background
 
-Standard output gets one line, `duolog server ready on http://HOST:PORT`. SIGTERM and SIGINT stop
-the server in order: push queries end, other requests in progress are answered, the exit status is
-0; a second signal ends the process at once. SIGHUP reads the certificate again.
+Standard output gets two lines: `duolog server ready on http://HOST:PORT`, and the address of the
+console, `duolog console: URL`, which ends with its token if the server has no users. SIGTERM and
+SIGINT stop the server in order: push queries end, other requests in progress are answered, the exit
+status is 0; a second signal ends the process at once. SIGHUP reads the certificate again.
 """
 
 import asyncio
@@ -26,8 +27,10 @@ from duolog.core.operating_system.limits import raise_descriptors_max
 from duolog.ksql.settings import REGISTRY
 from duolog.registry.http.hosts import AllowedHosts
 from duolog.runtime.administration.administration import Administration
+from duolog.runtime.server_of_broker import local_url
 from duolog.runtime.sql.processing_log import declare
 from duolog.runtime.sql.service import DEFAULT_SERVICE, SqlService
+from duolog.server.access.console_token import ConsoleToken
 from duolog.server.access.server_access import OpenAccess, ServerAccess, UserAccess
 from duolog.server.access.visible_service import ensure_runs
 from duolog.server.cluster import Cluster
@@ -106,7 +109,7 @@ class ServerOptions:
 def run(options: ServerOptions, report: Callable[[str], None]) -> int:
     """Run a server until a signal stops it; return the exit status.
 
-    `report` is called with the ready line.
+    `report` is called with the ready line, and with the line of the console.
 
     Raises:
         ConfigError: an option cannot be used, or the port is in use.
@@ -157,8 +160,10 @@ def _context(
     options: ServerOptions, cluster: Cluster, address: Address, base_path: str
 ) -> ServerContext:
     clock, limits = SystemClock(), options.limits
-    access: ServerAccess = OpenAccess()
-    if options.access is not None:
+    access: ServerAccess
+    if options.access is None:
+        access = OpenAccess(ConsoleToken.of_directory(options.data, clock))
+    else:
         access = UserAccess(options.kafka, options.access, clock)
     service = SqlService(
         options.brokers,
@@ -219,6 +224,7 @@ async def _serve(
     lasting.start()
     url = f"{'http' if tls is None else 'https'}://{address}{context.base_path}"
     report(f"duolog server ready on {url}")
+    report(console_line(url, context.access.console_token))
     logger.info("server is ready", extra={"url": url, "service": context.service_id})
     await stopping.wait()
     logger.info("server stops")
@@ -230,6 +236,12 @@ async def _serve(
     lasting.stop()
     logger.info("server has stopped")
     return 0
+
+
+def console_line(url: str, token: ConsoleToken | None) -> str:
+    """Return the line with the address of the console, for a browser of this machine."""
+    # Browsers do not send what follows # to any server, so that no proxy logs the token.
+    return f"duolog console: {local_url(url)}/console" + (f"#token={token.text}" if token else "")
 
 
 def _tls(options: ServerOptions) -> "RegistryTls | None":

@@ -8,7 +8,12 @@ from uvicorn.config import Config
 
 from duolog.core.clock import SystemClock
 from duolog.registry.http.hosts import AllowedHosts
-from duolog.server.access.authentication import Authentication, NoAuthentication
+from duolog.server.access.authentication import (
+    Authentication,
+    NoAuthentication,
+    TokenAuthentication,
+)
+from duolog.server.access.console_token import ConsoleToken
 from duolog.server.access.sessions import Sessions
 from duolog.server.http.application import application
 from duolog.server.http.connections import Door, FirstBytes
@@ -27,10 +32,16 @@ class Access:
     """Users without a topic of users."""
 
     def __init__(
-        self, authentication: Authentication | None = None, sessions: Sessions | None = None
+        self,
+        authentication: Authentication | None = None,
+        sessions: Sessions | None = None,
+        console_token: ConsoleToken | None = None,
     ) -> None:
-        self.authentication: Authentication = authentication or NoAuthentication()
+        self.authentication: Authentication = authentication or (
+            NoAuthentication() if console_token is None else TokenAuthentication(console_token)
+        )
         self.sessions = sessions
+        self.console_token = console_token
 
     def load(self) -> None: ...
 

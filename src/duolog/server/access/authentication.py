@@ -1,6 +1,6 @@
 """The client of a request, by its headers Authorization and Cookie.
 
-    no users   every client is `NOBODY` with its address
+    no users   every client is `NOBODY` with its address; the console's token or cookie is noted
     users      Basic: a password · Bearer: a token · cookie: a session
 
 A request with a header Authorization is judged by it alone, so that a program does not act for the
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duolog.security.authorization.authorizer import Authorizer
+    from duolog.server.access.console_token import ConsoleToken
 
 CHALLENGES: Final = ('Basic realm="duolog", charset="UTF-8"', 'Bearer realm="duolog"')
 
@@ -53,6 +54,31 @@ class NoAuthentication:
     async def client(self, authorization: str | None, cookie: str | None, host: str) -> Client:
         del authorization, cookie
         return NOBODY._replace(identity=NOBODY.identity._replace(host=host))
+
+
+class TokenAuthentication:
+    """Lets every client do everything but what is guarded by the token of the console.
+
+    A wrong token or cookie is not refused here: programs send credentials that a server without
+    users ignores.
+    """
+
+    challenges: Final[tuple[str, ...]] = ()
+
+    def __init__(self, token: "ConsoleToken") -> None:
+        self._token = token
+
+    async def client(self, authorization: str | None, cookie: str | None, host: str) -> Client:
+        return Client(NOBODY.identity._replace(host=host), login=self._login(authorization, cookie))
+
+    def _login(self, authorization: str | None, cookie: str | None) -> Login:
+        if authorization is not None:
+            given = bearer_token(authorization)
+            known = given is not None and self._token.matches(given)
+            return Login.TOKEN if known else Login.NONE
+        session = cookie_of(cookie)
+        known = session is not None and self._token.accepts(session)
+        return Login.SESSION if known else Login.NONE
 
 
 class UserAuthentication:
@@ -99,6 +125,7 @@ __all__ = [
     "CHALLENGES",
     "Authentication",
     "NoAuthentication",
+    "TokenAuthentication",
     "TooManyChecks",
     "Unauthenticated",
     "UserAuthentication",

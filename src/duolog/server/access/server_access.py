@@ -13,6 +13,7 @@ from duolog.registry.access.server_access import ClusterAccess
 from duolog.server.access.authentication import (
     Authentication,
     NoAuthentication,
+    TokenAuthentication,
     UserAuthentication,
 )
 from duolog.server.access.sessions import Sessions
@@ -20,6 +21,7 @@ from duolog.server.access.sessions import Sessions
 if TYPE_CHECKING:
     from duolog.registry.access.settings import AccessSettings
     from duolog.registry.store.clients import KafkaOptions
+    from duolog.server.access.console_token import ConsoleToken
 
 LISTENER: Final = "server"
 """The name of the server in the audit log."""
@@ -31,6 +33,8 @@ class ServerAccess(Protocol):
     authentication: Authentication
     sessions: Sessions | None
     """None if there are no users."""
+    console_token: "ConsoleToken | None"
+    """What opens the console if there are no users; None if there are."""
 
     def load(self) -> None:
         """Read the users.
@@ -47,11 +51,14 @@ class ServerAccess(Protocol):
 
 
 class OpenAccess:
-    """No users: every client may do everything."""
+    """No users: every client may do everything, but the console's routes need its token."""
 
-    def __init__(self) -> None:
-        self.authentication: Authentication = NoAuthentication()
+    def __init__(self, token: "ConsoleToken | None" = None) -> None:
+        self.authentication: Authentication = (
+            NoAuthentication() if token is None else TokenAuthentication(token)
+        )
         self.sessions: Sessions | None = None
+        self.console_token = token
 
     def load(self) -> None:
         """Do nothing: there are no users."""
@@ -68,6 +75,7 @@ class UserAccess:
 
     def __init__(self, kafka: "KafkaOptions", settings: "AccessSettings", clock: Clock) -> None:
         self._cluster = cluster = ClusterAccess(kafka, settings, listener=LISTENER)
+        self.console_token: ConsoleToken | None = None
         self.sessions: Sessions | None = Sessions(clock, self._moment)
         self.authentication: Authentication = UserAuthentication(
             cluster.authenticator, lambda: cluster.users.authorizer, self.sessions

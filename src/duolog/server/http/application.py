@@ -12,12 +12,14 @@ from urllib.parse import parse_qsl
 
 from starlette.routing import Route, Router
 
+from duolog.server.access.client import Login
 from duolog.server.errors import (
     BAD_REQUEST,
     METHOD_NOT_ALLOWED,
     NOT_FOUND,
     UPGRADE_REQUIRED,
     RequestRefused,
+    closed,
 )
 from duolog.server.http.bodies import Bodies, Receive, pieces
 from duolog.server.http.passage import KEY, Message, Passage, Send
@@ -76,6 +78,8 @@ class _AtPath:
             return
         passage: Passage = scope[KEY]
         passage.operation = endpoint.name
+        if endpoint.guarded and needs_token(self._context, passage):
+            raise closed()
         if endpoint.right is not None:
             passage.client.ensure(endpoint.right)
         if endpoint.socket != passage.is_socket:
@@ -120,6 +124,11 @@ class _AtPath:
             raise RequestRefused(f"HTTP 405 Method Not Allowed: {allowed}", METHOD_NOT_ALLOWED)
         response = Response(b"", 204, headers=(("Allow", allowed),))
         await send_response(response, send, head=False)
+
+
+def needs_token(context: ServerContext, passage: Passage) -> bool:
+    """Return whether a request lacks the token of the console, of a server without users."""
+    return context.access.console_token is not None and passage.client.login is Login.NONE
 
 
 def _query(query: bytes) -> Mapping[str, str]:

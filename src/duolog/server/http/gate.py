@@ -40,7 +40,7 @@ from duolog.server.http.access_log import log_access
 from duolog.server.http.bodies import ClientGone, Receive
 from duolog.server.http.passage import KEY, Passage, Send, answering, token_of
 from duolog.server.http.responses import send_response
-from duolog.server.http.routes import PUBLIC_PATHS
+from duolog.server.http.routes import PUBLIC_PATHS, PUBLIC_PREFIXES
 from duolog.server.http.targets import use_origin_form
 from duolog.server.limits import Limits
 from duolog.server.messages import Response, error_response
@@ -134,7 +134,7 @@ class Gate:
         base = self._context.base_path
         path: str = scope["path"]
         below = path == base or path.startswith(f"{base}/")
-        if not (below and path.removeprefix(base) in PUBLIC_PATHS):
+        if not (below and _is_public(path.removeprefix(base))):
             self._ensure_capacity()
             await self._log_in(scope, passage)
             HOLDER.set(holder_of(passage.client, passage.host))
@@ -213,6 +213,10 @@ class Gate:
             user=passage.client.name if passage.client.login is not Login.NONE else "",
             note=passage.note,
         )
+
+
+def _is_public(path: str) -> bool:
+    return path in PUBLIC_PATHS or path.startswith(PUBLIC_PREFIXES)
 
 
 def _shutting_down() -> RequestRefused:

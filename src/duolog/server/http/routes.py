@@ -12,6 +12,7 @@ from duolog.security.authorization.operations import Operation as Verb
 from duolog.server.access.client import Right
 from duolog.server.operations import (
     acls,
+    console,
     dead_letters,
     editor,
     health,
@@ -40,6 +41,9 @@ class Endpoint(NamedTuple):
         path: Starlette's form: `/status/{type}/{entity}/{action}`.
         right: what a user needs; None if a login is enough.
         public: True if the endpoint needs no login: it must not reveal anything.
+        guarded: True if the endpoint needs the token of the console, or its cookie, if the server
+            has no users. For all endpoints of the console that act on objects of Kafka, so that no
+            other user of this machine reaches them. With users, their login counts.
         in_pieces: True if the operation reads the body in pieces, without a limit of its size.
         socket: True if the endpoint is a WebSocket: its operation returns `Messages`.
     """
@@ -49,6 +53,7 @@ class Endpoint(NamedTuple):
     operation: Operation
     right: Right | None = None
     public: bool = False
+    guarded: bool = False
     in_pieces: bool = False
     socket: bool = False
 
@@ -116,7 +121,14 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("POST", "/session", login.log_in),
     Endpoint("GET", "/session", login.who),
     Endpoint("DELETE", "/session", login.log_out),
+    Endpoint("GET", "/console", console.page, public=True),
+    Endpoint("GET", "/console/assets/{name}", console.asset, public=True),
+    Endpoint("GET", "/console/{screen:path}", console.page, public=True),
 )
 
-PUBLIC_PATHS: Final = frozenset(row.path for row in ENDPOINTS if row.public)
+PUBLIC_PATHS: Final = frozenset(row.path for row in ENDPOINTS if row.public and "{" not in row.path)
+PUBLIC_PREFIXES: Final = tuple(
+    {row.path.partition("{")[0] for row in ENDPOINTS if row.public and "{" in row.path}
+)
+"""Starts of the paths below which everything is public: the files of the console."""
 SOCKET_PATHS: Final = frozenset(row.path for row in ENDPOINTS if row.socket)

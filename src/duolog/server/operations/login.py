@@ -1,15 +1,16 @@
 """Sessions of browsers: log in, see who is logged in, log out.
 
-    POST /session     with a password in the header Authorization: sets the cookie
+    POST /session     with a password in the header Authorization: sets the cookie. Without users:
+                      with the token of the console, as `Bearer TOKEN`
     GET /session      the name of the user
     DELETE /session   removes the cookie
 
-A token gets no session: it may expire or be revoked while the session lasts.
+The token of a user gets no session: it may expire or be revoked while the session lasts.
 """
 
 from duolog.server.access.client import Login
 from duolog.server.access.sessions import cookie_of, set_cookie
-from duolog.server.errors import BAD_REQUEST, RequestRefused
+from duolog.server.errors import BAD_REQUEST, RequestRefused, closed
 from duolog.server.messages import JSON, Request, Response, json_response
 from duolog.server.operations.context import ServerContext
 
@@ -18,15 +19,29 @@ async def log_in(request: Request, context: ServerContext) -> Response:
     """Begin a session.
 
     Raises:
-        RequestRefused: there are no users, or the client did not send a password.
+        RequestRefused: the client did not send a password, or the token of the console.
     """
     sessions = context.access.sessions
     if sessions is None:
-        raise RequestRefused("This server has no users to log in", BAD_REQUEST)
+        return _log_in_by_token(request, context)
     if request.client.login is not Login.PASSWORD:
         raise RequestRefused("A session needs a password in the header Authorization", BAD_REQUEST)
-    token = sessions.begin(request.client.identity, request.client.epoch)
-    cookie = set_cookie(token, context.base_path, secure=request.secure)
+    return _logged_in(
+        sessions.begin(request.client.identity, request.client.epoch), request, context
+    )
+
+
+def _log_in_by_token(request: Request, context: ServerContext) -> Response:
+    token = context.access.console_token
+    if token is None:
+        raise RequestRefused("This server has no users to log in", BAD_REQUEST)
+    if request.client.login is not Login.TOKEN:
+        raise closed()
+    return _logged_in(token.cookie(), request, context)
+
+
+def _logged_in(session: str, request: Request, context: ServerContext) -> Response:
+    cookie = set_cookie(session, context.base_path, secure=request.secure)
     return Response(b"", 204, headers=(("Set-Cookie", cookie), ("Cache-Control", "no-store")))
 
 

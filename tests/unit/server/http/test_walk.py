@@ -1,4 +1,7 @@
-"""A walk over the table of routes: no endpoint answers a client that has not logged in."""
+"""A walk over the table of routes: no endpoint answers a client that has not logged in.
+
+The signs of life are public, and so are the files of the console, which are the same for everybody.
+"""
 
 import asyncio
 import json
@@ -6,8 +9,10 @@ import re
 
 import pytest
 
-from duolog.server.http.routes import ENDPOINTS, PUBLIC_PATHS, Endpoint
-from unit.server.memory import MemoryServer, Reply, context
+from duolog.core.clock import SystemClock
+from duolog.server.access.console_token import ConsoleToken
+from duolog.server.http.routes import ENDPOINTS, PUBLIC_PATHS, PUBLIC_PREFIXES, Endpoint
+from unit.server.memory import Access, MemoryServer, Reply, context
 from unit.server.users import ANN, BOB, Rules, access_with_users
 
 ALIVE = {"/chc/live", "/chc/ready"}
@@ -16,22 +21,32 @@ NEED_A_SERVICE = (
     *(".acls", ".schemas", ".settings", ".users"),
 )
 """Modules of operations that a server without a SQL service, registry or cluster refuses."""
+CONSOLE = {"/console", "/console/assets/{name}", "/console/{screen:path}"}
+CONSOLE_TOKEN = "t" * 43
 
 
-def ask(endpoint: Endpoint, authorization: str | None, rules: Rules | None = None) -> Reply:
+def ask(
+    endpoint: Endpoint,
+    authorization: str | None,
+    rules: Rules | None = None,
+    access: Access | None = None,
+) -> Reply:
     async def run() -> Reply:
-        server = MemoryServer(context(access_with_users(rules)))
+        server = MemoryServer(context(access or access_with_users(rules)))
         headers = {"Origin": "http://127.0.0.1:8088"}
         if authorization is not None:
             headers["Authorization"] = authorization
-        target = re.sub(r"\{\w+\}", "x", endpoint.path)
+        target = re.sub(r"\{[\w:]+\}", "x", endpoint.path)
         return await server.client().ask(endpoint.method, target, b"", **headers)
 
     return asyncio.run(run())
 
 
-def test_only_the_signs_of_life_are_public() -> None:
-    assert PUBLIC_PATHS == ALIVE
+def test_only_the_signs_of_life_and_the_files_of_the_console_are_public() -> None:
+    assert {row.path for row in ENDPOINTS if row.public} == ALIVE | CONSOLE
+    assert {row.method for row in ENDPOINTS if row.public} == {"GET"}
+    assert {*ALIVE, "/console"} == PUBLIC_PATHS
+    assert set(PUBLIC_PREFIXES) == {"/console/", "/console/assets/"}
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda row: f"{row.method} {row.path}")
@@ -43,6 +58,8 @@ def test_no_endpoint_answers_without_a_valid_login(
 
     if endpoint.path in ALIVE:
         assert (reply.status, reply.body) == (200, b"{}")
+    elif endpoint.path in CONSOLE:
+        assert reply.status in {200, 404}
     else:
         assert reply.status == 401
         assert json.loads(reply.body) == {
@@ -72,6 +89,10 @@ def test_every_endpoint_answers_a_user_with_all_rights(endpoint: Endpoint) -> No
     if endpoint.socket:
         assert reply.status == 426
         return
+    if endpoint.path in CONSOLE:
+        # No file has the name of this walk; the page is there if this clone has built it.
+        assert reply.status in {200, 404}
+        return
     assert reply.status < 400 or (
         reply.status == 503 and endpoint.operation.__module__.endswith(NEED_A_SERVICE)
     )
@@ -89,3 +110,31 @@ def test_the_signs_of_life_have_no_other_methods_for_anyone() -> None:
         reply = ask(Endpoint("POST", path, ENDPOINTS[0].operation), None)
 
         assert reply.status == 405
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda row: f"{row.method} {row.path}")
+@pytest.mark.parametrize("authorization", [None, "Basic YW5uOndyb25n", "Bearer no", "Digest x"])
+def test_without_users_a_guarded_endpoint_needs_the_token_of_the_console(
+    endpoint: Endpoint, authorization: str | None
+) -> None:
+    access = Access(console_token=ConsoleToken(CONSOLE_TOKEN, SystemClock()))
+
+    refused = ask(endpoint, authorization, access=access)
+    answered = ask(endpoint, f"Bearer {CONSOLE_TOKEN}", access=access)
+
+    needs = endpoint.guarded or (endpoint.method, endpoint.path) == ("POST", "/session")
+    assert (refused.status == 401) == needs
+    if needs:
+        assert "token of the console" in json.loads(refused.body)["message"]
+    assert answered.status != 401
+
+
+@pytest.mark.parametrize(
+    "target", ["/consolex", "/console%2Fx", "/Console", "/console/../info", "/x/console"]
+)
+def test_no_other_path_is_public_by_its_likeness_to_the_console(target: str) -> None:
+    reply = ask(Endpoint("GET", target, ENDPOINTS[0].operation), None)
+
+    # Below /console/ is nothing but the page: dots and encoded slashes lead nowhere else.
+    assert reply.status == 401 or b"Duolog" in reply.body
+    assert b"KsqlServerInfo" not in reply.body

@@ -1,0 +1,114 @@
+// Dialogs: focus stays within, Escape closes, focus returns to where it was.
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { asApiError, type ApiError } from "../lib/api";
+import { ErrorPanel } from "./empty";
+
+export interface DialogProps {
+  title: string;
+  onClose: () => void;
+  children: ComponentChildren;
+  /** Buttons at the end. */
+  actions?: ComponentChildren;
+  wide?: boolean;
+  /** Whether the title is only for screen readers. */
+  titleHidden?: boolean;
+}
+
+/** A modal dialog, open as long as it is rendered. */
+export function Dialog(props: DialogProps) {
+  const id = useId();
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    const shown = dialog.current;
+    shown?.showModal();
+    return () => {
+      shown?.close();
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      class={props.wide === true ? "dialog wide" : "dialog"}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        props.onClose();
+      }}
+      onClick={(event) => {
+        if (event.target === dialog.current) props.onClose();
+      }}
+    >
+      <div class="dialog-body stack">
+        <h2 id={id} class={props.titleHidden === true ? "hidden-text" : undefined}>
+          {props.title}
+        </h2>
+        {props.children}
+        {props.actions !== undefined && <div class="row end">{props.actions}</div>}
+      </div>
+    </dialog>
+  );
+}
+
+/** Ask before something that cannot be undone; errors of the action are shown in the dialog. */
+export function Confirm(props: {
+  title: string;
+  /** The label of the button that does it: a verb and its object. */
+  action: string;
+  onConfirm: () => Promise<void>;
+  onClose: () => void;
+  danger?: boolean;
+  /** A name that the reader must type first. */
+  typed?: string;
+  children?: ComponentChildren;
+}) {
+  const [error, setError] = useState<ApiError | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [given, setGiven] = useState("");
+  const id = useId();
+  const run = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await props.onConfirm();
+      props.onClose();
+    } catch (failed) {
+      setError(asApiError(failed));
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog
+      title={props.title}
+      onClose={props.onClose}
+      actions={
+        <>
+          <button type="button" onClick={props.onClose}>
+            Cancel
+          </button>
+          <button
+            type="button"
+            class={props.danger === true ? "danger" : "primary"}
+            disabled={busy || (props.typed !== undefined && given !== props.typed)}
+            onClick={() => void run()}
+          >
+            {props.action}
+          </button>
+        </>
+      }
+    >
+      {props.children}
+      {props.typed !== undefined && (
+        <div class="field">
+          <label for={id}>
+            Type <code>{props.typed}</code> to confirm
+          </label>
+          <input id={id} value={given} autocomplete="off" onInput={(event) => setGiven(event.currentTarget.value)} />
+        </div>
+      )}
+      {error && <ErrorPanel error={error} />}
+    </Dialog>
+  );
+}

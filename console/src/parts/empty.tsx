@@ -1,0 +1,39 @@
+// What a screen shows when there is nothing yet: the next step, a wait, or an error.
+import type { ComponentChildren } from "preact";
+import type { ApiError } from "../lib/api";
+
+/** Nothing is there: say what it would be, and what to do for it. */
+export function Empty(props: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{props.title}</h2>
+      {props.children}
+    </div>
+  );
+}
+
+/** An error of the server: message, detail, hint. */
+export function ErrorPanel(props: { error: ApiError; onRetry?: (() => void) | undefined }) {
+  const { message, detail, hint } = props.error;
+  return (
+    <div class="error-panel" role="alert">
+      <strong>{message}</strong>
+      {detail && <div>{detail}</div>}
+      {hint && <div>{hint}</div>}
+      {props.onRetry && (
+        <button class="small" onClick={props.onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A wait; its height is reserved by the caller. */
+export function Waiting(props: { text?: string }) {
+  return (
+    <p class="waiting soft" role="status">
+      {props.text ?? "Loading…"}
+    </p>
+  );
+}

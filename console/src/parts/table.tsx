@@ -1,0 +1,330 @@
+// A semantic table whose rows are made only while they are visible.
+//
+// Screen readers get the number of all rows (aria-rowcount) and the position of each. By keyboard:
+// j and k or the arrows move the current row, Enter opens it, Home and End go to its ends, c copies
+// the row as JSON. Widths of columns that the reader changes are kept in the browser.
+import {
+  Virtualizer,
+  elementScroll,
+  observeElementOffset,
+  observeElementRect,
+  type VirtualItem,
+} from "@tanstack/virtual-core";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { store, stored } from "../lib/format";
+import { toast } from "../shell/toasts";
+
+export interface Column<Row> {
+  id: string;
+  title: string;
+  /** What the cell shows. */
+  cell: (row: Row, index: number) => ComponentChildren;
+  /** Sorting by this column; without it, the column has no button. */
+  sort?: (a: Row, b: Row) => number;
+  /** Width at first, in pixels; columns without one share the rest. */
+  width?: number;
+  /** Numbers are aligned to the right. */
+  number?: boolean;
+  /** Hidden on narrow screens. */
+  wide?: boolean;
+}
+
+export interface TableProps<Row> {
+  /** What the table contains; read out, and shown if `captionShown`. */
+  caption: string;
+  captionShown?: boolean;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  rowKey: (row: Row, index: number) => string | number;
+  /** Called for Enter and a click on a row. */
+  onOpen?: (row: Row, index: number) => void;
+  /** The row that is marked as open. */
+  selected?: string | number | null;
+  /** What the key c and the copy button of the browser's menu put on the clipboard. */
+  copy?: (row: Row) => unknown;
+  /** Shown in place of rows if there are none. */
+  empty?: ComponentChildren;
+  /** Name under which widths are kept; without it, they are not. */
+  name?: string;
+  /** Height of a row in pixels; rows have one line. */
+  rowHeight?: number;
+  /** Height of the table: a CSS length. By default as high as its rows, up to 70 % of the window. */
+  height?: string;
+  /** The column that is sorted first, with a minus for descending: `-lag`. */
+  sorted?: string;
+  onSort?: (sorted: string) => void;
+}
+
+const ROW_HEIGHT = 30;
+const HEAD_HEIGHT = 34;
+const OVERSCAN = 12;
+
+export function Table<Row>(props: TableProps<Row>) {
+  const rowHeight = props.rowHeight ?? ROW_HEIGHT;
+  const [sorted, setSorted] = useSorted(props);
+  const rows = useMemo(() => inOrder(props.rows, props.columns, sorted), [props.rows, props.columns, sorted]);
+  const [current, setCurrent] = useState(-1);
+  const scroller = useRef<HTMLDivElement>(null);
+  const { items, total, scrollTo } = useVirtual(scroller, rows.length, rowHeight);
+  const [widths, setWidth] = useWidths(props.name);
+  useEffect(() => {
+    if (current >= rows.length) setCurrent(rows.length - 1);
+  }, [rows.length]);
+
+  const move = (to: number) => {
+    const next = Math.max(0, Math.min(rows.length - 1, to));
+    if (rows.length === 0) return;
+    setCurrent(next);
+    scrollTo(next);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isEditable(event.target)) return;
+    if (event.target instanceof HTMLElement && event.target !== scroller.current && event.key === "Enter") return;
+    const row = rows[current];
+    if (event.key === "j" || event.key === "ArrowDown") move(current + 1);
+    else if (event.key === "k" || event.key === "ArrowUp") move(current - 1);
+    else if (event.key === "Home") move(0);
+    else if (event.key === "End") move(rows.length - 1);
+    else if (event.key === "PageDown") move(current + 10);
+    else if (event.key === "PageUp") move(current - 10);
+    else if (event.key === "Enter" && row !== undefined) props.onOpen?.(row, current);
+    else if (event.key === "c" && row !== undefined) void copyRow(props, row);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const before = items[0]?.start ?? 0;
+  const after = total - (items[items.length - 1]?.end ?? 0);
+  const height = props.height ?? `min(70vh, ${HEAD_HEIGHT + Math.max(1, rows.length) * rowHeight + 4}px)`;
+  const active = current >= 0 && items.some((one) => one.index === current);
+  const id = useMemo(() => `table-${++tables}`, []);
+  return (
+    <div
+      class="table"
+      ref={scroller}
+      style={{ height: rows.length === 0 ? "auto" : height }}
+      tabIndex={0}
+      role="region"
+      aria-label={props.caption}
+      data-table=""
+      data-current={active ? `${id}-${current}` : undefined}
+      onKeyDown={onKeyDown}
+    >
+      <table aria-rowcount={rows.length + 1} class={rows.length === 0 ? "no-rows" : undefined}>
+        <caption class={props.captionShown === true ? undefined : "hidden-text"}>{props.caption}</caption>
+        <colgroup>
+          {props.columns.map((column) => (
+            <col
+              key={column.id}
+              class={column.wide === true ? "wide" : undefined}
+              style={widthOf(widths[column.id] ?? column.width)}
+            />
+          ))}
+        </colgroup>
+        <thead>
+          <tr aria-rowindex={1}>
+            {props.columns.map((column) => (
+              <Head
+                column={column}
+                key={column.id}
+                sorted={sorted}
+                onSort={setSorted}
+                onWidth={(width) => setWidth(column.id, width)}
+              />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {before > 0 && <Gap height={before} columns={props.columns.length} />}
+          {items.map((item) => {
+            const row = rows[item.index];
+            if (row === undefined) return null;
+            const key = props.rowKey(row, item.index);
+            return (
+              <tr
+                key={key}
+                id={`${id}-${item.index}`}
+                aria-rowindex={item.index + 2}
+                aria-selected={props.selected === key ? true : undefined}
+                class={rowClass(item.index === current, props.selected === key, props.onOpen !== undefined)}
+                style={{ height: `${rowHeight}px` }}
+                onClick={(event) => {
+                  setCurrent(item.index);
+                  if (!isInteractive(event.target) && !hasSelection()) props.onOpen?.(row, item.index);
+                }}
+              >
+                {props.columns.map((column) => (
+                  <td key={column.id} class={cellClass(column)}>
+                    {column.cell(row, item.index)}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+          {after > 0 && <Gap height={after} columns={props.columns.length} />}
+        </tbody>
+      </table>
+      {rows.length === 0 && <div class="table-empty">{props.empty ?? "Nothing here yet."}</div>}
+      <span class="hidden-text" role="status">
+        {current >= 0 && rows.length > 0 ? `Row ${current + 1} of ${rows.length}` : ""}
+      </span>
+    </div>
+  );
+}
+
+let tables = 0;
+
+function Head<Row>(props: {
+  column: Column<Row>;
+  sorted: string;
+  onSort: (sorted: string) => void;
+  onWidth: (width: number) => void;
+}) {
+  const { column, sorted } = props;
+  const direction = sorted === column.id ? "ascending" : sorted === `-${column.id}` ? "descending" : "none";
+  const cell = useRef<HTMLTableCellElement>(null);
+  const drag = (event: PointerEvent) => {
+    event.preventDefault();
+    const handle = event.currentTarget as HTMLElement;
+    const start = event.clientX;
+    const width = cell.current?.offsetWidth ?? 100;
+    handle.setPointerCapture(event.pointerId);
+    const onMove = (moved: PointerEvent) => props.onWidth(Math.max(40, width + moved.clientX - start));
+    handle.addEventListener("pointermove", onMove);
+    handle.addEventListener("pointerup", () => handle.removeEventListener("pointermove", onMove), { once: true });
+  };
+  return (
+    <th scope="col" ref={cell} class={cellClass(column)} aria-sort={column.sort === undefined ? undefined : direction}>
+      {column.sort === undefined ? (
+        <span class="head-text">{column.title}</span>
+      ) : (
+        <button
+          class="head-text"
+          onClick={() => props.onSort(direction === "ascending" ? `-${column.id}` : column.id)}
+        >
+          {column.title}
+          <span aria-hidden="true">{direction === "ascending" ? " ▲" : direction === "descending" ? " ▼" : ""}</span>
+        </button>
+      )}
+      <span class="resize" aria-hidden="true" onPointerDown={drag} />
+    </th>
+  );
+}
+
+function Gap(props: { height: number; columns: number }) {
+  return (
+    <tr aria-hidden="true" class="gap">
+      <td colSpan={props.columns} style={{ height: `${props.height}px` }} />
+    </tr>
+  );
+}
+
+/** Return the visible rows of a scrolled element. */
+function useVirtual(
+  scroller: { current: HTMLDivElement | null },
+  count: number,
+  rowHeight: number,
+): { items: VirtualItem[]; total: number; scrollTo: (index: number) => void } {
+  const [, render] = useReducer((n: number) => n + 1, 0);
+  const options = {
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan: OVERSCAN,
+    scrollToFn: elementScroll,
+    observeElementRect,
+    observeElementOffset,
+    scrollPaddingStart: HEAD_HEIGHT,
+    initialRect: { width: 800, height: 600 },
+    onChange: () => render(undefined as never),
+  };
+  const [virtualizer] = useState(() => new Virtualizer<HTMLDivElement, Element>(options));
+  virtualizer.setOptions(options);
+  useEffect(() => virtualizer._didMount(), []);
+  useLayoutEffect(() => virtualizer._willUpdate());
+  return {
+    items: virtualizer.getVirtualItems(),
+    total: virtualizer.getTotalSize(),
+    scrollTo: (index) => virtualizer.scrollToIndex(index, { align: "auto" }),
+  };
+}
+
+function useSorted<Row>(props: TableProps<Row>): [string, (sorted: string) => void] {
+  const [own, setOwn] = useState(props.sorted ?? "");
+  // With onSort, the caller keeps the order, for instance in the address.
+  if (props.onSort !== undefined) return [props.sorted ?? "", props.onSort];
+  return [own, setOwn];
+}
+
+function inOrder<Row>(rows: readonly Row[], columns: readonly Column<Row>[], sorted: string): readonly Row[] {
+  const down = sorted.startsWith("-");
+  const compare = columns.find((one) => one.id === sorted.replace(/^-/, ""))?.sort;
+  if (compare === undefined) return rows;
+  return [...rows].sort((a, b) => (down ? compare(b, a) : compare(a, b)));
+}
+
+function useWidths(name: string | undefined): [Record<string, number>, (id: string, width: number) => void] {
+  const key = `duolog.widths.${name}`;
+  const [widths, setWidths] = useState<Record<string, number>>(() => (name === undefined ? {} : read(key)));
+  const set = (id: string, width: number) => {
+    setWidths((known) => {
+      const next = { ...known, [id]: width };
+      if (name !== undefined) store(key, JSON.stringify(next));
+      return next;
+    });
+  };
+  return [widths, set];
+}
+
+function read(key: string): Record<string, number> {
+  try {
+    const found = JSON.parse(stored(key, "{}")) as unknown;
+    const pairs = Object.entries(found as object).filter(([, value]) => typeof value === "number");
+    return Object.fromEntries(pairs) as Record<string, number>;
+  } catch {
+    return {};
+  }
+}
+
+async function copyRow<Row>(props: TableProps<Row>, row: Row): Promise<void> {
+  const value = props.copy === undefined ? row : props.copy(row);
+  await copyText(typeof value === "string" ? value : JSON.stringify(value, null, 2));
+}
+
+/** Put a text on the clipboard and say so. */
+export async function copyText(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast("Copied");
+  } catch {
+    toast("The browser does not permit to copy here", "bad");
+  }
+}
+
+function widthOf(width: number | undefined): Record<string, string> {
+  return width === undefined ? {} : { width: `${width}px` };
+}
+
+function cellClass<Row>(column: Column<Row>): string | undefined {
+  const found = [column.number === true && "number", column.wide === true && "wide"].filter(Boolean).join(" ");
+  return found === "" ? undefined : found;
+}
+
+function rowClass(current: boolean, selected: boolean, opens: boolean): string | undefined {
+  const found = [current && "current", selected && "selected", opens && "opens"].filter(Boolean).join(" ");
+  return found === "" ? undefined : found;
+}
+
+function isInteractive(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest("a, button, input, select, textarea, label") !== null;
+}
+
+function isEditable(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest("input, select, textarea, [contenteditable]") !== null;
+}
+
+function hasSelection(): boolean {
+  const selection = getSelection();
+  return selection !== null && !selection.isCollapsed && selection.toString() !== "";
+}

@@ -1,0 +1,129 @@
+"""Browser tests of the console: one server and one browser for a test run.
+
+The server is started as a user starts it, with `duolog start` on loopback and free ports; no test
+needs a JVM. The browser is the system's Chromium. All tests of this folder run in one process
+(`xdist_group`), so that there is one of each. Without Chromium they are skipped.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.servers import Console
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+AXE = ROOT / "console/node_modules/axe-core/axe.min.js"
+TIMEOUT_MS = 60_000
+# Contrast, labels, names, roles: everything of WCAG 2.2 A and AA.
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("console"))
+
+
+def _missing() -> str:
+    """Return why a browser cannot be started; empty if it can."""
+    if shutil.which("chromium") is None:
+        return "no chromium: run scripts/install --browser"
+    if not AXE.is_file():
+        return "the packages of the console are missing: install Node.js, then run scripts/install"
+    return ""
+
+
+@pytest.fixture(scope="session")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    """One server with topics, registry and SQL, for all tests."""
+    if reason := _missing():
+        pytest.skip(reason)
+    with Console(tmp_path_factory.mktemp("console")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator["Browser"]:
+    if reason := _missing():
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - not needed when skipped
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"),
+            # Chromium's own sandbox does not run as root, nor in most containers.
+            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+        )
+        yield started
+        started.close()
+
+
+class Errors(list[str]):
+    """What a page reports that it should not: exceptions, and violations of its policy."""
+
+    def follow(self, page: "Page") -> None:
+        page.on("pageerror", lambda error: self.append(f"exception: {error}"))
+        page.on("console", self._note)
+
+    def _note(self, message: Any) -> None:
+        if "Content Security Policy" in message.text or "[Report Only]" in message.text:
+            self.append(f"policy: {message.text}")
+
+
+@pytest.fixture
+def errors() -> Errors:
+    return Errors()
+
+
+@pytest.fixture
+def browser_context(browser: "Browser", errors: Errors) -> Iterator["BrowserContext"]:
+    """A new profile: no cookies, nothing stored."""
+    made = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB")
+    made.set_default_timeout(TIMEOUT_MS)
+    made.on("page", errors.follow)
+    yield made
+    made.close()
+    assert errors == []
+
+
+@pytest.fixture
+def page(browser_context: "BrowserContext", console: Console) -> "Page":
+    """A page that is logged in and shows the start screen."""
+    opened = browser_context.new_page()
+    opened.goto(console.url_with_token)
+    opened.get_by_role("navigation", name="Screens").wait_for()
+    return opened
+
+
+@pytest.fixture(scope="session")
+def no_axe_violations() -> Callable[["Page"], None]:
+    """Return a function that fails if axe finds something on a page, in light and in dark."""
+    script = AXE.read_text()
+
+    def check(page: "Page") -> None:
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            page.evaluate("() => new Promise((done) => requestAnimationFrame(() => done()))")
+            # `evaluate` is the debugger's: the policy of the page does not apply to it.
+            page.evaluate(script)
+            found = page.evaluate(
+                "(tags) => axe.run(document, { runOnly: tags, resultTypes: ['violations'] })", RULES
+            )
+            problems = [
+                f"{one['id']}: {one['help']}\n"
+                + "\n".join(
+                    f"    {node['html']}\n    {node['failureSummary']}" for node in one["nodes"]
+                )
+                for one in found["violations"]
+            ]
+            assert problems == [], f"axe, {theme}:\n" + "\n".join(problems)
+        page.emulate_media(color_scheme=None)
+
+    return check
