@@ -45,17 +45,20 @@ def lineage_of(state: SessionState, service_id: str) -> Json:
     """Return the lineage of all streams and tables in the catalog of a session."""
     queries = sorted(state.queries.values(), key=lambda query: query.id)
     sources = sorted(state.catalog.sources.values(), key=lambda source: source.name)
-    known = {source.name for source in sources}
     return {
         "version": VERSION,
         "service": service_id,
         "sources": [_source(source, queries) for source in sources],
         "queries": [_query(query) for query in queries],
         "topics": _topics(sources),
-        "edges": [
-            {"from": start, "to": end} for start, end in sorted(_edges(sources, queries, known))
-        ],
+        "edges": [{"from": start, "to": end} for start, end in edges_of(state)],
     }
+
+
+def edges_of(state: SessionState) -> list[tuple[str, str]]:
+    """Return the edges between all sources, queries and topics, sorted."""
+    sources = list(state.catalog.sources.values())
+    return sorted(_edges(sources, list(state.queries.values()), set(state.catalog.sources)))
 
 
 def around(lineage: Json, source: str, direction: Direction = "both") -> Json:

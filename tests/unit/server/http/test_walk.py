@@ -17,8 +17,8 @@ from unit.server.users import ANN, BOB, Rules, access_with_users
 
 ALIVE = {"/chc/live", "/chc/ready"}
 NEED_A_SERVICE = (
-    *("dead_letters", ".editor", ".ksql", ".lineage", ".queries", ".terminating"),
-    *(".acls", ".schemas", ".settings", ".users"),
+    *("dead_letters", ".editor", ".graph", ".ksql", ".lineage", ".queries", ".sources"),
+    *(".acls", ".schemas", ".settings", ".terminating", ".users"),
 )
 """Modules of operations that a server without a SQL service, registry or cluster refuses."""
 CONSOLE = {"/console", "/console/assets/{name}", "/console/{screen:path}"}

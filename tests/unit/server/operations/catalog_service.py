@@ -10,6 +10,8 @@ from duolog.ksql.lineage import lineage_of
 from duolog.ksql.session import SqlSession
 from duolog.ksql.statements.state import SessionState
 from duolog.runtime.sql.figures.query_figures import QueryFigures
+from duolog.runtime.sql.figures.series import Point
+from duolog.runtime.sql.figures.topic_growth import TopicSize
 from duolog.runtime.sql.tables.progress import Progress
 from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.security.identity.principal import Identity
@@ -31,6 +33,14 @@ class Figures:
 
     def __init__(self) -> None:
         self.found: dict[str, QueryFigures] = {}
+        self.points: dict[str, list[Point]] = {}
+        self.growth: dict[str, TopicSize] = {}
+
+    def history(self, query_ids: Iterable[str]) -> dict[str, list[Point]]:
+        return {name: self.points.get(name, []) for name in query_ids}
+
+    def topics(self, names: Iterable[str]) -> dict[str, TopicSize]:
+        return {name: self.growth[name] for name in names if name in self.growth}
 
     def own(self) -> dict[str, QueryFigures]:
         return self.found
@@ -53,6 +63,11 @@ class Service:
         self.figures = Figures()
         self._session = SqlSession()
         for _ in self._session.run(TEXT):
+            pass
+
+    def run(self, text: str) -> None:
+        """Run more statements."""
+        for _ in self._session.run(text):
             pass
 
     def session(self) -> SqlSession:

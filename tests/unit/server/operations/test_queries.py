@@ -7,6 +7,7 @@ from typing import Any
 
 from duolog.core.clock import SystemClock
 from duolog.runtime.sql.figures.query_figures import Flow, Lag, QueryFigures
+from duolog.runtime.sql.figures.series import Point
 from unit.server.memory import MemoryServer, Reply, context
 from unit.server.operations.catalog_service import Names, Service
 from unit.server.users import ANN, BOB, Rules, access_with_users
@@ -121,3 +122,67 @@ def test_a_user_sees_queries_whose_streams_it_may_describe() -> None:
     assert found(ask(f"/v1/queries/{LARGE}", BOB, rules))["id"] == LARGE
     assert [one["id"] for one in found(ask("/v1/queries", ANN, rules))["queries"]] == [LARGE, PAID]
     assert found(ask("/v1/queries", BOB, Names()))["queries"] == []
+
+
+def with_history() -> Service:
+    of = service()
+    of.figures.points = {LARGE: [Point(1_000, 2.5, None, 7, 900, 5, 64), Point(2_000, *[None] * 6)]}
+    return of
+
+
+def test_a_history_has_the_columns_that_are_asked_for() -> None:
+    both = found(ask("/v1/queries?history=lagMs,in", of=with_history()))["queries"]
+
+    assert [one["history"] for one in both] == [
+        {"stepMs": 10_000, "atMs": [1_000, 2_000], "lagMs": [900, None], "in": [2.5, None]},
+        {"stepMs": 10_000, "atMs": [], "lagMs": [], "in": []},
+    ]
+    assert "history" not in found(ask("/v1/queries", of=with_history()))["queries"][0]
+
+
+def test_a_history_can_have_all_columns() -> None:
+    one = found(ask(f"/v1/queries/{LARGE}?history=all", of=with_history()))
+
+    assert one["history"] == {
+        "stepMs": 10_000,
+        "atMs": [1_000, 2_000],
+        "in": [2.5, None],
+        "out": [None, None],
+        "lagRecords": [7, None],
+        "lagMs": [900, None],
+        "errors": [5, None],
+        "stateBytes": [64, None],
+    }
+
+
+def test_a_column_that_does_not_exist_is_refused() -> None:
+    for path in ("/v1/queries", f"/v1/queries/{LARGE}"):
+        reply = ask(f"{path}?history=lagMs,nope")
+
+        assert reply.status == 400
+        assert b"no column 'nope'" in reply.body
+
+
+def test_a_query_has_the_steps_of_its_plan_and_its_settings() -> None:
+    one = found(ask(f"/v1/queries/{LARGE}"))
+
+    names = [step["name"] for step in one["plan"]]
+    assert one["plan"][0]["reads"] == []
+    assert one["plan"][0]["does"]
+    for number, step in enumerate(one["plan"][1:], start=1):
+        assert set(step["reads"]) <= set(names[:number])
+        assert step["reads"]
+    assert one["settings"]["duolog.query.jvm.group"] == "default"
+    assert "plan" not in found(ask("/v1/queries"))["queries"][0]
+
+
+def test_the_stores_of_a_step_are_in_its_plan() -> None:
+    of = service()
+    of.run("CREATE TABLE counts AS SELECT n, COUNT(*) AS c FROM orders GROUP BY n;")
+
+    steps = found(ask("/v1/queries/CTAS_COUNTS_2", of=of))["plan"]
+
+    assert [one["name"] for one in steps if one["stores"]] == [
+        one["name"] for one in steps if "Aggregate" in one["kind"]
+    ]
+    assert any(one["stores"] for one in steps)

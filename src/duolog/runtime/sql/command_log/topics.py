@@ -96,6 +96,35 @@ class Topics:
                 "cannot read the end offsets of topics", code=refusal.code(), detail=refusal.str()
             ) from error
 
+    def spans(self, topics: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Return the numbers of offsets before, and up to the end of, topics: of all partitions.
+
+        Topics that do not exist, or whose offsets the broker refuses, are missing.
+
+        Raises:
+            KafkaError: the broker does not answer.
+        """
+        counts = self.partitions()
+        asked = [
+            TopicPartition(topic, number)
+            for topic in sorted(set(topics))
+            for number in range(counts.get(topic, 0))
+        ]
+        found: list[dict[str, int]] = []
+        refused: set[str] = set()
+        for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):  # type: ignore[no-untyped-call]
+            sums: dict[str, int] = dict.fromkeys((at.topic for at in asked), 0)
+            wanted = {at: spec for at in asked if at.topic not in refused}
+            answers = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT_S) if wanted else {}
+            for at, answer in answers.items():
+                try:
+                    sums[at.topic] += answer.result(_TIMEOUT_S).offset
+                except (KafkaException, TimeoutError):
+                    refused.add(at.topic)
+            found.append(sums)
+        first, last = found
+        return {name: (first[name], end) for name, end in last.items() if name not in refused}
+
     @property
     def _admin(self) -> AdminClient:
         return self._renewed.client

@@ -82,11 +82,20 @@ class Wiring:
 
 
 class FiguresCollector:
-    """Measures queries. Create one per service."""
+    """Measures queries. Create one per service.
 
-    def __init__(self, wiring: Wiring, clock: Clock | None = None) -> None:
+    `note` is called with the figures of each measurement.
+    """
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        clock: Clock | None = None,
+        note: Callable[[QueryFigures], None] = lambda _: None,
+    ) -> None:
         self._wiring = wiring
         self._clock = clock or SystemClock()
+        self._note = note
         self._histories: dict[str, History] = {}
         self._positions: dict[str, dict[Partition, int]] = {}
         """The last known positions of each query."""
@@ -157,6 +166,8 @@ class FiguresCollector:
                 if one.id in wanted:
                     found[one.id] = self._attempted(one, wanted[one.id], running.get(one.id))
             self._figures = found
+            for measured in found.values():
+                self._note(measured)
             for elsewhere in self._positions.keys() - found.keys():
                 # Another server moves on from there, so a checkpoint knows more after that.
                 del self._positions[elsewhere]

@@ -12,7 +12,7 @@ Threads: `PublishedFigures` one at a time; `read_published` any.
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from confluent_kafka import Message
@@ -31,6 +31,7 @@ FORM: Final = 1
 """Version of the form of the records; others are ignored."""
 REPEAT_MS: Final = 30_000
 _READ_S: Final = 5.0
+Note = Callable[[QueryFigures], None]
 _CONFIG: Final = {"cleanup.policy": "compact,delete", "retention.ms": str(HOUR_MS)}
 
 
@@ -81,10 +82,16 @@ class PublishedFigures:
         self._writer.close()
 
 
-def read_published(brokers: Brokers, service_id: str) -> dict[str, QueryFigures]:
-    """Return the published figures by query; empty if they cannot be read."""
+def read_published(
+    brokers: Brokers, service_id: str, note: Note = lambda _: None
+) -> dict[str, QueryFigures]:
+    """Return the published figures by query; empty if they cannot be read.
+
+    `note` is called with all figures of the last hour that the topic still has, also with those
+    that were replaced.
+    """
     try:
-        with _Figures(figures_topic_of(service_id), brokers) as reader:
+        with _Figures(figures_topic_of(service_id), brokers, note) as reader:
             reader.catch_up(_READ_S)
             return reader.found
     except DuologError as error:
@@ -93,9 +100,10 @@ def read_published(brokers: Brokers, service_id: str) -> dict[str, QueryFigures]
 
 
 class _Figures(TopicReader):
-    def __init__(self, topic: str, brokers: Brokers) -> None:
+    def __init__(self, topic: str, brokers: Brokers, note: Note) -> None:
         super().__init__(topic, brokers)
         self.found: dict[str, QueryFigures] = {}
+        self._note = note
 
     def take(self, message: Message) -> None:
         key, value = message.key(), message.value()
@@ -107,5 +115,6 @@ class _Figures(TopicReader):
                 figures = QueryFigures.from_json(found)
                 ensure_typed(figures)
                 self.found[key.decode()] = figures
+                self._note(figures)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             logger.debug("ignored figures of a query: %r", error)

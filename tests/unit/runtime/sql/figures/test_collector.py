@@ -1,7 +1,7 @@
 """Measurements against truths: known records with known timestamps, stopped queries, restarts."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
@@ -44,7 +44,7 @@ AT = ("orders", 0)
 class World:
     """A collector over a query that a test drives."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: Callable[[QueryFigures], None] = lambda _: None) -> None:
         session = SqlSession()
         list(session.run(TEXT))
         self.wanted = {name: DesiredQuery(query) for name, query in session.state.queries.items()}
@@ -62,6 +62,7 @@ class World:
                 self.broker,
             ),
             self.clock,
+            note,
         )
 
     def measure(self, after_s: float = 5) -> QueryFigures:

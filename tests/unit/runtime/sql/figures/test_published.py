@@ -9,6 +9,7 @@ import pytest
 from duolog.runtime.sql.figures.collector import Wiring
 from duolog.runtime.sql.figures.published import (
     REPEAT_MS,
+    Note,
     PublishedFigures,
     figures_topic_of,
     read_published,
@@ -72,6 +73,17 @@ def test_another_server_reads_what_was_published(brokers: Brokers, service: str)
     published(brokers, service, FULL, other)
 
     assert read_published(brokers, service) == {FULL.id: FULL, other.id: other}
+
+
+def test_all_figures_that_are_still_there_are_noted(brokers: Brokers, service: str) -> None:
+    changed = replace(FULL, at_ms=6_000, late=10)
+    published(brokers, service, FULL)
+    published(brokers, service, changed)
+    noted: list[QueryFigures] = []
+
+    read_published(brokers, service, noted.append)
+
+    assert noted == [FULL, changed]
 
 
 def test_the_last_server_that_ran_a_query_wins(brokers: Brokers, service: str) -> None:
@@ -139,12 +151,12 @@ class Figures(ServiceFigures):
         self.reads = 0
         found = {one.id: one for one in theirs}
 
-        def read(_brokers: Brokers, _service: str) -> dict[str, QueryFigures]:
+        def read(_brokers: Brokers, _service: str, _note: Note) -> dict[str, QueryFigures]:
             self.reads += 1
             return found
 
         wiring = Wiring(lambda: None, dict, lambda _: {}, dict, Broker())
-        super().__init__(Brokers("127.0.0.1:1"), "s", wiring, read)
+        super().__init__(Brokers("127.0.0.1:1"), "s", wiring, read=read)
 
     def own(self) -> dict[str, QueryFigures]:
         return self.mine
