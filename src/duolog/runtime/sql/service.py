@@ -150,7 +150,7 @@ class SqlService:
                 counts=self.topics.partitions,
                 unread=UnreadOnBroker(brokers),
             ),
-            self.topics.spans,
+            spans=self.topics.spans,
         )
         """Rates, lag, errors and state of the persistent queries."""
 

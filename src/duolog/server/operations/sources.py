@@ -17,7 +17,6 @@ describe, that do not exist, and at first. `partitions` is null if a topic is un
 """
 
 import asyncio
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from duolog.core.clock import SystemClock
@@ -32,6 +31,8 @@ from duolog.server.operations.context import ServerContext
 from duolog.server.operations.visible_state import visible_state
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duolog.runtime.sql.figures.query_figures import QueryFigures
     from duolog.runtime.sql.figures.topic_growth import TopicSize
 

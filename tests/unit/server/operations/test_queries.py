@@ -126,7 +126,12 @@ def test_a_user_sees_queries_whose_streams_it_may_describe() -> None:
 
 def with_history() -> Service:
     of = service()
-    of.figures.points = {LARGE: [Point(1_000, 2.5, None, 7, 900, 5, 64), Point(2_000, *[None] * 6)]}
+    of.figures.points = {
+        LARGE: [
+            Point(1_000, 2.5, None, 7, 900, 5, 64),
+            Point(2_000, None, None, None, None, 6, None),
+        ]
+    }
     return of
 
 
@@ -150,7 +155,7 @@ def test_a_history_can_have_all_columns() -> None:
         "out": [None, None],
         "lagRecords": [7, None],
         "lagMs": [900, None],
-        "errors": [5, None],
+        "errors": [5, 6],
         "stateBytes": [64, None],
     }
 

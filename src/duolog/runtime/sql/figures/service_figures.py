@@ -37,6 +37,7 @@ class ServiceFigures:
         brokers: Brokers,
         service_id: str,
         wiring: Wiring,
+        *,
         spans: Spans = lambda _: {},
         read: Callable[[Brokers, str, Note], dict[str, QueryFigures]] = read_published,
         clock: Clock | None = None,
