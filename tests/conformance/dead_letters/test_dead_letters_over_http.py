@@ -110,6 +110,10 @@ def test_letters_are_shown_and_selected(server: SqlServerProcess, names: tuple[s
     assert [one["offset"] for one in get(server, path, offset="1..")["letters"]] == [1, 2]
     two = get(server, path, max=2)
     assert ([one["offset"] for one in two["letters"]], two["more"]) == ([0, 1], True)
+    last = get(server, path, max=2, **{"continue": two["next"]})
+    assert ([one["offset"] for one in last["letters"]], last["more"], last["next"]) == (
+        *([2], False, None),
+    )
 
 
 def test_all_bytes_can_be_downloaded(server: SqlServerProcess, names: tuple[str, str]) -> None:
@@ -160,6 +164,32 @@ def test_letters_are_replayed_once(
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"again": True},
+        {"dryRun": True},
+        # No letter is written: it stays, and is selected again.
+        {"setValue": {"sql": "NULL"}},
+    ],
+)
+def test_requests_that_continue_come_to_an_end(
+    server: SqlServerProcess, names: tuple[str, str], body: Mapping[str, Any]
+) -> None:
+    seen, rest = [], None
+    while not seen or rest is not None:
+        assert len(seen) < 5, "the series does not end"
+        given = {} if rest is None else {"continue": rest}
+        status, one = replay(server, names[0], max=1, **body, **given)
+        assert status == 200, one
+        assert one["more"] == (one["next"] is not None)
+        seen.append(one["letters"] + sum(kept["letters"] for kept in one["kept"]))
+        rest = one["next"]
+
+    assert seen == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
     ("body", "told"),
     [
         ({"to": "no-such-topic"}, 'topic "no-such-topic" does not exist'),
@@ -174,6 +204,8 @@ def test_letters_are_replayed_once(
         ({"max": 10_001}, "'max' is not between"),
         ({"again": "maybe"}, "'again' is neither true nor false"),
         ({"since": -1}, "'since' is not a number"),
+        ({"continue": "0:1"}, "'continue' is not the 'next' of an answer"),
+        ({"continue": "0:1-x"}, "'continue' is not a number"),
     ],
 )
 def test_requests_that_cannot_be_carried_out_are_refused(

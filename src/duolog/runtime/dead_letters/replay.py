@@ -10,14 +10,17 @@
         replay.run()
 
 The letters are those that the topic has when the replay is made: letters that are added meanwhile,
-such as those of records that fail again, are for the next one. After `check`, none is written that
+such as those of records that fail again, are for the next one. A replay that ends before its last
+letter says in `rest` what it has left; another one that gets it continues there, and ends where the
+first one would have. So a series of replays ends, also if letters are kept, replayed again or only
+shown, and although records fail again. After `check`, none is written that
 it has not seen, although other replays and retention remove letters meanwhile: the caller may have
 checked its rights for the topics that `check` returned.
 
 Threads: one.
 """
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -84,6 +87,7 @@ class Replay:
     Args:
         wanted: the letters; replayed ones are left out unless `again` is set.
         limit: the highest number of letters.
+        within: the `rest` of an earlier replay; None for all letters.
         by: who replays them, for the marks.
 
     Raises:
@@ -100,6 +104,7 @@ class Replay:
         *,
         again: bool = False,
         limit: int | None = None,
+        within: Mapping[int, Range] | None = None,
         by: str = "",
     ) -> None:
         self._records = records
@@ -109,7 +114,8 @@ class Replay:
         self._correction = correction
         self._limit = limit
         self._by = by
-        self._ranges = self._topic.ranges(wanted)
+        self._ranges = common(self._topic.ranges(wanted), within)
+        self._ends = {number: end for number, (_, end) in self._ranges.items()}
         self._known = self._topic.marks()
         """The marks when the replay is made."""
 
@@ -123,16 +129,31 @@ class Replay:
         topics = self._records.topics()
         found = set()
         seen = dict.fromkeys(self._ranges, 0)
-        for letter in self._selected():
+        letters = 0
+        for letters, letter in enumerate(self._selected(), start=1):  # noqa: B007 - the last one
             place = self._target.of(letter, topics)
             if not isinstance(place, Kept):
                 found.add(place[0])
             seen[letter.record.partition] = letter.record.offset + 1
-        # Letters after the limit do not take the place of those that are removed meanwhile.
-        self._ranges = {
-            number: (start, min(end, seen[number])) for number, (start, end) in self._ranges.items()
-        }
+        if self._limit is not None and letters >= self._limit:
+            # Letters after the limit do not take the place of those that are removed meanwhile.
+            self._ranges = {
+                number: (start, max(start, min(end, seen[number])))
+                for number, (start, end) in self._ranges.items()
+            }
         return frozenset(found)
+
+    def rest(self, outcome: Outcome) -> dict[int, Range]:
+        """Return the parts of partitions that a run or preview has left; empty at the end.
+
+        They may have no letters. A run that was stopped has left all that was not committed.
+        """
+        found = {}
+        for number, (start, checked) in self._ranges.items():
+            reached = max(start, outcome.reached.get(number, start)) if outcome.stopped else checked
+            if reached < self._ends[number]:
+                found[number] = (reached, self._ends[number])
+        return found
 
     def preview(self, show: Callable[[Written], None] = lambda _: None) -> Outcome:
         """Return what would be written, and pass it to `show`; raises as `check`."""
@@ -176,3 +197,14 @@ class Replay:
     def _selected(self) -> Iterator[Letter]:
         found = self._topic.letters(self._ranges, self._wanted, self._known)
         return found if self._limit is None else islice(found, self._limit)
+
+
+def common(ranges: dict[int, Range], within: Mapping[int, Range] | None) -> dict[int, Range]:
+    """Return the parts of ranges that are also within others; None for all."""
+    if within is None:
+        return ranges
+    return {
+        number: (max(start, within[number][0]), min(end, within[number][1]))
+        for number, (start, end) in ranges.items()
+        if number in within
+    }

@@ -139,21 +139,26 @@ class Outcome:
     failed: int = 0
     """Those of them whose correction failed."""
     stopped: bool = False
+    reached: dict[int, int] = field(default_factory=dict)
+    """By partition of the dead-letter topic, the offset after the last letter that was written or
+    kept."""
 
     @property
     def total(self) -> int:
         """The number of letters that are written."""
         return sum(self.written.values())
 
-    def keep(self, kept: Kept) -> None:
-        """Count a letter that is not written."""
+    def keep(self, kept: Kept, letter: Letter) -> None:
+        """Count a letter that is not written; those before it are written."""
         self.kept[kept.why] += 1
         self.failed += kept.failed
+        self.reached[letter.record.partition] = letter.record.offset + 1
 
     def count(self, one: Written) -> None:
         """Count a letter that is written."""
         self.written[one.topic, one.partition] += 1
         record = one.letter.record
+        self.reached[record.partition] = record.offset + 1
         self.corrected += (record.key, record.value) != one.what[:2]
 
 
@@ -172,11 +177,11 @@ def planned(
     for some in _bounded(letters):
         for letter, what in zip(some, correction.of(some), strict=True):
             if isinstance(what, Kept):
-                outcome.keep(what)
+                outcome.keep(what, letter)
                 continue
             place = target.of(letter, topics)
             if isinstance(place, Kept):
-                outcome.keep(place)
+                outcome.keep(place, letter)
                 continue
             topic, number = place
             if target.partition == KEEP and what.key != letter.record.key:

@@ -126,9 +126,8 @@ class SqlService:
         self._lock = threading.RLock()
         self._present: MaterializedTables | None = None
         self._inserts: InsertWriter | None = None
-        self._presenting = threading.Lock()
+        self._presenting, self._opening_readers = threading.Lock(), threading.Lock()
         self._readers: SharedReaders | None = None
-        self._opening_readers = threading.Lock()
         self._deletions = TopicDeletions(self.topics)
         self._followed_at_s = -math.inf
         self._lookups: LookupShapes | None = None

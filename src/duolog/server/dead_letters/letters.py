@@ -20,14 +20,14 @@ from duolog.runtime.dead_letters.corrections import Correction, Fixed
 from duolog.runtime.dead_letters.errors import ReadingStopped
 from duolog.runtime.dead_letters.finding import Found, count_all, find
 from duolog.runtime.dead_letters.letter import Letter
-from duolog.runtime.dead_letters.reading import Records
-from duolog.runtime.dead_letters.replay import LetterTopic, Replay
+from duolog.runtime.dead_letters.reading import Range, Records
+from duolog.runtime.dead_letters.replay import LetterTopic, Replay, common
 from duolog.runtime.dead_letters.replaying import Outcome
 from duolog.runtime.dead_letters.selection import Counts, Selection
 from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.server.access.checks import Checks
 from duolog.server.access.client import Right
-from duolog.server.dead_letters.requests import ReplayRequest
+from duolog.server.dead_letters.requests import LettersRequest, ReplayRequest, ranges_text
 from duolog.server.dead_letters.shown import Guess, shown_letter
 from duolog.server.dead_letters.visible_queries import VisibleQueries, visible_queries
 from duolog.server.errors import NOT_FOUND, RequestRefused
@@ -66,8 +66,8 @@ class DeadLetters:
             count_all(records, found, newest, self._visible(Selection(), queries), note)
         return {"topics": [_topic(one, queries) for one in found], "problems": problems}
 
-    def letters(self, topic: str, wanted: Selection, limit: int, guess: Guess) -> Json:
-        """Return letters of a topic.
+    def letters(self, topic: str, asked: LettersRequest, guess: Guess) -> Json:
+        """Return letters of a topic, one partition after the other.
 
         Raises:
             RequestRefused: the client may not read the topic.
@@ -77,25 +77,36 @@ class DeadLetters:
         shown: list[Json] = []
         size, more = 0, False
         queries = self._queries()
-        try:
-            for letter, replayed in self._letters(topic, wanted, queries):
-                if len(shown) >= limit or size >= _ANSWER_MAX:
-                    more = True
-                    break
-                one = shown_letter(letter, guess, queries.ids, replayed=replayed)
-                shown.append(one)
-                size += len(str(one))
-        except ReadingStopped:
-            if not shown:
-                raise
-            more = True
-        return {"letters": shown, "more": more}
+        self._ensure_readable(topic)
+        with self._records() as records:
+            letters = LetterTopic(records, topic)
+            wanted = self._visible(asked.wanted, queries)
+            ranges = common(letters.ranges(wanted), asked.within)
+            try:
+                for letter, replayed in self._marked(letters, ranges, wanted):
+                    if len(shown) >= asked.limit or size >= _ANSWER_MAX:
+                        more = True
+                        break
+                    one = shown_letter(letter, guess, queries.ids, replayed=replayed)
+                    shown.append(one)
+                    size += len(str(one))
+            except ReadingStopped:
+                if not shown:
+                    raise
+                more = True
+        rest = _after(shown[-1], ranges) if more else {}
+        return {"letters": shown, "more": more, "next": ranges_text(rest)}
 
     def data(self, topic: str, partition: int, offset: int, part: str) -> bytes | None:
         """Return the key or the value of one letter; raises as `letters`."""
-        wanted = Selection(frozenset({partition}), offset, offset)
-        for letter, _ in self._letters(topic, wanted, self._queries()):
-            return letter.record.key if part == "key" else letter.record.value
+        self._ensure_readable(topic)
+        wanted = self._visible(
+            Selection(frozenset({partition}), offset, offset), self._queries()
+        )
+        with self._records() as records:
+            letters = LetterTopic(records, topic)
+            for letter, _ in self._marked(letters, letters.ranges(wanted), wanted):
+                return letter.record.key if part == "key" else letter.record.value
         raise RequestRefused("Dead letter not found", NOT_FOUND)
 
     def replay(self, topic: str, asked: ReplayRequest) -> Json:
@@ -103,6 +114,7 @@ class DeadLetters:
 
         Raises:
             RequestRefused: the client may not read the topic, or write one of the targets.
+            ReadingStopped: the time was over before the first letter.
             ReplayRefused, ReplayConflict, StatementError, KafkaError: see `Replay`.
         """
         self._ensure_readable(topic)
@@ -115,6 +127,7 @@ class DeadLetters:
                 *(records, topic, wanted, asked.target, correction),
                 again=asked.again,
                 limit=asked.limit,
+                within=asked.within,
                 by=self.checks.client,
             )
             targets = replay.check()
@@ -124,20 +137,19 @@ class DeadLetters:
             outcome = (
                 replay.preview() if asked.dry_run else replay.run(pause=lambda _: self.stopped())
             )
-        more = outcome.stopped or outcome.total + sum(outcome.kept.values()) >= asked.limit
-        return _outcome(outcome, dry_run=asked.dry_run, more=more)
+            if outcome.stopped and not outcome.reached:
+                # The same request would get as far, again and again.
+                raise ReadingStopped
+            return _outcome(outcome, dry_run=asked.dry_run, rest=replay.rest(outcome))
 
-    def _letters(
-        self, topic: str, wanted: Selection, queries: VisibleQueries
+    def _marked(
+        self, letters: LetterTopic, ranges: dict[int, Range], wanted: Selection
     ) -> Iterator[tuple[Letter, bool]]:
-        self._ensure_readable(topic)
-        wanted = self._visible(wanted, queries)
-        with self._records() as records:
-            letters = LetterTopic(records, topic)
-            marks = letters.marks()
-            for letter in letters.letters(letters.ranges(wanted), wanted, marks):
-                at = letter.record
-                yield letter, at.offset in marks.get(at.partition, _NONE)
+        """Yield letters, each with True if it was replayed."""
+        marks = letters.marks()
+        for letter in letters.letters(ranges, wanted, marks):
+            at = letter.record
+            yield letter, at.offset in marks.get(at.partition, _NONE)
 
     def _ensure_readable(self, topic: str) -> None:
         self.checks.ensure([Right(Operation.READ, ResourceType.TOPIC, topic)])
@@ -155,6 +167,15 @@ class DeadLetters:
 
     def _records(self) -> Records:
         return Records(self.service.brokers, self.stopped)
+
+
+def _after(last: Json, ranges: Mapping[int, Range]) -> dict[int, Range]:
+    """Return what follows a letter; partitions are read in the order of `ranges`."""
+    numbers = list(ranges)
+    left = numbers[numbers.index(last["partition"]) :]
+    found = {number: ranges[number] for number in left}
+    found[left[0]] = (last["offset"] + 1, ranges[left[0]][1])
+    return {number: (start, end) for number, (start, end) in found.items() if start < end}
 
 
 def _correction(asked: ReplayRequest) -> AbstractContextManager[Correction]:
@@ -196,7 +217,7 @@ def _counts(counts: Counts) -> Json:
     }
 
 
-def _outcome(outcome: Outcome, *, dry_run: bool, more: bool) -> Json:
+def _outcome(outcome: Outcome, *, dry_run: bool, rest: Mapping[int, Range]) -> Json:
     return {
         "dryRun": dry_run,
         "replayId": outcome.replay_id or None,
@@ -208,5 +229,6 @@ def _outcome(outcome: Outcome, *, dry_run: bool, more: bool) -> Json:
         ],
         "kept": [{"why": why, "letters": letters} for why, letters in outcome.kept.most_common()],
         "failed": outcome.failed,
-        "more": more,
+        "more": bool(rest),
+        "next": ranges_text(rest),
     }

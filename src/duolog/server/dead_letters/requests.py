@@ -1,8 +1,12 @@
 """Requests about dead letters: selections, corrections and targets, from text and JSON.
 
 GET    ?reason=…&query=…&source=…&partition=0,1&offset=17..20&since=MS&until=MS&replayed=true&max=50
+       &continue=0:17-40,1:0-9
 POST   the same as an object, with "to", "toPartition", "again", "dryRun",
        "setKey", "setValue": {"text": …} | {"json": …} | {"base64": …} | {"sql": …} | {"null": true}
+
+`continue` is the `next` of the answer before: by partition, the first offset that is left, and the
+offset before which to stop. Clients pass it on as it is.
 """
 
 import base64
@@ -13,6 +17,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple, NoReturn
 
 from duolog.runtime.dead_letters.corrections import SAME
+from duolog.runtime.dead_letters.reading import Range
 from duolog.runtime.dead_letters.replaying import BY_KEY, KEEP, Target
 from duolog.runtime.dead_letters.selection import Selection
 from duolog.server.errors import RequestRefused
@@ -23,7 +28,10 @@ _SHOWN: Final = 100
 _NUMBER_MAX: Final = 2**63 - 1
 _PARTITION_MAX: Final = 2**31 - 1
 _SELECTING: Final = frozenset(
-    {"reason", "query", "source", "partition", "offset", "since", "until", "replayed", "max"}
+    {
+        *("reason", "query", "source", "partition", "offset", "since", "until", "replayed", "max"),
+        "continue",
+    }
 )
 _REPLAYING: Final = _SELECTING | {"to", "toPartition", "again", "dryRun", "setKey", "setValue"}
 _FLAGS: Final = {"true": True, "false": False}
@@ -36,6 +44,15 @@ class Change(NamedTuple):
     sql: str = ""
 
 
+class LettersRequest(NamedTuple):
+    """The letters that a client wants to see."""
+
+    wanted: Selection
+    limit: int
+    within: dict[int, Range] | None = None
+    """What the answer before has left; None for the first one."""
+
+
 class ReplayRequest(NamedTuple):
     """The letters that a client wants to be replayed, and how."""
 
@@ -46,16 +63,19 @@ class ReplayRequest(NamedTuple):
     again: bool
     dry_run: bool
     limit: int
+    within: dict[int, Range] | None = None
+    """What the replay before has left; None for the first one."""
 
 
-def read_selection(given: Mapping[str, str]) -> tuple[Selection, int]:
-    """Return the selection of a query string, and the number of letters to show.
+def read_selection(given: Mapping[str, str]) -> LettersRequest:
+    """Return the selection of a query string.
 
     Raises:
         RequestRefused: a parameter is unknown or invalid.
     """
     _ensure_known(given, _SELECTING)
-    return _selection(given), _number("max", given.get("max"), _SHOWN, 1, SHOWN_MAX)
+    limit = _number("max", given.get("max"), _SHOWN, 1, SHOWN_MAX)
+    return LettersRequest(_selection(given), limit, _ranges(given))
 
 
 def read_count(given: Mapping[str, str], name: str, otherwise: int, most: int) -> int:
@@ -95,7 +115,36 @@ def read_replay(body: bytes) -> ReplayRequest:
         again,
         _flag("dryRun", texts.get("dryRun", "false")),
         _number("max", texts.get("max"), REPLAYED_MAX, 1, REPLAYED_MAX),
+        _ranges(texts),
     )
+
+
+def ranges_text(ranges: Mapping[int, Range]) -> str | None:
+    """Return parts of partitions as a request has them; None without any.
+
+    Example:
+        >>> ranges_text({1: (0, 9), 0: (17, 40)})
+        '0:17-40,1:0-9'
+    """
+    found = ",".join(f"{number}:{start}-{end}" for number, (start, end) in sorted(ranges.items()))
+    return found or None
+
+
+def _ranges(given: Mapping[str, str]) -> dict[int, Range] | None:
+    text = given.get("continue")
+    if text is None:
+        return None
+    found = {}
+    for one in text.split(","):
+        number, _, span = one.partition(":")
+        start, dash, end = span.partition("-")
+        if not dash:
+            raise RequestRefused("'continue' is not the 'next' of an answer")
+        found[_number("continue", number, 0, 0, _PARTITION_MAX)] = (
+            _number("continue", start, 0),
+            _number("continue", end, 0),
+        )
+    return found
 
 
 def _exact(text: str) -> float:

@@ -5,6 +5,7 @@
     GET   /v1/dead-letters/{topic}/{partition}/{offset}/{part}  all bytes of the key or the value
     POST  /v1/dead-letters/{topic}/replay                       at most 10,000 letters in 30 seconds
 
+`next` of the last two is for the `continue` of the next request: see `dead_letters.requests`.
 Kafka's names of topics have no slash. Bytes are sent in a form that browsers do not run.
 """
 
@@ -55,12 +56,12 @@ async def dead_letter_topics(request: Request, context: ServerContext) -> Respon
 
 async def dead_letters(request: Request, context: ServerContext) -> Response:
     """Answer with letters of a topic."""
-    wanted, limit = read_selection(request.query)
+    asked = read_selection(request.query)
 
     def found(letters: "DeadLetters") -> object:
         from duolog.server.dead_letters.guesses import guess_of  # noqa: PLC0415
 
-        return letters.letters(request.path["topic"], wanted, limit, guess_of(letters.service))
+        return letters.letters(request.path["topic"], asked, guess_of(letters.service))
 
     return await _json(request, context, found)
 

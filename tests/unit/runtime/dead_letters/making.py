@@ -58,12 +58,19 @@ class Topic:
         patch.setattr(replay, "topic_id", lambda *_: "id")
         patch.setattr(replay, "read_marks", lambda *_: self.marks)
 
+    def add(self, source: str) -> None:
+        """Add a letter at the end."""
+        offset = self.letters[-1].offset + 1
+        of = headers(source, 0, offset)
+        self.letters.append(Record("wrong", 0, offset, 1_000, b"k", b"v", of))
+
     def topics(self) -> dict[str, int]:
         return {"wrong": 1, **self.sources}
 
     def selected(self, _topic: str, _partitions: int, wanted: Selection) -> dict[int, Range]:
         end = self.letters[-1].offset + 1
-        return {0: (wanted.first, end if wanted.last is None else wanted.last + 1)}
+        found = (wanted.first, end if wanted.last is None else wanted.last + 1)
+        return dict.fromkeys(sorted({one.partition for one in self.letters}), found)
 
     def records(self, _topic: str, ranges: Mapping[int, Range]) -> Iterator[Record]:
         for number, (start, end) in ranges.items():

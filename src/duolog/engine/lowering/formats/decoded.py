@@ -11,9 +11,13 @@ FALSE: Final = "false"
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Bytes as columns, which may refer to the expressions in `parsed` as p0, … from `first` on."""
+    """Bytes as columns, which may refer to the expressions in `parsed` as p0, … from `first` on.
+
+    `why` is the expression of a text that says why bytes are corrupt; null if it is unknown.
+    """
 
     columns: list[str]
     is_null: str
     corrupt: str = FALSE
     parsed: list[str] = field(default_factory=list)
+    why: str = ""

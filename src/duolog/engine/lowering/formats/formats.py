@@ -82,6 +82,7 @@ def decode_key(source_format: Format, schema: Schema, *, first: int) -> Decoded:
         is_null=or_nulls_only(source_format, f"(key IS NULL OR {read.is_null})", read.columns),
         corrupt=f"({too_short} OR {read.corrupt})",
         parsed=read.parsed,
+        why="" if not read.why else f"CASE WHEN {too_short} THEN NULL ELSE {read.why} END",
     )
 
 
@@ -154,6 +155,7 @@ def _decode_json(columns: tuple[Column, ...], part: Part, of: str, first: int) -
         is_null=is_null,
         corrupt=f"(NOT {is_null} AND {parsed} IS NULL)",
         parsed=[f"{read}({of}, {text(schema)})"],
+        why=f"duolog_json_problem{'_alone' if alone else ''}({of}, {text(schema)})",
     )
 
 

@@ -17,12 +17,14 @@ def decode(of: Format, columns: tuple[Column, ...], part: Part, source: str, fir
     """Return how to convert the bytes `source` to `columns`; the parsed row is p{first}."""
     if of.name == "DELIMITED":
         read = f"duolog_delimited_read({source}, {_schema(columns)}, {_delimiter(of)})"
-        return _parsed(columns, read, f"{source} IS NULL", source, first)
+        return _parsed(columns, read, f"{source} IS NULL", first)
     is_null = f"({source} IS NULL OR duolog_json_is_null({source}))"
     if not columns:
         return Decoded([], is_null=is_null)
-    name = "duolog_ksql_json_read" + ("_alone" if _stands_alone(of, columns, part) else "")
-    return _parsed(columns, f"{name}({source}, {_schema(columns)})", is_null, source, first)
+    alone = "_alone" if _stands_alone(of, columns, part) else ""
+    given = f"({source}, {_schema(columns)})"
+    why = f"duolog_ksql_json_problem{alone}{given}"
+    return _parsed(columns, f"duolog_ksql_json_read{alone}{given}", is_null, first, why)
 
 
 def encode(of: Format, columns: tuple[Column, ...], names: Sequence[str], part: Part) -> str:
@@ -41,7 +43,7 @@ def encode(of: Format, columns: tuple[Column, ...], names: Sequence[str], part: 
 
 
 def _parsed(
-    columns: tuple[Column, ...], read: str, is_null: str, source: str, first: int
+    columns: tuple[Column, ...], read: str, is_null: str, first: int, why: str = ""
 ) -> Decoded:
     row = f"p{first}"
     return Decoded(
@@ -49,6 +51,7 @@ def _parsed(
         is_null=is_null,
         corrupt=f"(NOT {is_null} AND {row} IS NULL)",
         parsed=[read],
+        why=why,
     )
 
 

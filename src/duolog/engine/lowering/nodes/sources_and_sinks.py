@@ -77,12 +77,13 @@ def _problem(source: Source, key: Decoded, value: Decoded) -> str:
         ("key", key, source.key_format, source.schema.key),
         ("value", value, source.value_format, source.schema.value),
     )
-    arms = [
-        f"WHEN {part.corrupt} THEN "
-        + text(f"its {what} is not {of.name} of ({render_columns(columns)})")
-        for what, part, of, columns in parts
-        if part.corrupt != FALSE
-    ]
+    arms = []
+    for what, part, of, columns in parts:
+        if part.corrupt != FALSE:
+            problem = text(f"its {what} is not {of.name} of ({render_columns(columns)})")
+            if part.why:
+                problem = f"concat_ws({text(': ')}, {problem}, {part.why})"
+            arms.append(f"WHEN {part.corrupt} THEN {problem}")
     return f"CASE {' '.join(arms)} END" if arms else "NULL"
 
 

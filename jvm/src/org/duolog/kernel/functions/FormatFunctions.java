@@ -42,6 +42,11 @@ public final class FormatFunctions {
     Function<List<String>, Object> delimited = given -> new Delimited(type(given), given.get(1));
     reads(registry, "duolog_ksql_json_read", JsonReader.class, reader, "read");
     reads(registry, "duolog_ksql_json_read_alone", JsonReader.class, reader, "readAlone");
+    problems(registry, "duolog_ksql_json_problem", reader, "problem");
+    problems(registry, "duolog_ksql_json_problem_alone", reader, "problemAlone");
+    Function<List<String>, Object> duologs = given -> new JsonReader(type(given));
+    problems(registry, "duolog_json_problem", duologs, "problem");
+    problems(registry, "duolog_json_problem_alone", duologs, "problemAlone");
     writes(registry, "duolog_ksql_json_write", KsqlJsonWriter.class, writer, "write");
     writes(registry, "duolog_ksql_json_write_alone", KsqlJsonWriter.class, writer, "writeAlone");
     reads(registry, "duolog_delimited_read", Delimited.class, delimited, "read");
@@ -82,6 +87,21 @@ public final class FormatFunctions {
           List<String> given = literals(arguments);
           return invoked(make.apply(given), in, method, type(given), arguments);
         },
+        "scala_udf");
+  }
+
+  /** Functions that say why a reader returns null: {@code problem(BINARY, 'name TYPE, …')}. */
+  private static void problems(
+      FunctionRegistry registry, String name, Function<List<String>, Object> make, String method) {
+    registry.createOrReplaceTempFunction(
+        name,
+        (Seq<Expression> arguments) ->
+            invoked(
+                make.apply(literals(arguments)),
+                JsonReader.class,
+                method,
+                DataTypes.StringType,
+                arguments),
         "scala_udf");
   }
 

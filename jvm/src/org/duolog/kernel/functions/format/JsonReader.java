@@ -100,6 +100,17 @@ public final class JsonReader implements Serializable {
     return value == null ? null : new GenericInternalRow(new Object[] {value});
   }
 
+  /** Returns why {@link #read} returns null for these bytes; null if it does not. */
+  public UTF8String problem(byte[] bytes) {
+    return JsonProblem.of(bytes, afterMark(bytes), dialect.of(schema), false);
+  }
+
+  /** Returns why {@link #readAlone} returns null for these bytes; null if it does not. */
+  public UTF8String problemAlone(byte[] bytes) {
+    JsonValue value = dialect.of(schema.fields()[0].dataType());
+    return JsonProblem.of(bytes, afterMark(bytes), value, true);
+  }
+
   /** Returns true if the bytes are JSON's null, with or without white space around it. */
   public static boolean isNull(byte[] bytes) {
     int at = afterSpace(bytes, afterMark(bytes));
@@ -111,7 +122,7 @@ public final class JsonReader implements Serializable {
     return afterSpace(bytes, at) == bytes.length;
   }
 
-  private static boolean isText(byte[] bytes) {
+  static boolean isText(byte[] bytes) {
     UTF8String text = UTF8String.fromBytes(bytes);
     return text.isFullAscii() || text.isValid();
   }

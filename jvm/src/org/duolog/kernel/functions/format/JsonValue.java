@@ -279,6 +279,15 @@ public interface JsonValue {
 
   /** Creates the exception for a value of another type. */
   static IOException other(JsonParser parser) {
-    return new JsonParseException(parser, "unexpected " + parser.currentToken());
+    return new OtherType(parser);
+  }
+
+  /** A value of another type than expected, or out of its range, at the position of a parser. */
+  final class OtherType extends JsonParseException {
+    private static final long serialVersionUID = 1L;
+
+    private OtherType(JsonParser parser) {
+      super(parser, "unexpected " + parser.currentToken());
+    }
   }
 }
