@@ -176,10 +176,11 @@ def test_letters_are_replayed_once(
 def test_requests_that_continue_come_to_an_end(
     server: SqlServerProcess, names: tuple[str, str], body: Mapping[str, Any]
 ) -> None:
-    seen, rest = [], None
+    seen: list[int] = []
+    rest: str | None = None
     while not seen or rest is not None:
         assert len(seen) < 5, "the series does not end"
-        given = {} if rest is None else {"continue": rest}
+        given: dict[str, str] = {} if rest is None else {"continue": rest}
         status, one = replay(server, names[0], max=1, **body, **given)
         assert status == 200, one
         assert one["more"] == (one["next"] is not None)

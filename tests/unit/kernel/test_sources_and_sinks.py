@@ -122,6 +122,19 @@ def test_a_record_for_a_partition_that_is_not_there_fails_by_its_name_and_is_not
     assert "production.exception.handler=log_and_continue" in failed.hint
 
 
+def test_a_record_in_a_refused_batch_fails_with_the_cause_of_the_refusal() -> None:
+    """Kafka's producer only says that it was part of a batch with a wrong record."""
+    with EmbeddedCluster() as cluster:
+        config = {"message.timestamp.after.max.ms": "3600000"}
+        Client(cluster.bootstrap_servers).create_topic("out", configs=config)
+
+        reported = " ".join(run_java("SinkToRefusingTopic", cluster.bootstrap_servers))
+
+    assert reported.startswith('cannot write to topic "out": ')
+    assert "message.timestamp.after.max.ms" in reported
+    assert "part of a batch" not in reported
+
+
 def test_without_a_shuffle_each_task_has_the_same_records_in_the_same_order() -> None:
     *wrong, tasks = run_java("DirectOrder", 2000)
 

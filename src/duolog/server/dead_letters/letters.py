@@ -100,9 +100,7 @@ class DeadLetters:
     def data(self, topic: str, partition: int, offset: int, part: str) -> bytes | None:
         """Return the key or the value of one letter; raises as `letters`."""
         self._ensure_readable(topic)
-        wanted = self._visible(
-            Selection(frozenset({partition}), offset, offset), self._queries()
-        )
+        wanted = self._visible(Selection(frozenset({partition}), offset, offset), self._queries())
         with self._records() as records:
             letters = LetterTopic(records, topic)
             for letter, _ in self._marked(letters, letters.ranges(wanted), wanted):

@@ -1,7 +1,7 @@
 """The letters of a replay: those of its check, although topics and marks change meanwhile."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,6 +11,9 @@ from duolog.runtime.dead_letters.replay import Replay, common
 from duolog.runtime.dead_letters.replaying import Outcome, Target, Written
 from duolog.runtime.dead_letters.selection import Selection
 from unit.runtime.dead_letters.making import Topic
+
+if TYPE_CHECKING:
+    from duolog.runtime.dead_letters.reading import Range
 
 
 @pytest.fixture
@@ -67,7 +70,8 @@ def test_letters_before_the_limit_are_written(topic: Topic) -> None:
 
 def series(topic: Topic, limit: int, **more: Any) -> list[int]:
     """Return how many letters each replay of a series shows, until nothing is left."""
-    rest, counts = None, []
+    rest: dict[int, Range] | None = None
+    counts: list[int] = []
     while rest != {}:
         assert len(counts) < 10, "the series does not end"
         replay = Replay(

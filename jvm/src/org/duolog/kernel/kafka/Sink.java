@@ -279,12 +279,13 @@ public final class Sink extends ForeachWriter<Envelope> {
   /** Fails, or skips the rejected records and writes their dead letters. */
   private void handleRefused() {
     for (Refused next = refused.poll(); next != null; next = refused.poll()) {
-      Exception error = next.error;
+      Exception error = cause(next);
       String at = "topic \"" + next.topic + "\"";
       if (exactlyOnce && !next.here) {
         throw broken(error, at);
       }
-      if (!(error instanceof ApiException) || error instanceof RetriableException) {
+      boolean isOfTheRecord = error == next.error && error instanceof ApiException;
+      if (!isOfTheRecord || error instanceof RetriableException) {
         Producers.retire(shared);
         String what = "cannot write to " + at + ": " + error.getMessage();
         throw new IllegalStateException(what, error);
@@ -294,6 +295,21 @@ public final class Sink extends ForeachWriter<Envelope> {
         send(deadLetter);
       }
     }
+  }
+
+  /**
+   * Returns why the broker has rejected a record. The producer only says that it was part of a batch
+   * with a wrong record: then the error of that one is the cause.
+   */
+  private Exception cause(Refused of) {
+    if (of.error.getClass() == KafkaException.class) {
+      for (Refused other : refused) {
+        if (other.topic.equals(of.topic) && other.error instanceof ApiException) {
+          return other.error;
+        }
+      }
+    }
+    return of.error;
   }
 
   /** Returns the exception for a transaction that ends because the broker has rejected a record. */
