@@ -298,8 +298,8 @@ public final class Sink extends ForeachWriter<Envelope> {
   }
 
   /**
-   * Returns why the broker has rejected a record. The producer only says that it was part of a batch
-   * with a wrong record: then the error of that one is the cause.
+   * Returns why the broker has rejected a record. The producer may only say that it was part of a
+   * batch with a wrong record: then the error of that one is the cause.
    */
   private Exception cause(Refused of) {
     if (of.error.getClass() == KafkaException.class) {
