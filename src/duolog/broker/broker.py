@@ -200,12 +200,12 @@ class Broker:
         `tls` has the certificates of the listeners with TLS.
 
         Raises:
-            ConfigError: with settings of an earlier run time, a listener would be insecure.
+            ConfigError: with settings of an earlier run time, a listener would be insecure, or
+                cannot check client certificates.
         """
         if tls is not None:
             self.tls = tls
-            tls.ensure_usable(self.settings)
-            tls.settings_changed({*self.settings.default, *self.settings.own})
+            tls.use_earlier_changes()
             tls.follow_files(self.timers)
         self.endpoints = endpoints
         self.advertised = endpoints[0].advertised

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from conformance.registry.secured import (
     properties_file,
     status,
 )
+from duolog.registry.client.requests import Requests, addresses_of
 from duolog.runtime.broker_login import ensure_login
 from duolog.runtime.errors import LoginRefused
 from duolog.security.clients.profiles import client_profile
@@ -32,13 +34,16 @@ SCHEMA = {"schema": record_schema("R")}
 
 
 @contextmanager
-def running(path: Path, listen: str, settings: dict[str, str]) -> Iterator[tuple[str, str, Path]]:
+def running(
+    path: Path, listen: str, settings: dict[str, str], *more: str
+) -> Iterator[tuple[str, str, Path]]:
     """A broker with a registry: its address, the registry's URL, and the log of both."""
     (path / "admin.password").write_text(ADMIN)
     data = path / "data"
     duolog("users", "bootstrap", str(data), "--password-file", str(path / "admin.password"))
     command = [sys.executable, "-P", "-m", "duolog", "broker", "--data", str(data)]
     command += ["--listen", listen, "--registry", "127.0.0.1:0", "--log-format", "json"]
+    command += more
     for name, value in {**SETTINGS, **settings}.items():
         command += ["--set", f"{name}={value}"]
     log = path / "log"
@@ -95,14 +100,24 @@ def test_users_of_the_broker_are_users_of_its_registry(tmp_path: Path) -> None:
         )
 
 
-def test_the_broker_asks_its_registry_about_the_ids_of_records(tmp_path: Path) -> None:
-    with running(tmp_path, "SASL_PLAINTEXT://127.0.0.1:0", {}) as (broker, url, _):
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_the_broker_asks_its_registry_about_the_ids_of_records(
+    tmp_path: Path,
+    encrypted: bool,  # noqa: FBT001
+) -> None:
+    made = certificates.make(tmp_path / "certificates")
+    tls = ("--registry-tls-cert", str(made.server), "--registry-ca-file", str(made.ca))
+    more = tls if encrypted else ()
+    with running(tmp_path, "SASL_PLAINTEXT://127.0.0.1:0", {}, *more) as (broker, url, _):
+        assert url.startswith("https://" if encrypted else "http://")
         brokers = client_profile(settings_of("admin", ADMIN)).brokers(broker)
         checked = {"confluent.value.schema.validation": "true"}
         admin = AdminClient(brokers.client())
         created = admin.create_topics([NewTopic("a", 1, 1, config=checked)])
         created["a"].result(60)
-        assert status(url, ADMINS, "POST", "/subjects/a-value/versions", SCHEMA)[0] == 200
+        (address,) = addresses_of(url)
+        asked = Requests((replace(address, user=f"admin:{ADMIN}", authorities=made.ca),))
+        assert asked.post("/subjects/a-value/versions", dict(SCHEMA)) == {"id": 1}
         codes: list[int | None] = []
         producer = Producer(brokers.client())
 

@@ -8,6 +8,7 @@ from duolog.cli.commands.broker import broker
 from duolog.cli.commands.run import run
 from duolog.cli.commands.topics import topics
 from duolog.cli.demo.command import demo
+from duolog.cli.kafka.registry_tls import RegistryTlsOptions, registry_tls_options
 from duolog.cli.kafka.servers_of_broker import registry_of
 from duolog.cli.options import read_assignment
 from duolog.core.errors import ConfigError
@@ -53,7 +54,7 @@ def test_a_registry_beyond_loopback_stops_the_start_before_the_broker_serves(
 
     assert isinstance(result.exception, ConfigError)
     assert '"192.0.2.7:8081"' in result.exception.message
-    assert "duolog registry --cluster-users --tls-cert" in result.exception.hint
+    assert "--registry-tls-cert FILE" in result.exception.hint
     assert not (tmp_path / "data").exists()
 
 
@@ -66,6 +67,52 @@ def test_the_registry_of_a_broker_takes_its_risk_from_the_broker() -> None:
     assert registry._arguments == ("--insecure",)  # noqa: SLF001
     encrypted = ("--tls-cert", "server.pem")
     assert registry_of("192.0.2.7:8081", None, {}, encrypted) is not None
+
+
+def test_options_of_tls_reach_the_registry_of_a_broker(tmp_path: Path) -> None:
+    chain, key, authorities = (tmp_path / name for name in ("chain.pem", "key.pem", "ca.pem"))
+    for path in (chain, key, authorities):
+        path.touch()
+    seen: list[RegistryTlsOptions] = []
+
+    @click.command
+    @registry_tls_options
+    def command(registry_tls: RegistryTlsOptions) -> None:
+        seen.append(registry_tls)
+
+    files = ("--registry-tls-cert", str(chain), "--registry-tls-key", str(key))
+    more = ("--registry-ca-file", str(authorities), "--registry-allow-host", "registry.example")
+    assert CliRunner().invoke(command, [*files, *more]).exit_code == 0
+
+    (tls,) = seen
+    assert tls.authorities == authorities
+    assert tls.arguments == (
+        *("--tls-cert", str(chain), "--tls-key", str(key)),
+        *("--allow-host", "registry.example"),
+    )
+    registry = registry_of("192.0.2.7:8081", None, {}, tls.arguments)
+    assert registry is not None
+    assert registry.address() == "https://192.0.2.7:8081"
+
+
+@pytest.mark.parametrize("option", ["--registry-tls-key", "--registry-ca-file"])
+def test_a_key_without_a_certificate_is_a_usage_error(option: str, tmp_path: Path) -> None:
+    file = tmp_path / "key.pem"
+    file.touch()
+    data = ["--data", str(tmp_path / "data"), "--registry", "127.0.0.1:8081"]
+
+    result = CliRunner().invoke(broker, [*data, option, str(file)])
+
+    assert (result.exit_code, "--registry-tls-cert" in result.output) == (2, True)
+
+
+def test_tls_without_a_registry_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "c.pem").touch()
+    given = ["--data", str(tmp_path / "data"), "--registry-tls-cert", str(tmp_path / "c.pem")]
+
+    result = CliRunner().invoke(broker, given)
+
+    assert (result.exit_code, "need --registry" in result.output) == (2, True)
 
 
 def test_a_missing_data_directory_is_a_usage_error() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from duolog.cli.kafka.registry_tls import RegistryTlsOptions, registry_tls_options
 from duolog.cli.kafka.servers_of_broker import REGISTRY_URL, registry_of, registry_opener
 from duolog.cli.options import (
     data_option,
@@ -53,6 +54,7 @@ from duolog.cli.options import (
     metavar="HOST:PORT",
     help="Also run a schema registry at this address, see `duolog registry`.",
 )
+@registry_tls_options
 @click.option(
     "--schema-registry-url",
     "registry_url",
@@ -71,6 +73,7 @@ def broker(
     log_format: str | None,
     insecure: bool,
     registry_listen: str | None,
+    registry_tls: RegistryTlsOptions,
     registry_url: str | None,
 ) -> int:
     """Run a Kafka-compatible broker.
@@ -83,6 +86,8 @@ def broker(
       duolog broker --data ./data
       duolog broker --data ./data --listen 127.0.0.1:0 --set durability=os
       duolog broker --data ./data --registry 127.0.0.1:8081
+      duolog broker --config secured.toml --registry 0.0.0.0:8081 --registry-tls-cert s.pem \\
+          --registry-ca-file ca.pem --registry-allow-host registry.example
       duolog broker --config server.properties
       duolog broker --data ./data --listen IN://127.0.0.1:9092 --listen OUT://0.0.0.0:9093 \\
           --advertise OUT://broker.example:9093 --insecure
@@ -112,7 +117,9 @@ def broker(
     if data_dir is None:
         raise click.UsageError("Missing option '--data', or log.dirs in the --config file.")
     settings = file.settings | given.settings
-    registry = registry_of(registry_listen, log_format, settings)
+    if registry_listen is None and registry_tls.given:
+        raise click.UsageError("Options of the registry's TLS need --registry HOST:PORT.")
+    registry = registry_of(registry_listen, log_format, settings, registry_tls.arguments)
     return run(
         BrokerOptions(
             data_dir=data_dir.resolve(),
@@ -124,6 +131,6 @@ def broker(
         Edges(
             insecure=note_insecure,
             companion=registry,
-            open_registry=registry_opener(settings, registry),
+            open_registry=registry_opener(settings, registry, registry_tls.authorities),
         ),
     )

@@ -52,8 +52,8 @@ def registry_of(
             name="registry",
             value=listen,
             detail="The address is beyond loopback, and this registry does not speak TLS.",
-            hint="Listen on 127.0.0.1, and run `duolog registry --cluster-users --tls-cert FILE` "
-            "for other machines; or accept the risk with --insecure.",
+            hint="Give a certificate, to `duolog broker` as --registry-tls-cert FILE; or listen on "
+            "127.0.0.1; or accept the risk with --insecure.",
         )
     arguments = (*(("--log-format", log_format) if log_format else ()), *more)
     return RegistryOfBroker(listen, arguments, _say, _of_users(settings))

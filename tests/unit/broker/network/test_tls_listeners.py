@@ -46,7 +46,10 @@ def opened(
         # As the process does, with what is given at the start.
         found = open_endpoints(endpoints(BrokerSettings(settings.static)), insecure=False)
         listening.extend(found)
+        default, own = dict(settings.default), dict(settings.own)
+        settings.change(default={}, own={})
         harness.broker.tls = TlsListeners(settings, found)
+        settings.change(default=default, own=own)
         harness.broker.endpoints = found
         return harness
 
@@ -91,6 +94,61 @@ def test_what_was_relaxed_on_loopback_does_not_open_a_network_at_the_next_start(
 
     with pytest.raises(ConfigError, match="beyond loopback, and clients are not authenticated"):
         harness.broker.start(endpoints_open, tls)
+
+
+def test_a_keystore_of_run_time_that_is_gone_does_not_stop_the_next_start(
+    opened: Callable[[str], Harness],
+    tmp_path: Path,
+    files: Certificates,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As in Apache Kafka, the listener then shows the certificate that it was started with."""
+    other = certificates.make(tmp_path / "other")
+    first = opened("127.0.0.1:0")
+    assert alter(first.client(), KEYSTORE, str(other.server)).error_code == 0
+    first.stop()
+    moved = other.server.rename(tmp_path / "moved.pem")
+    harness = opened("127.0.0.1:0")
+    tls = harness.broker.tls.get("OUT")
+    assert tls is not None
+    of_start = tls.context
+
+    harness.broker.tls.use_earlier_changes()
+
+    assert tls.context is of_start
+    assert tls.client_auth == "required"
+    assert any("the old ones stay" in record.message for record in caplog.records)
+    moved.rename(other.server)
+    harness.broker.tls.settings_changed(set())
+    assert tls.context is not of_start, "the file is back"
+
+
+@pytest.mark.parametrize("name", ["truststore.location", "client.auth"])
+def test_authorities_of_run_time_that_are_gone_stop_the_next_start(
+    opened: Callable[[str], Harness], tmp_path: Path, name: str
+) -> None:
+    """With those of the start, clients could connect that were locked out at run time."""
+    other = certificates.make(tmp_path / "other")
+    first = opened("127.0.0.1:0")
+    client = first.client()
+    if name == "client.auth":
+        assert alter(client, CLIENT_AUTH, "requested").error_code == 0
+        assert alter(client, KEYSTORE, str(other.server)).error_code == 0
+        gone = other.server
+    else:
+        trust = "listener.name.out.ssl.truststore.location"
+        assert alter(client, trust, str(other.ca)).error_code == 0
+        gone = other.ca
+    first.stop()
+    gone.unlink()
+    harness = opened("127.0.0.1:0")
+    tls = harness.broker.tls
+
+    with pytest.raises(ConfigError, match="cannot check client certificates") as raised:
+        harness.broker.start(harness.broker.endpoints, tls)
+
+    assert str(gone) in raised.value.detail
+    assert "Restore the file" in raised.value.hint
 
 
 def test_on_loopback_it_can(opened: Callable[[str], Harness]) -> None:

@@ -1,4 +1,4 @@
-"""What a draft of a schema breaks, over HTTP: a client gets the readers that it may see."""
+"""The readers that a draft of a schema breaks, over HTTP: a client gets those that it may see."""
 
 from typing import Any
 
