@@ -86,11 +86,12 @@ def test_options_of_tls_reach_the_registry_of_a_broker(tmp_path: Path) -> None:
 
     (tls,) = seen
     assert tls.authorities == authorities
-    assert tls.arguments == (
+    arguments = tls.arguments_at("192.0.2.7:8081")
+    assert arguments == (
         *("--tls-cert", str(chain), "--tls-key", str(key)),
         *("--allow-host", "registry.example"),
     )
-    registry = registry_of("192.0.2.7:8081", None, {}, tls.arguments)
+    registry = registry_of("192.0.2.7:8081", None, {}, arguments)
     assert registry is not None
     assert registry.address() == "https://192.0.2.7:8081"
 

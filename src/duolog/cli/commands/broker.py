@@ -117,9 +117,8 @@ def broker(
     if data_dir is None:
         raise click.UsageError("Missing option '--data', or log.dirs in the --config file.")
     settings = file.settings | given.settings
-    if registry_listen is None and registry_tls.given:
-        raise click.UsageError("Options of the registry's TLS need --registry HOST:PORT.")
-    registry = registry_of(registry_listen, log_format, settings, registry_tls.arguments)
+    more = registry_tls.arguments_at(registry_listen)
+    registry = registry_of(registry_listen, log_format, settings, more)
     return run(
         BrokerOptions(
             data_dir=data_dir.resolve(),

@@ -29,14 +29,14 @@ class RegistryTlsOptions:
     authorities: Path | None = None
     hosts: tuple[str, ...] = ()
 
-    @property
-    def given(self) -> bool:
-        """True if any option is given."""
-        return self != RegistryTlsOptions()
+    def arguments_at(self, listen: str | None) -> tuple[str, ...]:
+        """Return the arguments of `duolog registry` at an address.
 
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        """The arguments of `duolog registry`."""
+        Raises:
+            UsageError: an option is given, and no address.
+        """
+        if listen is None and self != RegistryTlsOptions():
+            raise click.UsageError("Options of the registry's TLS need --registry HOST:PORT.")
         return (
             *(() if self.certificate is None else ("--tls-cert", str(self.certificate))),
             *(() if self.key is None else ("--tls-key", str(self.key))),
