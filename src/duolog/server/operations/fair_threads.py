@@ -58,7 +58,7 @@ class FairThreads:
         self._pool.shutdown(wait=False)
 
     def _serve(self) -> None:
-        """Run calls until none may run. A call that is added later starts a thread, if one is free."""
+        """Run calls until none may run; a later call starts a thread if one is free."""
         client = None
         while True:
             with self._lock:
