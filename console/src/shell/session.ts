@@ -17,6 +17,7 @@ export const session = signal<Session>({ state: "asking" });
 interface Who {
   user: string;
   login: "none" | "password" | "token" | "session";
+  users: boolean;
 }
 
 /** Log in by the token in the address if there is one, and find out who the reader is. */
@@ -41,7 +42,7 @@ export async function refresh(): Promise<void> {
     const who = await get<Who>("/session");
     const open = who.login !== "none";
     session.value = open
-      ? { state: "open", user: who.user, users: who.user !== "ANONYMOUS" }
+      ? { state: "open", user: who.user, users: who.users }
       : { state: "token" };
   } catch (error) {
     const found = asApiError(error);

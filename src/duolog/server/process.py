@@ -41,8 +41,10 @@ from duolog.server.http.server import HttpServer
 from duolog.server.ksql.service_endpoints import endpoints_of, prepared_of
 from duolog.server.limits import DEFAULT_LIMITS, Limits, within_descriptors
 from duolog.server.operations.broker_health import BrokerHealth
+from duolog.server.operations.changes import Changes
 from duolog.server.operations.command_waits import CommandWaits
 from duolog.server.operations.context import ServerContext
+from duolog.server.operations.events import digests_of
 from duolog.server.operations.quick_lookups import QuickLookups
 from duolog.server.operations.workers import Workers
 from duolog.server.proxies import behind_proxies, checked_base_path
@@ -173,6 +175,7 @@ def _context(
         engine_settings=options.engine_settings,
         shares=True,
     )
+    workers = Workers(limits.workers, limits.waiting_max)
     return ServerContext(
         version=options.version,
         cluster_id=cluster.id(),
@@ -184,7 +187,8 @@ def _context(
         registry=_registry(service),
         administration=Administration(service.brokers),
         quick=QuickLookups(service, partial(prepared_of, service)),
-        workers=Workers(limits.workers, limits.waiting_max),
+        workers=workers,
+        changes=Changes(digests_of(service), workers),
         readers=Workers(
             # Each request waits for one thread at most, so that no response is cut off.
             limits.readers,

@@ -61,7 +61,11 @@ def test_users_tokens_rights_and_sessions(broker: BrokerProcess, tmp_path: Path)
         cookie = {"Cookie": headers["set-cookie"].partition(";")[0]}
         assert status == 204
         assert {"HttpOnly", "SameSite=Strict"} <= set(headers["set-cookie"].split("; "))
-        assert ask(server, "/session", headers=cookie)[1] == {"user": "alice", "login": "session"}
+        assert ask(server, "/session", headers=cookie)[1] == {
+            "user": "alice",
+            "login": "session",
+            "users": True,
+        }
 
         admin("users", "remove", "alice")
         wait_until(lambda: ask(server, "/session", headers=cookie)[0] == 401, "the user is gone")

@@ -45,8 +45,10 @@ class Bundle:
 
     def __init__(self, folder: Traversable) -> None:
         self._folder = folder
-        files: dict[str, dict[str, Any]] = json.loads(folder.joinpath(MANIFEST).read_bytes())
-        self._files = files["files"]
+        manifest: dict[str, Any] = json.loads(folder.joinpath(MANIFEST).read_bytes())
+        self._files: dict[str, dict[str, Any]] = manifest["files"]
+        self.main: str = manifest["main"]
+        """The name of the script that the page starts with; another one for each build."""
         self.index = folder.joinpath(INDEX).read_text(encoding="utf-8")
         self._read: dict[str, bytes] = {}
 

@@ -47,6 +47,12 @@ async def asset(request: Request, _context: ServerContext) -> Response:
     return Response(found.content, 200, found.media_type, headers=tuple(headers))
 
 
+def build_of_console() -> str:
+    """Return the name of the script of this build; a page of another one must load again."""
+    bundle = _bundle()
+    return "" if bundle is None else bundle.main
+
+
 @functools.cache
 def _bundle() -> Bundle | None:
     return find_bundle()

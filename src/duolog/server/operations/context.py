@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from duolog.runtime.sql.service import SqlService
     from duolog.runtime.sql.tables.progress import Progress
     from duolog.server.ksql.endpoints import Endpoints
+    from duolog.server.operations.changes import Changes
     from duolog.server.operations.command_waits import CommandWaits
     from duolog.server.operations.quick_lookups import QuickLookups
     from duolog.server.schemas.place import RegistryPlace
@@ -38,6 +39,7 @@ class ServerContext:
         quick: repeated look-ups, answered on the event loop; None in a server without them.
         registry: the schema registry; None in a server without one.
         administration: users, rules and settings of the cluster; None without one.
+        changes: tells pages what has changed; None in a server without `sql`.
         address: `HOST:PORT` of this server.
         stopping: set when the server stops; responses without an end then end.
     """
@@ -55,6 +57,7 @@ class ServerContext:
     quick: "QuickLookups | None" = None
     registry: "RegistryPlace | None" = None
     administration: "Administration | None" = None
+    changes: "Changes | None" = None
     address: str = ""
     base_path: str = ""
     counts: Counts = field(default_factory=Counts)

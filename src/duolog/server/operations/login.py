@@ -45,10 +45,12 @@ def _logged_in(session: str, request: Request, context: ServerContext) -> Respon
     return Response(b"", 204, headers=(("Set-Cookie", cookie), ("Cache-Control", "no-store")))
 
 
-async def who(request: Request, _context: ServerContext) -> Response:
-    """Answer with the name of the user, and how it logged in."""
+async def who(request: Request, context: ServerContext) -> Response:
+    """Answer with the name of the user, how it logged in, and whether the server has users."""
     client = request.client
-    return json_response({"user": client.name, "login": client.login.value}, media_type=JSON)
+    users = context.access.sessions is not None
+    found = {"user": client.name, "login": client.login.value, "users": users}
+    return json_response(found, media_type=JSON)
 
 
 async def log_out(request: Request, context: ServerContext) -> Response:

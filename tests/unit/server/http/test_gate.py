@@ -106,10 +106,10 @@ def test_a_password_a_token_and_a_session_log_in() -> None:
 
         logins = [by_password, by_token, by_cookie, other]
         assert [json.loads(each.body) for each in logins] == [
-            {"user": "ann", "login": "password"},
-            {"user": "ann", "login": "token"},
-            {"user": "ann", "login": "session"},
-            {"user": "bob", "login": "password"},
+            {"user": "ann", "login": "password", "users": True},
+            {"user": "ann", "login": "token", "users": True},
+            {"user": "ann", "login": "session", "users": True},
+            {"user": "bob", "login": "password", "users": True},
         ]
         assert twice.status == 401
 
@@ -219,7 +219,7 @@ def test_without_users_there_are_no_sessions() -> None:
     async def test(client: Client) -> None:
         assert (await client.ask("POST", "/session")).status == 400
         who = await client.ask("GET", "/session")
-        assert json.loads(who.body) == {"user": "ANONYMOUS", "login": "none"}
+        assert json.loads(who.body) == {"user": "ANONYMOUS", "login": "none", "users": False}
 
     with_client(test)
 
