@@ -1,4 +1,5 @@
 // The entry: theme, session, router; then the page.
+import { effect } from "@preact/signals";
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./shell/theme.css";
@@ -10,6 +11,8 @@ import { Layout } from "./shell/layout";
 import { Login } from "./shell/login";
 import { startRouter } from "./shell/router";
 import { refresh, session, startSession, watchSession } from "./shell/session";
+import { startLive, stopLive } from "./shell/live";
+import { startShortcuts } from "./shell/shortcuts";
 import { startTheme } from "./shell/theme";
 import { Toasts } from "./shell/toasts";
 
@@ -37,5 +40,7 @@ function Page() {
 startTheme();
 startRouter();
 watchSession();
+startShortcuts();
+effect(() => (session.value.state === "open" ? startLive() : stopLive()));
 void startSession();
 render(<Page />, document.getElementById("app")!);

@@ -1,7 +1,7 @@
 // Reading what a screen shows: now, again at an interval, after a reconnection, and on demand.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { asApiError, type ApiError } from "./api";
-import { reconnected } from "../shell/connection";
+import { changes, reconnected, type Change } from "../shell/live";
 
 export interface Loaded<T> {
   /** The last answer; null before the first. Kept while the next one is awaited. */
@@ -15,9 +15,15 @@ export interface Loaded<T> {
 
 /**
  * Return what `read` answers. It is read again when `key` changes, and every `everyMs` milliseconds
- * while the page is visible. Answers that come late, after another key, are dropped.
+ * while the page is visible, and when the server says that one of `on` has changed. Answers that
+ * come late, after another key, are dropped.
  */
-export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T>, everyMs?: number): Loaded<T> {
+export function useLoad<T>(
+  key: string,
+  read: (signal: AbortSignal) => Promise<T>,
+  everyMs?: number,
+  on: readonly Change[] = [],
+): Loaded<T> {
   const [state, setState] = useState<{ key: string; data: T | null; error: ApiError | null; loading: boolean }>({
     key,
     data: null,
@@ -27,7 +33,7 @@ export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T
   const [wanted, setWanted] = useState(0);
   const latest = useRef(read);
   latest.current = read;
-  const again = reconnected.value;
+  const again = reconnected.value + on.reduce((sum, name) => sum + changes.value[name], 0);
   useEffect(() => {
     const abort = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;

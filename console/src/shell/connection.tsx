@@ -1,36 +1,48 @@
 // Says that the server cannot be reached, and asks it again until it answers.
-import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { reachable } from "../lib/api";
+import { noteReconnection, outdated } from "./live";
 import { refresh } from "./session";
 import { toast } from "./toasts";
-
-/** Increases when the server answers again: screens then read what they show once more. */
-export const reconnected = signal(0);
 
 const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 5000;
 
-/** The banner; empty while the server answers. */
+/** The banners; empty while the server answers and runs this build of the page. */
 export function Connection() {
   const away = !reachable.value;
-  const [waits, setWaits] = useState(FIRST_WAIT_MS);
+  const [tries, setTries] = useState(0);
   useEffect(() => {
     if (!away) return undefined;
+    const wait = Math.min(FIRST_WAIT_MS * 2 ** tries, LAST_WAIT_MS);
     const timer = setTimeout(() => {
-      setWaits(Math.min(waits * 2, LAST_WAIT_MS));
       void refresh().then(() => {
-        if (!reachable.peek()) return;
-        setWaits(FIRST_WAIT_MS);
-        reconnected.value += 1;
+        if (!reachable.peek()) {
+          setTries(tries + 1);
+          return;
+        }
+        setTries(0);
+        noteReconnection();
         toast("Connected again");
       });
-    }, waits);
+    }, wait);
     return () => clearTimeout(timer);
-  }, [away, waits]);
+  }, [away, tries]);
   return (
     <div role="status" aria-live="polite">
-      {away && <div class="banner">The server cannot be reached. Trying again…</div>}
+      {away && (
+        <div class="banner">
+          The server cannot be reached. This page tries again by itself; what it shows may be out of date.
+        </div>
+      )}
+      {!away && outdated.value && (
+        <div class="banner">
+          The server runs another version now.{" "}
+          <button class="small" onClick={() => location.reload()}>
+            Load the page again
+          </button>
+        </div>
+      )}
     </div>
   );
 }

@@ -5,8 +5,11 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { asApiError, type ApiError } from "../lib/api";
 import { ErrorPanel, Waiting } from "../parts/empty";
 import { screens } from "../screens/index";
+import { chooseTimeZone, timeZone } from "../lib/format";
 import { Connection } from "./connection";
 import { Link, match, navigate, place, type Screen, type ScreenProps } from "./router";
+import { Palette, paletteOpen } from "./palette";
+import { ShortcutSheet, sheetOpen } from "./shortcuts";
 import { logOut, session } from "./session";
 import { chooseTheme, theme, THEMES, type Theme } from "./theme";
 import { toastError } from "./toasts";
@@ -36,6 +39,8 @@ export function Layout() {
         {found === null ? <Missing /> : <Shown screen={found.screen} params={found.params} key={found.screen.path} />}
       </main>
       <Connection />
+      <Palette />
+      <ShortcutSheet />
     </div>
   );
 }
@@ -50,16 +55,12 @@ function Top(props: { onMenu: () => void; menuOpen: boolean }) {
       <Link to="/" class="brand">
         <Mark /> Duolog
       </Link>
-      <label class="push">
-        <span class="hidden-text">Theme</span>
-        <select value={theme.value} onChange={(event) => chooseTheme(event.currentTarget.value as Theme)}>
-          {THEMES.map((one) => (
-            <option value={one} key={one}>
-              {one}
-            </option>
-          ))}
-        </select>
-      </label>
+      <button class="find push" onClick={() => (paletteOpen.value = true)}>
+        <span aria-hidden="true">⌕</span> Search <kbd class="wide">Ctrl K</kbd>
+      </button>
+      <button class="plain wide" onClick={() => (sheetOpen.value = true)} aria-label="Keyboard shortcuts">
+        ?
+      </button>
       {who.state === "open" && who.users && (
         <button class="plain" onClick={() => void logOut().catch(toastError)}>
           Log out {who.user}
@@ -101,7 +102,39 @@ function Navigation(props: { open: boolean; current: Screen | null }) {
           </ul>
         </div>
       ))}
+      <Choices />
     </nav>
+  );
+}
+
+// Colours and times: choices of the reader, kept in the browser.
+function Choices() {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return (
+    <div class="choices">
+      <label>
+        Theme
+        <select value={theme.value} onChange={(event) => chooseTheme(event.currentTarget.value as Theme)}>
+          {THEMES.map((one) => (
+            <option value={one} key={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Time zone
+        <select value={timeZone.value} onChange={(event) => chooseTimeZone(event.currentTarget.value)}>
+          <option value="local">local ({own})</option>
+          <option value="UTC">UTC</option>
+          {Intl.supportedValuesOf("timeZone").map((one) => (
+            <option value={one} key={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+    </div>
   );
 }
 

@@ -18,6 +18,8 @@ export interface Screen {
   group?: string;
   /** The second key of the shortcut `g …`. */
   key?: string;
+  /** The objects that this screen shows, for the palette; its path then has one parameter. */
+  objects?: { kind: string; names: () => Promise<string[]> };
   load: () => Promise<{ default: ComponentType<ScreenProps> }>;
 }
 

@@ -46,7 +46,9 @@ export async function refresh(): Promise<void> {
       : { state: "token" };
   } catch (error) {
     const found = asApiError(error);
-    session.value = found.status === 401 ? { state: "password" } : { state: "away", error: found };
+    if (found.status === 401) session.value = { state: "password" };
+    // A page that is open stays open while the server is away.
+    else if (session.peek().state !== "open") session.value = { state: "away", error: found };
   }
 }
 

@@ -1,60 +1,105 @@
-// The overview: what this server is, and what runs on it.
+// The overview: what runs on this server; for a server without anything, the first steps.
 import { get } from "../../lib/api";
-import { formatCount } from "../../lib/format";
+import { formatCount, formatDuration, formatRate } from "../../lib/format";
 import { useLoad } from "../../lib/load";
-import { Badge, toneOf } from "../../parts/badge";
-import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
-import { Table, type Column } from "../../parts/table";
-
-interface Query {
-  id: string;
-  state: string;
-  error: string | null;
-  statement: string;
-  sink: string | null;
-}
+import { ErrorPanel, Waiting } from "../../parts/empty";
+import { FirstSteps } from "./first";
+import { figuresOf, isNew, type Figures, type Lineage, type Query } from "./figures";
+import { Demo } from "./demo";
+import { hasScreen, LinkIf } from "./links";
+import { QueryTable } from "./queries";
 
 interface Info {
   KsqlServerInfo: { version: string; kafkaClusterId: string; ksqlServiceId: string; serverStatus: string };
 }
 
-const COLUMNS: Column<Query>[] = [
-  { id: "id", title: "Query", cell: (row) => row.id, sort: (a, b) => a.id.localeCompare(b.id) },
-  { id: "state", title: "State", width: 120, cell: (row) => <Badge tone={toneOf(row.state)}>{row.state}</Badge> },
-  { id: "sink", title: "Writes to", cell: (row) => row.sink ?? "" },
-];
+const EVERY_MS = 3000;
 
 export default function Start() {
   const info = useLoad("info", (signal) => get<Info>("/info", { signal }));
-  const queries = useLoad("queries", (signal) => get<{ queries: Query[] }>("/v1/queries", { signal }), 5000);
+  const lineage = useLoad("lineage", (signal) => get<Lineage>("/v1/lineage", { signal }), undefined, ["catalog"]);
+  const queries = useLoad("queries", (signal) => get<{ queries: Query[] }>("/v1/queries", { signal }), EVERY_MS, [
+    "queries",
+    "catalog",
+  ]);
+  const topics = useLoad("topics", readTopics, undefined, ["topics"]);
+  const error = lineage.error ?? queries.error ?? topics.error;
+  const known = lineage.data !== null && queries.data !== null && topics.data !== null;
+  const found = queries.data?.queries ?? [];
   const about = info.data?.KsqlServerInfo;
-  const rows = queries.data?.queries ?? [];
   return (
     <div class="stack">
-      <h1>Overview</h1>
-      {info.error && <ErrorPanel error={info.error} onRetry={info.reload} />}
-      <dl class="facts panel">
-        <dt>Version</dt>
-        <dd>{about?.version ?? "…"}</dd>
-        <dt>Cluster</dt>
-        <dd class="mono">{about?.kafkaClusterId ?? "…"}</dd>
-        <dt>Persistent queries</dt>
-        <dd>{formatCount(rows.length)}</dd>
-      </dl>
-      <h2>Persistent queries</h2>
-      {queries.error && <ErrorPanel error={queries.error} onRetry={queries.reload} />}
-      {queries.data === null && queries.error === null ? (
-        <Waiting />
-      ) : (
-        <Table
-          caption="Persistent queries"
-          name="overview-queries"
-          columns={COLUMNS}
-          rows={rows}
-          rowKey={(row) => row.id}
-          empty={<Empty title="No persistent query runs">Statements such as CREATE TABLE … AS SELECT start one.</Empty>}
+      <div class="row ends">
+        <h1>Overview</h1>
+        <span class="soft small">
+          {about && `Duolog ${about.version} · cluster ${about.kafkaClusterId} · service ${about.ksqlServiceId}`}
+        </span>
+      </div>
+      {error !== null && error.status !== 0 && (
+        <ErrorPanel
+          error={error}
+          onRetry={() => {
+            lineage.reload();
+            queries.reload();
+            topics.reload();
+          }}
         />
+      )}
+      {!known && error === null && <Waiting />}
+      {known && isNew(lineage.data!, topics.data!.length) ? (
+        <FirstSteps />
+      ) : (
+        known && (
+          <>
+            <Demo />
+            <Numbers figures={figuresOf(lineage.data!, found, topics.data!.length)} />
+            <section class="stack" aria-labelledby="queries-title">
+              <h2 id="queries-title">Persistent queries</h2>
+              <QueryTable queries={found} />
+            </section>
+          </>
+        )
       )}
     </div>
   );
+}
+
+function Numbers(props: { figures: Figures }) {
+  const { topics, streams, tables, states, lagRecords, lagMs, errors, rate } = props.figures;
+  const running = states.map(([state, count]) => `${count} ${state.toLowerCase()}`).join(", ");
+  return (
+    <div class="panels numbers">
+      <Number label="Topics" to="/topics" value={formatCount(topics)} />
+      <Number label="Streams and tables" to={hasScreen("/sources") ? "/sources" : "/streams"} value={formatCount(streams + tables)} note={`${streams} streams, ${tables} tables`} />
+      <Number label="Persistent queries" to="/queries" value={formatCount(states.reduce((sum, [, n]) => sum + n, 0))} note={running} />
+      <Number label="Records read" to="/queries" value={formatRate(rate) || "–"} />
+      <Number
+        label="Highest lag"
+        to="/queries"
+        value={lagMs === null ? "–" : formatDuration(lagMs)}
+        note={lagRecords === null ? "" : `${formatCount(lagRecords)} records in all`}
+      />
+      <Number label="Records with errors" to="/dead-letters" value={formatCount(errors)} tone={errors > 0 ? "bad" : undefined} />
+    </div>
+  );
+}
+
+function Number(props: { label: string; value: string; note?: string; to: string; tone?: "bad" | undefined }) {
+  return (
+    <div class="panel number-panel">
+      <div class="soft small">{props.label}</div>
+      <div class={props.tone === "bad" ? "big bad" : "big"}>
+        <LinkIf to={props.to} label={`${props.label}: ${props.value}`}>
+          {props.value}
+        </LinkIf>
+      </div>
+      <div class="soft small">{props.note || " "}</div>
+    </div>
+  );
+}
+
+// Topics of Kafka and of the service itself start with two underscores.
+async function readTopics(signal: AbortSignal): Promise<string[]> {
+  const answer = await get<{ topics: { name: string }[] }>("/v1/topics", { signal });
+  return answer.topics.map((one) => one.name).filter((name) => !name.startsWith("_"));
 }
