@@ -1,12 +1,12 @@
 // The overview: what runs on this server; for a server without anything, the first steps.
-import { get } from "../../lib/api";
+import { get, post } from "../../lib/api";
 import { formatCount, formatDuration, formatRate } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { ErrorPanel, Waiting } from "../../parts/empty";
 import { FirstSteps } from "./first";
 import { figuresOf, isNew, type Figures, type Lineage, type Query } from "./figures";
 import { Demo } from "./demo";
-import { hasScreen, LinkIf } from "./links";
+import { LinkIf } from "./links";
 import { QueryTable } from "./queries";
 
 interface Info {
@@ -70,7 +70,7 @@ function Numbers(props: { figures: Figures }) {
   return (
     <div class="panels numbers">
       <Number label="Topics" to="/topics" value={formatCount(topics)} />
-      <Number label="Streams and tables" to={hasScreen("/sources") ? "/sources" : "/streams"} value={formatCount(streams + tables)} note={`${streams} streams, ${tables} tables`} />
+      <Number label="Streams and tables" to="/sources" value={formatCount(streams + tables)} note={`${streams} streams, ${tables} tables`} />
       <Number label="Persistent queries" to="/queries" value={formatCount(states.reduce((sum, [, n]) => sum + n, 0))} note={running} />
       <Number label="Records read" to="/queries" value={formatRate(rate) || "–"} />
       <Number
@@ -98,8 +98,8 @@ function Number(props: { label: string; value: string; note?: string; to: string
   );
 }
 
-// Topics of Kafka and of the service itself start with two underscores.
+// SHOW TOPICS leaves out internal topics, and those that the reader may not describe.
 async function readTopics(signal: AbortSignal): Promise<string[]> {
-  const answer = await get<{ topics: { name: string }[] }>("/v1/topics", { signal });
-  return answer.topics.map((one) => one.name).filter((name) => !name.startsWith("_"));
+  const answer = await post<{ topics: { name: string }[] }[]>("/ksql", { ksql: "SHOW TOPICS;" }, { signal });
+  return (answer[0]?.topics ?? []).map((one) => one.name);
 }
