@@ -88,7 +88,11 @@ _MODULES: Final = {
     69: "consumer_group_describe",
     74: "list_config_resources",
     75: "describe_topic_partitions",
+    77: "share_group_describe",
+    89: "streams_group_describe",
+    90: "describe_share_group_offsets",
 }
+"""Also of requests that only another broker serves, for clients."""
 
 
 def entity_type(api_key: int, version: int, kind: str) -> type[Any]:  # Its fields are the schema's.

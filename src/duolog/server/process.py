@@ -28,6 +28,7 @@ from duolog.ksql.settings import REGISTRY
 from duolog.registry.http.hosts import AllowedHosts
 from duolog.runtime.administration.administration import Administration
 from duolog.runtime.server_of_broker import local_url
+from duolog.runtime.consumer_groups.monitor import GroupMonitor
 from duolog.runtime.sql.processing_log import declare
 from duolog.runtime.sql.service import DEFAULT_SERVICE, SqlService
 from duolog.server.access.console_token import ConsoleToken
@@ -151,6 +152,8 @@ def run(options: ServerOptions, report: Callable[[str], None]) -> int:
         finally:
             context.access.stop()
             context.health.close()
+            if context.groups is not None:
+                context.groups.close()
             if context.quick is not None:
                 context.quick.close()
             context.workers.close()
@@ -197,6 +200,7 @@ def _context(
             name="readers",
         ),
         health=BrokerHealth(cluster.answers, clock),
+        groups=GroupMonitor(options.brokers, clock),
         address=str(address),
         base_path=base_path,
     )

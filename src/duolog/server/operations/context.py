@@ -13,6 +13,7 @@ from duolog.server.operations.workers import Workers
 
 if TYPE_CHECKING:
     from duolog.runtime.administration.administration import Administration
+    from duolog.runtime.consumer_groups.monitor import GroupMonitor
     from duolog.runtime.sql.service import SqlService
     from duolog.runtime.sql.tables.progress import Progress
     from duolog.server.ksql.endpoints import Endpoints
@@ -40,6 +41,7 @@ class ServerContext:
         registry: the schema registry; None in a server without one.
         administration: users, rules and settings of the cluster; None without one.
         changes: tells pages what has changed; None in a server without `sql`.
+        groups: groups of consumers of the cluster; None in a server without them.
         address: `HOST:PORT` of this server.
         stopping: set when the server stops; responses without an end then end.
     """
@@ -58,6 +60,7 @@ class ServerContext:
     registry: "RegistryPlace | None" = None
     administration: "Administration | None" = None
     changes: "Changes | None" = None
+    groups: "GroupMonitor | None" = None
     address: str = ""
     base_path: str = ""
     counts: Counts = field(default_factory=Counts)

@@ -1,0 +1,1 @@
+"""Groups of consumers for clients of the server: requests, rights, and answers."""

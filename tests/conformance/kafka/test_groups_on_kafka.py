@@ -1,0 +1,120 @@
+"""Groups of Apache Kafka, as the SQL server reads them: classic, KIP-848, share and streams."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from conformance.kafka.peer import TOOL_OPTIONS, KafkaPeer, fetch
+from conftest import RequireProgram
+from duolog.runtime.consumer_groups.groups import CLASSIC, CONSUMER, SHARE
+from duolog.runtime.consumer_groups.monitor import GroupMonitor
+from duolog.security.clients.brokers import Brokers
+from duolog.testing import Client
+from waiting import DEADLINE_S, wait_until
+
+SETTINGS = {"group.coordinator.rebalance.protocols": "classic,consumer,share,streams"}
+
+
+@pytest.fixture(scope="module")
+def kafka(
+    tmp_path_factory: pytest.TempPathFactory, require_program: RequireProgram
+) -> Iterator[str]:
+    require_program("java", package="openjdk-17-jre-headless")
+    require_program("mvn", package="maven")
+    with KafkaPeer(
+        tmp_path_factory.mktemp("kafka") / "data",
+        settings=SETTINGS,
+        format_options=("--feature", "share.version=1"),
+    ) as peer:
+        servers = peer.bootstrap_servers
+        Client(servers).create_topic("orders", 2)
+        producer = Producer({"bootstrap.servers": servers, "log_level": 0})
+        for number in range(10):
+            producer.produce("orders", b"x", partition=number % 2, timestamp=1_700_000_000_000)
+        producer.flush(DEADLINE_S)
+        yield servers
+
+
+@pytest.fixture
+def monitor(kafka: str) -> Iterator[GroupMonitor]:
+    found = GroupMonitor(Brokers.of(kafka))
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("protocol", [CLASSIC, CONSUMER])
+def test_a_group_of_a_consumer_has_its_member_and_lag(
+    kafka: str, monitor: GroupMonitor, protocol: str
+) -> None:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka,
+            "group.id": f"by-{protocol}",
+            "client.id": "app-7",
+            "group.protocol": protocol,
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+    consumer.subscribe(["orders"])
+    wait_until(lambda: consumer.poll(0.1) is None and consumer.assignment(), "an assignment")
+    consumer.commit(offsets=[TopicPartition("orders", 0, 3)], asynchronous=False)
+
+    group = monitor.groups.listed().groups[f"by-{protocol}"]
+    described = monitor.groups.described([group])[group.name]
+    lag = monitor.watch.look([group])[group.name]
+
+    assert (group.state, group.protocol) == ("Stable", protocol)
+    assert [(one.client_id, one.assigned) for one in described.members] == [
+        ("app-7", (("orders", 0), ("orders", 1)))
+    ]
+    assert (lag.records, lag.complete) == (2, True)
+    assert (lag.ms or 0) > 24 * 3_600_000
+    consumer.close()
+
+
+def test_offsets_are_committed_deleted_and_the_group_with_them(
+    kafka: str, monitor: GroupMonitor
+) -> None:
+    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "idle", "log_level": 0})
+    places = [TopicPartition("orders", 0, 3), TopicPartition("orders", 1, 4)]
+    consumer.commit(offsets=places, asynchronous=False)
+    consumer.close()
+    group = monitor.groups.listed().groups["idle"]
+
+    monitor.groups.commit(group, {("orders", 0): 1})
+    monitor.groups.delete_offsets(group, [("orders", 1)])
+    assert monitor.groups.committed([group]) == {"idle": {("orders", 0): 1}}
+
+    monitor.groups.delete(group)
+    assert "idle" not in monitor.groups.listed().groups
+
+
+def test_a_share_group_has_its_member_and_the_first_offset_not_acknowledged(
+    kafka: str, monitor: GroupMonitor, tmp_path: Path
+) -> None:
+    jars = fetch()
+    output = (tmp_path / "share.log").open("wb")
+    command = ["java", *TOOL_OPTIONS, "-cp", f"{jars}/*"]
+    command += ["org.apache.kafka.tools.consumer.ConsoleShareConsumer", "--bootstrap-server", kafka]
+    with output, subprocess.Popen(
+        [*command, "--topic", "orders", "--group", "shared"], stdout=output, stderr=output
+    ) as process:
+        try:
+            wait_until(
+                lambda: (found := monitor.groups.listed().groups.get("shared"))
+                and found.state == "Stable",
+                "a member",
+            )
+            group = monitor.groups.listed().groups["shared"]
+            described = monitor.groups.described([group])["shared"]
+            wait_until(lambda: monitor.groups.committed([group])["shared"], "offsets")
+        finally:
+            process.terminate()
+
+    assert group.protocol == SHARE
+    assert [one.assigned for one in described.members] == [(("orders", 0), ("orders", 1))]
+    assert set(monitor.groups.committed([group])["shared"].values()) <= {0, 5}
