@@ -102,9 +102,7 @@ def _modern(protocol: str) -> Callable[[Any], Described]:
     """Return the reader of groups that a broker assigns."""
 
     def read(group: Any) -> Described:
-        ensure_no_error(
-            group.error_code, group.error_message, f'describe group "{group.group_id}"'
-        )
+        ensure_no_error(group.error_code, group.error_message, f'describe group "{group.group_id}"')
         return Described(
             group.group_id,
             group.group_state,
@@ -168,9 +166,7 @@ def _places_of_tasks(
     tasks: Iterable[Any], topics: Mapping[str, tuple[str, ...]]
 ) -> tuple[Place, ...]:
     return _places(
-        (topic, task.partitions)
-        for task in tasks
-        for topic in topics.get(task.subtopology_id, ())
+        (topic, task.partitions) for task in tasks for topic in topics.get(task.subtopology_id, ())
     )
 
 

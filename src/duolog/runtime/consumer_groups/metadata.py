@@ -44,7 +44,7 @@ def read_metadata(admin: "RenewedAdmin") -> Metadata:
             hint="Check that the broker runs, and read its log.",
         ) from error
     return Metadata(
-        {node: _address(broker.host, broker.port) for node, broker in found.brokers.items()},
+        {node: _address(broker.host or "", broker.port) for node, broker in found.brokers.items()},
         {
             (name, number): partition.leader
             for name, topic in found.topics.items()

@@ -116,7 +116,11 @@ def moves_of(
 
 
 def _wanted(
-    target: Target, places: Collection[Place], old: Mapping[Place, int], first: Offsets, last: Offsets
+    target: Target,
+    places: Collection[Place],
+    old: Mapping[Place, int],
+    first: Offsets,
+    last: Offsets,
 ) -> Offsets:
     match target.to:
         case To.EARLIEST:

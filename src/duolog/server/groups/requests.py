@@ -159,13 +159,14 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _number(name: str, given: object, least: int, most: int) -> int:
-    text = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
-    digits = text.removeprefix("-") if isinstance(text, str) else ""
+    whole = isinstance(given, int) and not isinstance(given, bool)
+    text = str(given) if whole or isinstance(given, str) else ""
+    digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _DIGITS_MAX):
         raise RequestRefused(f"'{name}' is not a whole number")
-    if not least <= int(text) <= most:  # type: ignore[arg-type] - a text of digits
+    if not least <= int(text) <= most:
         raise RequestRefused(f"'{name}' is not between {least} and {most}")
-    return int(text)  # type: ignore[arg-type] - as above
+    return int(text)
 
 
 def _ensure_known(given: Mapping[str, Any], known: frozenset[str] | set[str]) -> None:

@@ -110,7 +110,9 @@ class VisibleGroups:
             "version": VERSION,
             **shown_group(group, described),
             "memberList": [
-                shown_member(one._replace(assigned=tuple(at for at in one.assigned if at[0] in seen)))
+                shown_member(
+                    one._replace(assigned=tuple(at for at in one.assigned if at[0] in seen))
+                )
                 for one in described.members
             ],
             "lag": shown_lag(mine, None if hidden else self.monitor.watch.history(name)),
@@ -169,9 +171,7 @@ class VisibleGroups:
         group = self._group(name, Operation.DELETE)
         old = self.monitor.groups.committed([group]).get(name, {})
         wanted = [
-            place
-            for place in sorted(old)
-            if any(_in_scope(place, scope) for scope in scopes)
+            place for place in sorted(old) if any(_in_scope(place, scope) for scope in scopes)
         ]
         if not wanted:
             raise RequestRefused(
@@ -191,7 +191,11 @@ class VisibleGroups:
         for group in groups:
             whole = lags.get(group.name)
             lag = None if whole is None else self._only(whole, seen)
-            hides = whole is not None and lag is not None and len(lag.partitions) < len(whole.partitions)
+            hides = (
+                whole is not None
+                and lag is not None
+                and len(lag.partitions) < len(whole.partitions)
+            )
             history = None if hides else self.monitor.watch.history(group.name)
             rows.append(
                 {
@@ -288,4 +292,3 @@ def _refusal(group: Listed, described: Described) -> str:
         f"{', '.join(hosts[:_HOSTS_MAX])}{more}\n"
         "Stop them first. A member that was killed stays in the group until its session timeout."
     )
-

@@ -35,7 +35,7 @@ class FakePositions:
             return {place: self.ends[place] for place in asked}
         if spec is EARLIEST:
             return {place: self.begins.get(place, 0) for place in asked}
-        at_ms = spec._value  # type: ignore[attr-defined]  # noqa: SLF001 - it has no other way
+        at_ms = spec._value  # noqa: SLF001 - it has no other way
         found = {}
         for place in asked:
             offset = max(-(-at_ms // 1000), self.begins.get(place, 0))

@@ -247,7 +247,8 @@ def test_offsets_of_topics_are_deleted(monitor: Monitor) -> None:
 
 
 def test_a_broker_that_refuses_is_quoted(monitor: Monitor) -> None:
-    def refuse(_group: Listed) -> None:
+    def refuse(group: Listed) -> None:
+        del group
         raise KafkaError("could not delete it", code=ErrorCode.NON_EMPTY_GROUP, detail="NON_EMPTY")
 
     monitor.groups.delete = refuse  # type: ignore[method-assign]
