@@ -134,9 +134,9 @@ def test_a_share_group_has_its_member_and_the_first_offset_not_acknowledged(
                 "a member",
             )
             group = monitor.groups.listed().groups["shared"]
-            described = monitor.groups.described([group])["shared"]
             # A share group starts at the end; it has an offset once it has read records.
             wait_until(lambda: write(kafka, "shares") and first_offsets(monitor, group), "offsets")
+            described = monitor.groups.described([group])["shared"]
         finally:
             process.terminate()
 
