@@ -27,8 +27,8 @@ from duolog.core.operating_system.limits import raise_descriptors_max
 from duolog.ksql.settings import REGISTRY
 from duolog.registry.http.hosts import AllowedHosts
 from duolog.runtime.administration.administration import Administration
-from duolog.runtime.server_of_broker import local_url
 from duolog.runtime.consumer_groups.monitor import GroupMonitor
+from duolog.runtime.server_of_broker import local_url
 from duolog.runtime.sql.processing_log import declare
 from duolog.runtime.sql.service import DEFAULT_SERVICE, SqlService
 from duolog.server.access.console_token import ConsoleToken

@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from conformance.server.processes import SqlServerProcess, ask
+from duolog.server.access.console_token import FILE
 from duolog.testing import Client, EmbeddedCluster
 from waiting import DEADLINE_S, wait_until
 
@@ -49,7 +50,8 @@ def commit(servers: str, group: str, topic: str, *offsets: int) -> None:
 
 def call(server: SqlServerProcess, method: str, path: str, **body: object) -> tuple[int, Any]:
     data = json.dumps(body).encode() if body else None
-    return ask(server, path, method=method, body=data)[:2]
+    token = (server.log_path.parent / "sql" / FILE).read_text().strip()
+    return ask(server, path, f"Bearer {token}", method=method, body=data)[:2]
 
 
 def get(server: SqlServerProcess, path: str) -> Any:
