@@ -14,7 +14,7 @@ from duolog.runtime.consumer_groups.groups import CLASSIC, CONSUMER, SHARE, List
 from duolog.runtime.consumer_groups.monitor import GroupMonitor
 from duolog.security.clients.brokers import Brokers
 from duolog.testing import Client
-from waiting import DEADLINE_S, wait_until
+from waiting import wait_until
 
 SETTINGS = {
     "group.coordinator.rebalance.protocols": "classic,consumer,share,streams",
@@ -49,7 +49,7 @@ def write(servers: str, topic: str) -> bool:
     producer = Producer({"bootstrap.servers": servers, "log_level": 0})
     for number in range(10):
         producer.produce(topic, b"x", partition=number % 2, timestamp=at_ms)
-    producer.flush(DEADLINE_S)
+    producer.flush()
     return True
 
 

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from conformance.server.processes import SqlServerProcess, ask
 from duolog.server.access.console_token import FILE
 from duolog.testing import Client, EmbeddedCluster
-from waiting import DEADLINE_S, wait_until
+from waiting import wait_until
 
 RECORDS = 10
 
@@ -36,7 +36,7 @@ def topic_with_records(servers: str, name: str) -> str:
     producer = Producer({"bootstrap.servers": servers, "log_level": 0})
     for number in range(RECORDS):
         producer.produce(name, b"x", partition=number % 2, timestamp=1_700_000_000_000 + number)
-    producer.flush(DEADLINE_S)
+    producer.flush()
     return name
 
 

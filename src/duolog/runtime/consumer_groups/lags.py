@@ -59,7 +59,7 @@ class GroupLag(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether all ages are known."""
+        """True if all ages are known."""
         return all(one.ms is not None for one in self.partitions.values() if one.records)
 
 

@@ -1,7 +1,7 @@
 """Ends of partitions, and the time of the first record from an offset on.
 
 Kafka has no request for the time of an offset: the record is read (`runtime.sql.figures.unread`).
-That costs a fetch for each partition that is behind, so a call looks at a bounded number of them,
+That costs a fetch for each partition with a lag, so a call looks at a bounded number of them,
 the most delayed ones first.
 
 Threads: any; calls block, and wait for each other.
