@@ -127,6 +127,8 @@ class FailureKind:
     """The JVM had too little memory, or ended without an error."""
     source_missing: bool = False
     """A broker does not know a source topic; one that is starting may know it later."""
+    by_user: bool = False
+    """Someone must change a record, a right, a login or a topic before the query can run."""
     misplaced: bool = False
     """Records of a source topic are not in the partitions of their tasks.
 

@@ -54,6 +54,8 @@ DEAD_LETTERS: Final = "errors.dead.letter.queue.topic.name"
 GUARANTEE: Final = "processing.guarantee"
 """Applies to queries started from now on."""
 EXACTLY_ONCE: Final = "exactly_once_v2"
+FAIL_ON_REFUSED: Final = "ksql.fail.on.production.error"
+"""If false, queries started from now on skip results that the broker refuses."""
 JVM_GROUP: Final = "duolog.query.jvm.group"
 """Group of the queries that statements start from now on: each has a JVM of its own."""
 DEFAULT_GROUP: Final = "default"
@@ -116,6 +118,7 @@ _OF_SESSION: Final = frozenset(
         ANSWER_ROWS,
         DEAD_LETTERS,
         GUARANTEE,
+        FAIL_ON_REFUSED,
         JVM_GROUP,
         COMPATIBILITY,
         OUTPUT_PREFIX,
@@ -175,6 +178,7 @@ _CLIENT: Final = (
 _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     OFFSET_RESET: ("earliest", "latest"),
     GUARANTEE: ("at_least_once", EXACTLY_ONCE),
+    FAIL_ON_REFUSED: ("true", "false"),
     REGISTRY_USER_SOURCE: ("USER_INFO", "URL"),
     ANSWER_CONSISTENCY: ("latest", "snapshot"),
 }

@@ -1,11 +1,14 @@
 """SQL extensions on Spark: headers, several topics, dead letters, global tables, row TTL."""
 
 import json
+import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from pyspark.sql import SparkSession
 
 from conformance.streams.test_sql_on_spark import WAIT_S, answers_of, wait_for
@@ -43,7 +46,10 @@ def engine(spark: SparkSession, tmp_path: Path) -> Iterator[SqlEngine]:
             cluster.bootstrap_servers,
             data=tmp_path,
             service_id="far_",
-            properties={"commit.interval.ms": "200"},
+            properties={
+                "commit.interval.ms": "200",
+                "ksql.query.retry.backoff.initial.ms": "500",
+            },
             engine_settings={"class.archive": "false"},
         ) as engine,
     ):
@@ -89,6 +95,42 @@ def test_headers_topics_dead_letters_and_global_tables_in_one_service(engine: Sq
 
     see_rows_that_go(engine, client)
     see_a_query_that_is_replaced(engine, client)
+
+
+def test_the_hints_of_a_refused_result_work(engine: SqlEngine) -> None:
+    """Its timestamp is more than an hour ahead: the query failed again and again, and its hint named a setting that SET refuses."""
+    client = Client(engine.bootstrap)
+    ahead = time.time_ns() // 1_000_000 + 2 * 3_600_000
+    answers_of(
+        engine,
+        """SET 'auto.offset.reset' = 'earliest';
+        CREATE STREAM given (id STRING KEY, at BIGINT)
+            WITH (kafka_topic='given', partitions=1, value_format='JSON', timestamp='at');
+        CREATE STREAM first AS SELECT * FROM given;
+        CREATE STREAM second AS SELECT * FROM given;""",
+    )
+    client.produce("given", "a", json.dumps({"AT": ahead}))
+    client.produce("given", "b", json.dumps({"AT": ahead - 2 * 3_600_000}))
+
+    wait_for(lambda: [one.state for one in engine.queries()] == ["ERROR", "ERROR"])
+    first, second = engine.queries()
+    assert (first.error_kind, second.error_kind) == ("USER", "USER")
+    assert first.error_at_ms > 0
+    (altered,) = re.findall(r"topics alter FIRST --config (message\S+)=(\d+)", first.error)
+    (skipped,) = re.findall(r"(SET '[a-z.]+'='false')", second.error)
+
+    name, most = altered
+    alter = ConfigEntry(name, most, incremental_operation=AlterConfigOpType.SET)
+    changed = ConfigResource(ConfigResource.Type.TOPIC, "FIRST", incremental_configs=[alter])
+    admin = AdminClient({"bootstrap.servers": engine.bootstrap})
+    admin.incremental_alter_configs([changed])[changed].result(WAIT_S)
+    wait_for(lambda: {one.key for one in client.read("FIRST")} == {b"a", b"b"})
+    answers_of(engine, f"{skipped};")
+    answers_of(engine, "CREATE OR REPLACE STREAM second AS SELECT * FROM given;")
+    wait_for(lambda: {one.key for one in client.read("SECOND")} == {b"b"})
+
+    entries = [one.value or b"" for one in client.read("far_ksql_processing_log")]
+    assert any(b"CSAS_SECOND" in one and b"timestamp" in one for one in entries)
 
 
 def see_a_query_that_is_replaced(engine: SqlEngine, client: Client) -> None:

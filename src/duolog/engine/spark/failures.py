@@ -197,6 +197,11 @@ _MISPLACED: Final = "MisroutedRecordException"
 # The kernel's, of exactly once: another owner, and an epoch that is to be computed again.
 _TAKEN_OVER: Final = "TakenOverException"
 _EPOCH_AGAIN: Final = frozenset({"EpochBrokenException"})
+# A start fails again until someone has changed a record, a right, a login or a topic.
+_BY_USER: Final = re.compile(
+    r"^RecordFailedException$|AuthorizationException$|AuthenticationException$"
+    r"|^RegistryLoginException$|^UnknownTopicOrPartitionException$|^InvalidTopicException$"
+)
 _OUT_OF_MEMORY: Final = frozenset({"OutOfMemoryError", "SparkOutOfMemoryError"})
 
 
@@ -319,6 +324,7 @@ def query_failed(query_id: str, causes: list[Cause]) -> QueryFailed:
                 or (not named and _FILES_AWAY.search(text) is not None)
             ),
             out_of_memory=not names.isdisjoint(_JVM_AWAY | _OUT_OF_MEMORY),
+            by_user=any(_BY_USER.search(name) for name in names),
             misplaced=_MISPLACED in names,
         ),
     )

@@ -1,7 +1,7 @@
 """Run CREATE … AS SELECT, INSERT INTO … SELECT, TERMINATE, PAUSE and RESUME."""
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from sqlglot import exp
 
@@ -79,9 +79,7 @@ def create_as(state: SessionState, node: nodes.CreateSource) -> Done:
     letters = _dead_letters(state, properties, planned)
     begun = replace(
         _begun_or_upgraded(state, made, planned),
-        dead_letters=letters,
-        guarantee=state.settings[settings.GUARANTEE] or "",
-        jvm_group=state.settings[settings.JVM_GROUP] or settings.DEFAULT_GROUP,
+        **_of_settings(state.settings, letters),
     )
     state.catalog.sources[name] = replace(made, query=begun.id)
     state.queries[begun.id] = begun
@@ -139,9 +137,7 @@ def insert_select(state: SessionState, node: nodes.InsertSelect) -> Done:
         planned,
         sink.name,
         text_of(node),
-        dead_letters=letters,
-        guarantee=state.settings[settings.GUARANTEE] or "",
-        jvm_group=state.settings[settings.JVM_GROUP] or settings.DEFAULT_GROUP,
+        **_of_settings(state.settings, letters),
     )
     state.queries[query_id] = query
     return Done(node, query, message=f"Created query with ID {query_id}")
@@ -198,6 +194,21 @@ def _begun_or_upgraded(state: SessionState, made: SourceInfo, planned: Planned) 
     if running is not None and state.settings.strict:
         ensure_query_upgradable(running.planned, planned)
     return PersistentQuery(old.query, planned, made.name, made.statement)
+
+
+def _of_settings(given: settings.Settings, letters: str) -> dict[str, Any]:
+    """Return the fields of a query that depend on the settings of its start."""
+    return {
+        "dead_letters": letters,
+        "guarantee": given[settings.GUARANTEE] or "",
+        "jvm_group": given[settings.JVM_GROUP] or settings.DEFAULT_GROUP,
+        "skips_refused": given.truth(settings.FAIL_ON_REFUSED) is False,
+        "properties": tuple(
+            (name, value)
+            for name, value in sorted(given.given.items())
+            if not settings.is_secret(name)
+        ),
+    }
 
 
 def _dead_letters(state: SessionState, properties: Properties, planned: Planned) -> str:

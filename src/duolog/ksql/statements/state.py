@@ -30,12 +30,20 @@ class PersistentQuery:
     """Statements set RUNNING or PAUSED; the engine that runs the query reports the other states."""
     error: str = ""
     """Last error that the engine has reported."""
+    error_kind: str = "UNKNOWN"
+    """USER, SYSTEM or UNKNOWN, as ksqlDB classifies errors."""
+    error_at_ms: int = 0
+    """Time of the error, in ms since 1970; 0 if it is unknown."""
     dead_letters: str = ""
     """Topic for records that it cannot read or process; empty: the processing log."""
     functions: tuple[str, ...] = ()
     """User-defined functions that it calls."""
     guarantee: str = ""
     """Value of `processing.guarantee` when it was started."""
+    skips_refused: bool = False
+    """True if it skips results that the broker refuses."""
+    properties: tuple[tuple[str, str], ...] = ()
+    """Properties of the session that started it, without secrets."""
     jvm_group: str = DEFAULT_GROUP
     """Group whose JVM runs it."""
     host: str = ""

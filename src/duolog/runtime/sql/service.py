@@ -136,7 +136,7 @@ class SqlService:
             service_id,
             replayed=self._replayed,
             follow=self.follow,
-            supervise=partial(QuerySupervisor, self._starter, pauses_of(given)),
+            supervise=partial(QuerySupervisor, self._starter, pauses_of(given), data=self.data),
             lock=self._lock,
         )
         self.figures = ServiceFigures(

@@ -4,6 +4,7 @@ Source: ksqlDB's documentation of the /ksql endpoint, and responses in the tests
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from duolog.core.clock import SystemClock
@@ -69,6 +70,7 @@ def query_description(
     *,
     host: str,
     kind: str = "PERSISTENT",
+    of_server: Mapping[str, str] = MappingProxyType({}),
     figures: "QueryFigures | None" = None,
 ) -> Json:
     """Return a query: its columns, its sources, the steps of its plan, its state.
@@ -77,11 +79,16 @@ def query_description(
         query: the query.
         host: address of the server that runs it; empty for a statement that does not run.
         kind: PERSISTENT, PUSH or PULL.
+        of_server: properties of the server, which are not those of the statement.
         figures: its figures; they are a member of their own, which ksqlDB does not have.
     """
     planned = query.planned
     steps = "\n".join(_step(node) for node in planned.plan.nodes)
-    errors = [{"timestamp": 0, "errorMessage": query.error, "type": "UNKNOWN"}]
+    error = {
+        "timestamp": query.error_at_ms,
+        "errorMessage": query.error,
+        "type": query.error_kind,
+    }
     return {
         "id": query.id,
         "statementText": query.statement,
@@ -91,10 +98,12 @@ def query_description(
         "sinks": [query.sink] if query.sink else [],
         "topology": steps,
         "executionPlan": steps,
-        "overriddenProperties": {},
+        "overriddenProperties": {
+            name: value for name, value in query.properties if of_server.get(name) != value
+        },
         "ksqlHostQueryStatus": {host: query.state} if host else {},
         "queryType": kind,
-        "queryErrors": errors if query.error else [],
+        "queryErrors": [error] if query.error else [],
         "tasksMetadata": [],
         "state": query.state if host else None,
         **jvm_group(query),

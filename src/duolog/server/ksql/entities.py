@@ -94,7 +94,10 @@ def _shown(node: nodes.Show, state: SessionState, facts: ServerFacts) -> Json:
         figures = facts.figures(state.queries)
         found = [
             descriptions.query_description(
-                one, host=one.host or facts.host, figures=figures.get(one.id)
+                one,
+                host=one.host or facts.host,
+                of_server=state.settings.of_server,
+                figures=figures.get(one.id),
             )
             for one in state.queries.values()
         ]
@@ -145,7 +148,10 @@ def _explained(done: Done, text: str, state: SessionState, facts: ServerFacts) -
     if isinstance(explained, exp.Identifier):
         named = state.queries[explained.name]
         made = descriptions.query_description(
-            named, host=named.host or facts.host, figures=facts.figures([named.id]).get(named.id)
+            named,
+            host=named.host or facts.host,
+            of_server=state.settings.of_server,
+            figures=facts.figures([named.id]).get(named.id),
         )
         return {"@type": "queryDescription", "queryDescription": made}
     query = done.selected or done.query
@@ -154,7 +160,9 @@ def _explained(done: Done, text: str, state: SessionState, facts: ServerFacts) -
     kind = "PERSISTENT"
     if is_query:
         kind = "PULL" if explained.args.get("emit") is None else "PUSH"
-    made = descriptions.query_description(query, host="", kind=kind)
+    made = descriptions.query_description(
+        query, host="", kind=kind, of_server=state.settings.of_server
+    )
     made["statementText"] = _EXPLAIN.sub("", text)
     return {"@type": "queryDescription", "queryDescription": made}
 

@@ -57,6 +57,7 @@ class Session:
     ) -> None:
         self._shared = shared
         settings = Settings(shared.state.settings.given)
+        settings.of_server = shared.state.settings.of_server
         for name, value in properties.items():
             settings.set(name, value)
         self._given = dict(settings.given)

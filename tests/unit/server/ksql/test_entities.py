@@ -275,6 +275,28 @@ def test_explain_describes_a_query_or_a_statement(catalog: Catalog) -> None:
     assert all_queries["queryDescriptions"][0]["id"] == "CTAS_TOTALS_0"
 
 
+def test_a_query_has_the_properties_of_its_statement_and_its_last_error() -> None:
+    made = Catalog(SessionState(settings=Settings({"ksql.service.id": "default_"})))
+    made.state.settings.of_server = dict(made.state.settings.given)
+    made = Catalog(SessionState(settings=Settings({"ksql.service.id": "default_"})))
+    given = {"auto.offset.reset": "earliest", "consumer.sasl.jaas.config": "s3cret"}
+    sent = json.dumps({"ksql": SQL, "streamsProperties": given}).encode()
+    assert made.endpoints().ksql(sent).status == 200
+
+    fine = one(made, "EXPLAIN CTAS_TOTALS_0;")["queryDescription"]
+    (query,) = made.state.queries.values()
+    made.state.queries[query.id] = replace(
+        query, state="ERROR", error="no such topic", error_kind="USER", error_at_ms=1700000000000
+    )
+    broken = one(made, "EXPLAIN CTAS_TOTALS_0;")["queryDescription"]
+
+    assert fine["overriddenProperties"] == {"auto.offset.reset": "earliest"}
+    assert fine["queryErrors"] == []
+    assert broken["queryErrors"] == [
+        {"timestamp": 1700000000000, "errorMessage": "no such topic", "type": "USER"}
+    ]
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -5,7 +5,7 @@
                         {"id": 2, "do": "stop", "run": 1}
                         {"id": 3, "do": "progress", "run": 1}    or "metrics"
     process ─▶ server   {"id": 1, "result": {"run": 1}}
-                        {"id": 2, "error": {"message": …, "detail": …, "hint": …}}
+                        {"id": 2, "error": {"message": …, "detail": …, "hint": …, "kind": {}}}
                         {"jvm_silent_s": 0.2, "runs": {"1": {"state": …, "ended": …, "error": …}}}
                         {"ending": "The JVM …"}       last
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from duolog.core.errors import DuologError, QueryError
+from duolog.engine.errors import FailureKind, QueryFailed
 from duolog.engine.query.reports.progress import Progress, Skipped
 from duolog.runtime.sql.groups.frames import Message
 from duolog.runtime.sql.persistent.spark_queries import SparkQuerySettings
@@ -80,14 +81,19 @@ def _security(found: dict[str, Any] | None) -> ClientSecurity | None:
 def encode_error(error: Exception) -> Message:
     """Encode an error; those of libraries have only a message."""
     if isinstance(error, DuologError):
-        return {"message": error.message, "detail": error.detail, "hint": error.hint}
-    return {"message": str(error) or type(error).__name__, "detail": "", "hint": ""}
+        kind = error.kind if isinstance(error, QueryFailed) else FailureKind()
+        texts = {"message": error.message, "detail": error.detail, "hint": error.hint}
+        return texts | {"kind": asdict(kind)}
+    return {"message": str(error) or type(error).__name__, "detail": "", "hint": "", "kind": {}}
 
 
 def decode_error(message: Message) -> QueryError:
     """Decode an error."""
-    return QueryError(
-        str(message["message"]), detail=str(message["detail"]), hint=str(message["hint"])
+    return QueryFailed(
+        str(message["message"]),
+        detail=str(message["detail"]),
+        hint=str(message["hint"]),
+        kind=FailureKind(**message["kind"]),
     )
 
 

@@ -1,7 +1,8 @@
 """Publish the states of a service's queries to processes that do not run them.
 
     topic _duolog-ksql-<service id>_query_states, compacted, one partition
-    key CSAS_LATE_0     {"owner": "host/4711/1", "state": "ERROR", "error": "…"}
+    key CSAS_LATE_0     {"owner": "host/4711/1", "state": "ERROR", "error": "…",
+                         "errorKind": "USER", "errorAtMs": 1700000000000}
 
 Each member of the service writes the states of its own queries when they change; read on demand. A
 record counts only while the query's place is assigned to its writer: otherwise the query has moved,
@@ -14,7 +15,7 @@ import json
 import logging
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, get_args
 
 from confluent_kafka import Message
 
@@ -22,7 +23,8 @@ from duolog.core.errors import KafkaError
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.persistent.members import Member, member_with, members_of_service
 from duolog.runtime.sql.persistent.places import place_of
-from duolog.runtime.sql.persistent.query_supervisor import LiveQuery, LiveState
+from duolog.runtime.sql.persistent.query_errors import ErrorKind
+from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 from duolog.runtime.topic_reader import TopicReader
 from duolog.runtime.topic_writer import TopicWriter
 from duolog.runtime.topics import TABLE_CONFIG
@@ -32,6 +34,8 @@ logger: Final = logging.getLogger(__name__)
 
 NO_ENGINE: Final = "No engine runs the queries of this service."
 _READ_S: Final = 5.0
+_KINDS: Final = frozenset(get_args(ErrorKind))
+Json = dict[str, object]
 
 
 def states_topic_of(service_id: str) -> str:
@@ -51,7 +55,7 @@ class QueryStates:
         topic = states_topic_of(service_id)
         self._writer = TopicWriter(Brokers.of(bootstrap), topic, TABLE_CONFIG)
         self._owner = owner
-        self._published: dict[str, tuple[LiveState, str]] = {}
+        self._published: dict[str, Json] = {}
 
     def publish(
         self,
@@ -68,7 +72,7 @@ class QueryStates:
         Raises:
             KafkaError: the broker refuses the topic.
         """
-        now = {one.id: (one.state, one.error) for one in queries}
+        now = {one.id: _published(one) for one in queries}
         now |= {
             one: was for one, was in self._published.items() if one not in now and one in stopping
         }
@@ -77,9 +81,8 @@ class QueryStates:
         if not gone and not changed:
             return
         records: dict[str, bytes | None] = {}
-        for query_id, (state, error) in changed.items():
-            value = {"owner": self._owner, "state": state, "error": error}
-            records[query_id] = json.dumps(value).encode()
+        for query_id, one in changed.items():
+            records[query_id] = json.dumps({"owner": self._owner, **one}).encode()
         records |= {query_id: None for query_id in gone if query_id not in known}
         self._writer.write(records)
         self._published = now
@@ -161,6 +164,15 @@ def read_states(bootstrap: Brokers | str, service_id: str) -> dict[str, tuple[st
         return {}
 
 
+def _published(live: LiveQuery) -> Json:
+    return {
+        "state": live.state,
+        "error": live.error,
+        "errorKind": live.error_kind,
+        "errorAtMs": live.error_at_ms,
+    }
+
+
 class _States(TopicReader):
     def __init__(self, topic: str, brokers: Brokers) -> None:
         super().__init__(topic, brokers)
@@ -175,8 +187,17 @@ class _States(TopicReader):
             return
         try:
             published = json.loads(value)
-            live = LiveQuery(query_id, published["state"], str(published["error"]))
+            state, error = published["state"], str(published["error"])
+            # An earlier release writes neither kind nor time.
+            kind = published.get("errorKind")
+            live = LiveQuery(
+                query_id,
+                state,
+                error,
+                error_kind=kind if kind in _KINDS else "UNKNOWN",
+                error_at_ms=int(published.get("errorAtMs", 0)),
+            )
             self.found[query_id] = (str(published["owner"]), live)
-        except (ValueError, LookupError, TypeError, RecursionError) as error:
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
             # Any client can write to the topic; ignore records that are not states.
             logger.debug("ignored a state of query %s: %r", query_id, error)

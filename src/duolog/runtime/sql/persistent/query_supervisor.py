@@ -23,12 +23,18 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from duolog.core.errors import DuologError
-from duolog.core.exception_text import describe_exception
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
+from duolog.runtime.sql.persistent.query_errors import (
+    NO_TROUBLE,
+    ErrorKind,
+    QueryTrouble,
+    trouble_of,
+)
 
 if TYPE_CHECKING:
     from duolog.engine.query.reports.progress import Progress
@@ -119,6 +125,9 @@ class LiveQuery:
     """Group of the JVM that runs it; empty if that is not known here."""
     host: str = ""
     """Address of the server that runs it; empty if that is not a server."""
+    error_kind: ErrorKind = "UNKNOWN"
+    error_at_ms: int = 0
+    """Time of the error, in ms since 1970; 0 if there is none, or it is unknown."""
 
 
 @dataclass(slots=True)
@@ -128,7 +137,7 @@ class _Entry:
     running: ManagedQuery | None = None
     is_replaced: bool = False
     """True if the running query is the old one that the desired one will replace."""
-    error: str = ""
+    trouble: QueryTrouble = NO_TROUBLE
     failures: int = 0
     failures_total: int = 0
     starts: int = 0
@@ -146,6 +155,7 @@ class QuerySupervisor:
         pauses: pauses before restarts.
         each_round: called by the supervisor's thread about ten times a second, for example to
             follow other engines.
+        data: directory of the service, for hints of errors.
     """
 
     def __init__(
@@ -153,10 +163,13 @@ class QuerySupervisor:
         starter: Starter,
         pauses: Pauses = Pauses(),
         each_round: Callable[[], None] = lambda: None,
+        *,
+        data: Path | None = None,
     ) -> None:
         self._starter = starter
         self._pauses = pauses
         self._each_round = each_round
+        self._data = data
         self._entries: dict[str, _Entry] = {}
         self._wanted: dict[str, DesiredQuery] = {}
         self._elsewhere: dict[str, DesiredQuery] = {}
@@ -275,7 +288,7 @@ class QuerySupervisor:
             return wanted.keys() == entries.keys() and all(
                 entries[name].wanted is wanted[name]
                 and _live(name, entries[name]).state != "STARTING"
-                and not (entries[name].is_replaced and not entries[name].error)
+                and not (entries[name].is_replaced and not entries[name].trouble.text)
                 for name in wanted
             )
 
@@ -356,7 +369,7 @@ class QuerySupervisor:
             self._note(entry, entry.running.exception())
             entry.running = None
         elif _runs_well(entry) and now - entry.started_at > _WELL_AFTER_S:
-            entry.error, entry.failures = "", 0
+            entry.trouble, entry.failures = NO_TROUBLE, 0
         if (entry.running is None or entry.is_replaced) and now >= entry.due_at:
             self._start(entry)
 
@@ -372,7 +385,7 @@ class QuerySupervisor:
             _stop(entry)
         entry.due_at = 0.0
         if replaced:
-            entry.error, entry.failures = "", 0
+            entry.trouble, entry.failures = NO_TROUBLE, 0
 
     def _start(self, entry: _Entry) -> None:
         entry.starting = self._starts.submit(self._starter.start, entry.wanted)
@@ -390,10 +403,8 @@ class QuerySupervisor:
             entry.started_at_ms = time.time_ns() // 1_000_000
             entry.starts += 1
             entry.is_replaced = False
-        except DuologError as error:
+        except Exception as error:  # noqa: BLE001 - the errors of other libraries, too
             self._note(entry, error)
-        except Exception as error:  # noqa: BLE001 - an error of another library is this query's error too
-            self._note(entry, DuologError(describe_exception(error)))
         if before is not None and (before.has_ended or before is not entry.running):
             # The replacement has stopped it, or was about to.
             before.stop()
@@ -402,10 +413,10 @@ class QuerySupervisor:
         # Reset last: until then, other threads see the query as starting.
         entry.starting = None
 
-    def _note(self, entry: _Entry, error: DuologError | None) -> None:
+    def _note(self, entry: _Entry, error: Exception | None) -> None:
         entry.failures += 1
         entry.failures_total += 1
-        entry.error = str(error) if error is not None else "the query ended unexpectedly"
+        entry.trouble = trouble_of(error, self._data)
         pause_s = self._pauses.after(entry.failures)
         entry.due_at = time.monotonic() + pause_s
         if self._closing.is_set():
@@ -414,7 +425,7 @@ class QuerySupervisor:
             "query %s failed; restarting in %.0f s: %s",
             entry.wanted.query.id,
             pause_s,
-            entry.error.splitlines()[0],
+            entry.trouble.text.splitlines()[0],
         )
 
 
@@ -457,18 +468,22 @@ def _live(query_id: str, entry: _Entry, *, with_progress: bool = False) -> LiveQ
     state: LiveState = _not_started(entry.wanted)
     if running is not None and runs:
         state = _OF_RUNNING.get(running.state, "RUNNING")
-    elif state != "PAUSED" and entry.error:
+    elif state != "PAUSED" and entry.trouble.text:
         state = "ERROR"
     progress = running.progress() if running is not None and with_progress else None
-    error = (progress.trouble if progress is not None else "") or entry.error
+    trouble = entry.trouble
+    if progress is not None and progress.trouble:
+        trouble = QueryTrouble(progress.trouble, "SYSTEM", time.time_ns() // 1_000_000)
     return LiveQuery(
         query_id,
         state,
-        error,
+        trouble.text,
         entry.failures,
         progress,
         restarts=max(0, entry.starts - 1),
         failures_total=entry.failures_total,
         started_at_ms=entry.started_at_ms if runs else None,
         group=str(getattr(running, "group", "")),
+        error_kind=trouble.kind,
+        error_at_ms=trouble.at_ms,
     )

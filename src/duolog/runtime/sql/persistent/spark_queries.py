@@ -97,6 +97,7 @@ class SparkQueries:
         """
         # Imported here, as the engine is.
         from duolog.engine.errors import ChangelogsDiffer  # noqa: PLC0415
+        from duolog.engine.settings import LOG_AND_CONTINUE  # noqa: PLC0415
         from duolog.runtime.result_topics import create_result_topics  # noqa: PLC0415
 
         ensure_reachable(self._bootstrap)
@@ -109,6 +110,8 @@ class SparkQueries:
         errors = self.engine.config.errors
         if wanted.query.dead_letters:
             errors = replace(errors, dead_letter_topic=letters, processing_log=False)
+        if wanted.query.skips_refused:
+            errors = replace(errors, production=LOG_AND_CONTINUE)
         register_process()
         options = StartOptions(
             wanted.starts,

@@ -74,6 +74,8 @@ def with_states(
             query,
             state=found[name].state,
             error=found[name].error,
+            error_kind=found[name].error_kind,
+            error_at_ms=found[name].error_at_ms,
             jvm_group=found[name].group or query.jvm_group,
             host=found[name].host,
         )

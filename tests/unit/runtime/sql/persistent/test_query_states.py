@@ -36,7 +36,36 @@ def test_changed_states_are_published_and_ended_queries_deleted(
     assert published(LiveQuery("B", "RUNNING")) == {"B": ("RUNNING", "")}
 
 
-@pytest.mark.parametrize("value", ["[" * 100_000, "{", "[]", '{"owner": "host/1/1"}', "7"])
+def test_an_error_is_published_with_its_kind_and_time(
+    cluster: EmbeddedCluster, service: str
+) -> None:
+    servers = cluster.bootstrap_servers
+    states = QueryStates(servers, service, "host/1/1")
+    failed = LiveQuery("A", "ERROR", "no such topic", error_kind="USER", error_at_ms=17)
+    states.publish([failed])
+    states.close()
+    producer = Producer({"bootstrap.servers": servers})
+    earlier = b'{"owner": "host/1/1", "state": "ERROR", "error": "why"}'
+    producer.produce(states_topic_of(service), earlier, b"B")
+    producer.flush()
+
+    found = read_states(servers, service)
+
+    assert found["A"][1] == failed
+    assert found["B"][1] == LiveQuery("B", "ERROR", "why")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[" * 100_000,
+        "{",
+        "[]",
+        '{"owner": "host/1/1"}',
+        "7",
+        '{"state": "ERROR", "error": "", "errorAtMs": Infinity}',
+    ],
+)
 def test_an_invalid_state_is_ignored(cluster: EmbeddedCluster, service: str, value: str) -> None:
     servers = cluster.bootstrap_servers
     states = QueryStates(servers, service, "host/1/1")

@@ -46,7 +46,8 @@ import org.duolog.kernel.spec.Spec;
  * <p>Spark's own Kafka sink has no timestamp column and would use the wall clock. Tasks share their
  * {@link Producers}. A record that the broker rejects goes to the handler of production errors, at
  * the next record or in {@link #close}, which waits until everything is acknowledged. Errors that
- * can be retried are not caused by the record: they fail the task, whatever the handler.
+ * can be retried are not caused by the record: they fail the task, whatever the handler. So do those
+ * of {@link RefusedBatches}.
  *
  * <p>Records for functions go to {@link Calls}, and count as written when they have been processed.
  *
@@ -141,7 +142,7 @@ public final class Sink extends ForeachWriter<Envelope> {
     if (exactlyOnce) {
       openExactlyOnce(epoch);
     } else {
-      shared = Producers.take(producerConfig);
+      shared = Producers.take(RefusedBatches.config(applicationId, producerConfig));
       producer = shared.producer;
     }
     calls = Calls.of(applicationId);
@@ -284,8 +285,11 @@ public final class Sink extends ForeachWriter<Envelope> {
       if (exactlyOnce && !next.here) {
         throw broken(error, at);
       }
-      boolean isOfTheRecord = error == next.error && error instanceof ApiException;
-      if (!isOfTheRecord || error instanceof RetriableException) {
+      if (RefusedBatches.isOfOthers(next.error)) {
+        Producers.retire(shared);
+        throw RefusedBatches.again(applicationId, at, error);
+      }
+      if (!(error instanceof ApiException) || error instanceof RetriableException) {
         Producers.retire(shared);
         String what = "cannot write to " + at + ": " + error.getMessage();
         throw new IllegalStateException(what, error);
@@ -302,7 +306,7 @@ public final class Sink extends ForeachWriter<Envelope> {
    * batch with a wrong record: then the error of that one is the cause.
    */
   private Exception cause(Refused of) {
-    if (of.error.getClass() == KafkaException.class) {
+    if (RefusedBatches.isOfOthers(of.error)) {
       for (Refused other : refused) {
         if (other.topic.equals(of.topic) && other.error instanceof ApiException) {
           return other.error;
