@@ -278,7 +278,6 @@ def test_explain_describes_a_query_or_a_statement(catalog: Catalog) -> None:
 def test_a_query_has_the_properties_of_its_statement_and_its_last_error() -> None:
     made = Catalog(SessionState(settings=Settings({"ksql.service.id": "default_"})))
     made.state.settings.of_server = dict(made.state.settings.given)
-    made = Catalog(SessionState(settings=Settings({"ksql.service.id": "default_"})))
     given = {"auto.offset.reset": "earliest", "consumer.sasl.jaas.config": "s3cret"}
     sent = json.dumps({"ksql": SQL, "streamsProperties": given}).encode()
     assert made.endpoints().ksql(sent).status == 200

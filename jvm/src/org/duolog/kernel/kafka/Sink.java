@@ -46,8 +46,8 @@ import org.duolog.kernel.spec.Spec;
  * <p>Spark's own Kafka sink has no timestamp column and would use the wall clock. Tasks share their
  * {@link Producers}. A record that the broker rejects goes to the handler of production errors, at
  * the next record or in {@link #close}, which waits until everything is acknowledged. Errors that
- * can be retried are not caused by the record: they fail the task, whatever the handler. So do those
- * of {@link RefusedBatches}.
+ * can be retried, and those of {@link RefusedBatches}, are not caused by the record: they fail the
+ * task, whatever the handler.
  *
  * <p>Records for functions go to {@link Calls}, and count as written when they have been processed.
  *
