@@ -23,6 +23,7 @@ test("durations have at most two units", () => {
   assert.equal(formatDuration(12_000), "12 s");
   assert.equal(formatDuration(200_000), "3 min 20 s");
   assert.equal(formatDuration(187_200_000), "2 d 4 h");
+  assert.equal(formatDuration(63_072_000_000 + 86_400_000), "2 y 1 d");
   assert.equal(formatDuration(null), "");
   assert.equal(formatAgo(1000, 61_000), "1 min ago");
   assert.equal(formatAgo(61_000, 1000), "in 1 min");

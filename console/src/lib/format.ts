@@ -49,6 +49,7 @@ export function formatAgo(ms: number | null | undefined, now: number = Date.now(
 }
 
 const STEPS: readonly [number, string][] = [
+  [31_536_000_000, "y"],
   [86_400_000, "d"],
   [3_600_000, "h"],
   [60_000, "min"],

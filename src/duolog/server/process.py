@@ -28,6 +28,7 @@ from duolog.ksql.settings import REGISTRY
 from duolog.registry.http.hosts import AllowedHosts
 from duolog.runtime.administration.administration import Administration
 from duolog.runtime.consumer_groups.monitor import GroupMonitor
+from duolog.runtime.demo_flights import DemoFlights
 from duolog.runtime.server_of_broker import local_url
 from duolog.runtime.sql.processing_log import declare
 from duolog.runtime.sql.service import DEFAULT_SERVICE, SqlService
@@ -151,6 +152,8 @@ def run(options: ServerOptions, report: Callable[[str], None]) -> int:
             return asyncio.run(_serve(options, context, listening, tls, report))
         finally:
             context.access.stop()
+            if context.flights is not None:
+                context.flights.close()
             context.health.close()
             if context.groups is not None:
                 context.groups.close()
@@ -191,6 +194,7 @@ def _context(
         administration=Administration(service.brokers),
         quick=QuickLookups(service, partial(prepared_of, service)),
         workers=workers,
+        flights=DemoFlights(service.brokers, options.data / "demo"),
         changes=Changes(digests_of(service), workers),
         readers=Workers(
             # Each request waits for one thread at most, so that no response is cut off.

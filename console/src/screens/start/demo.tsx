@@ -18,7 +18,7 @@ export interface DemoState {
   statements: string;
 }
 
-const EVERY_MS = 1000;
+const EVERY_MS = 2000;
 
 export function useDemo(): Loaded<DemoState> {
   return useLoad("demo", (signal) => get<DemoState>("/v1/demo", { signal }), EVERY_MS);

@@ -86,7 +86,8 @@ class FlightLoad(threading.Thread):
     """Writes flights until `total` is reached, or until `stop` is called.
 
     Attributes:
-        total: number of flights in the topic at the end.
+        total: number of flights in the topic at the end. `live` of them, the last ones, arrive at
+            `rate`; by default all if there is a rate, else some.
         found: number of flights in the topic before.
         waits_for: the label it is waiting at; see the module docstring.
         error: the error that ended it early, or None.
@@ -100,6 +101,7 @@ class FlightLoad(threading.Thread):
         total: int,
         years: int,
         rate: float | None,
+        live: int | None = None,
         encode: Encode = lambda _, text: text.encode(),
     ) -> None:
         super().__init__(name="flight-load", daemon=True)
@@ -113,7 +115,9 @@ class FlightLoad(threading.Thread):
         self._dataset = dataset
         self._years = years
         self._rate = rate or LIVE_RATE
-        self._history = 0 if rate else total - min(LIVE_FLIGHTS, total // 10)
+        if live is None:
+            live = total if rate else min(LIVE_FLIGHTS, total // 10)
+        self._history = max(0, total - live)
         self._tables_loaded = threading.Event()
         self._stopping = threading.Event()
         self._free = threading.Event()
@@ -127,6 +131,11 @@ class FlightLoad(threading.Thread):
     def produced(self) -> int:
         """Number of flights in the topic that the broker has acknowledged."""
         return max(self.found, self._handed - self._sender.waiting)
+
+    @property
+    def is_live(self) -> bool:
+        """True if the flights of now arrive at their rate."""
+        return self._passed > self._history
 
     @property
     def done(self) -> bool:

@@ -23,6 +23,7 @@ TABLES: Final = (AIRLINES, AIRPORTS, PLANES)
 BY_AIRLINE: Final = "flights-by-airline"
 BY_DESTINATION: Final = "flights-by-destination"
 RESULTS: Final = (BY_AIRLINE, BY_DESTINATION)
+OF_QUERIES: Final = ("flights-with-airline", "flights-with-airport")
 FLIGHTS_PARTITIONS: Final = 2
 GROUP: Final = "duolog-demo"
 """The group of the demo's consumers, which commit no offsets."""
@@ -49,6 +50,18 @@ class DemoTopics:
         """
         wanted = [NewTopic(FLIGHTS, FLIGHTS_PARTITIONS, config=_FLIGHTS_CONFIG)]
         wanted += [NewTopic(table, table_partitions, config=_TABLE_CONFIG) for table in TABLES]
+        for topic, future in self._admin.create_topics(wanted).items():
+            self._wait(future, f'create topic "{topic}"', but_not=_ALREADY_EXISTS)
+
+    def create_of_queries(self) -> None:
+        """Create the topics of the streams of `flights.sql`, unless they exist.
+
+        A query would create them with the retention of the cluster, and flights of 2013 are older.
+
+        Raises:
+            KafkaError: no broker answers, or it refuses.
+        """
+        wanted = [NewTopic(name, FLIGHTS_PARTITIONS, config=_FLIGHTS_CONFIG) for name in OF_QUERIES]
         for topic, future in self._admin.create_topics(wanted).items():
             self._wait(future, f'create topic "{topic}"', but_not=_ALREADY_EXISTS)
 

@@ -1,7 +1,7 @@
 """The brokers of a cluster, and the settings of clients that connect to them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from duolog.core.addresses import whole_servers
@@ -41,3 +41,21 @@ class Brokers:
         """
         security = {} if self.security is None else self.security.librdkafka()
         return {**dict(self.properties), **settings, **security, "bootstrap.servers": self.servers}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for another process of ours; the result has secrets."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "Brokers":
+        """Read the result of `to_json`.
+
+        Raises:
+            KeyError, TypeError: it has another form.
+        """
+        security, properties = found["security"], found["properties"]
+        return cls(
+            found["servers"],
+            None if security is None else ClientSecurity.from_json(security),
+            tuple((name, value) for name, value in properties),
+        )

@@ -7,6 +7,7 @@ Source: Kafka `SaslConfigs`, `SslConfigs`; librdkafka CONFIGURATION.md.
 
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -65,6 +66,17 @@ class ClientSecurity:
     key_password: str = field(default="", repr=False)
     verifies_host: bool = True
     origin: str = field(default="", compare=False)
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "ClientSecurity":
+        """Read the fields as JSON, for another process of ours.
+
+        Raises:
+            TypeError: it has another form.
+        """
+        token = found["token"]
+        given = {**found, "token": None if token is None else TokenEndpoint(**token)}
+        return cls(**given)
 
     def __post_init__(self) -> None:
         """Check that the settings fit together.

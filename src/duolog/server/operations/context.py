@@ -14,6 +14,7 @@ from duolog.server.operations.workers import Workers
 if TYPE_CHECKING:
     from duolog.runtime.administration.administration import Administration
     from duolog.runtime.consumer_groups.monitor import GroupMonitor
+    from duolog.runtime.demo_flights import DemoFlights
     from duolog.runtime.sql.service import SqlService
     from duolog.runtime.sql.tables.progress import Progress
     from duolog.server.ksql.endpoints import Endpoints
@@ -42,6 +43,7 @@ class ServerContext:
         administration: users, rules and settings of the cluster; None without one.
         changes: tells pages what has changed; None in a server without `sql`.
         groups: groups of consumers of the cluster; None in a server without them.
+        flights: the flights of the demo; None in a server without `sql`.
         address: `HOST:PORT` of this server.
         stopping: set when the server stops; responses without an end then end.
     """
@@ -61,6 +63,7 @@ class ServerContext:
     administration: "Administration | None" = None
     changes: "Changes | None" = None
     groups: "GroupMonitor | None" = None
+    flights: "DemoFlights | None" = None
     address: str = ""
     base_path: str = ""
     counts: Counts = field(default_factory=Counts)

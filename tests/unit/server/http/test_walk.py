@@ -17,8 +17,21 @@ from unit.server.users import ANN, BOB, Rules, access_with_users
 
 ALIVE = {"/chc/live", "/chc/ready"}
 NEED_A_SERVICE = (
-    *("dead_letters", ".editor", ".graph", ".ksql", ".lineage", ".queries", ".sources"),
-    *(".acls", ".groups", ".events", ".schemas", ".settings", ".terminating", ".users"),
+    ".acls",
+    ".demo",
+    ".editor",
+    ".events",
+    ".graph",
+    ".groups",
+    ".ksql",
+    ".lineage",
+    ".queries",
+    ".schemas",
+    ".settings",
+    ".sources",
+    ".terminating",
+    ".users",
+    "dead_letters",
 )
 """Modules of operations that a server without a SQL service, registry or cluster refuses."""
 CONSOLE = {"/console", "/console/assets/{name}", "/console/{screen:path}"}

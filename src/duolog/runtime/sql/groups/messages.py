@@ -15,7 +15,6 @@ The process replays the command topic up to `offset`, as each server does, so th
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from duolog.core.errors import DuologError, QueryError
 from duolog.engine.errors import FailureKind, QueryFailed
@@ -23,7 +22,6 @@ from duolog.engine.query.reports.progress import Progress, Skipped
 from duolog.runtime.sql.groups.frames import Message
 from duolog.runtime.sql.persistent.spark_queries import SparkQuerySettings
 from duolog.security.clients.brokers import Brokers
-from duolog.security.clients.client_security import ClientSecurity, TokenEndpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +58,11 @@ class Setup:
         return cls(
             **message
             | {
-                "brokers": Brokers(
-                    brokers["servers"],
-                    _security(brokers["security"]),
-                    tuple((name, value) for name, value in brokers["properties"]),
-                ),
+                "brokers": Brokers.from_json(brokers),
                 "queries": SparkQuerySettings(**queries | {"data": Path(queries["data"])}),
                 "module_path": tuple(message["module_path"]),
             }
         )
-
-
-def _security(found: dict[str, Any] | None) -> ClientSecurity | None:
-    if found is None:
-        return None
-    token = found["token"]
-    return ClientSecurity(**found | {"token": None if token is None else TokenEndpoint(**token)})
 
 
 def encode_error(error: Exception) -> Message:

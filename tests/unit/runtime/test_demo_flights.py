@@ -1,0 +1,133 @@
+"""The process that writes the flights of the demo, as a server sees it."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from duolog.runtime.demo_flights import DemoFlights
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.client_security import ClientSecurity
+from waiting import wait_until
+
+BROKERS = Brokers(
+    "127.0.0.1:9092",
+    ClientSecurity("SASL_PLAINTEXT", "PLAIN", "ann", "secret"),
+    (("client.id", "x"),),
+)
+
+
+def flights(tmp_path: Path, program: str, brokers: Brokers = BROKERS) -> DemoFlights:
+    """Return flights that a program of Python writes; its argument is the directory."""
+    return DemoFlights(brokers, tmp_path, (sys.executable, "-c", program))
+
+
+def reached(found: DemoFlights, state: str) -> dict[str, Any]:
+    wait_until(lambda: found.status()["state"] == state, found.status)
+    return found.status()
+
+
+def test_nothing_runs_before_the_start(tmp_path: Path) -> None:
+    found = flights(tmp_path, "raise SystemExit(9)")
+
+    assert found.status() == {"state": "absent", "produced": 0, "total": 0, "error": ""}
+    found.close()
+
+
+def test_progress_is_shown_from_loading_to_live_to_the_end(tmp_path: Path) -> None:
+    program = """
+import json, pathlib, sys, time
+gate = pathlib.Path(sys.argv[2], "go")
+json.loads(sys.stdin.readline())
+print('{"produced": 5, "total": 9, "live": false}', flush=True)
+while not gate.exists(): time.sleep(0.01)
+print('{"produced": 7, "total": 9, "live": true}', flush=True)
+while gate.exists(): time.sleep(0.01)
+print('{"produced": 9, "total": 9, "live": false}', flush=True)
+"""
+    found = flights(tmp_path, program)
+    found.start()
+    wait_until(lambda: found.status()["produced"] == 5, found.status)
+    assert found.status()["state"] == "loading"
+
+    (tmp_path / "go").touch()
+    assert reached(found, "live")["produced"] == 7
+    (tmp_path / "go").unlink()
+
+    assert reached(found, "done") == {"state": "done", "produced": 9, "total": 9, "error": ""}
+
+
+def test_the_brokers_and_their_secrets_are_only_in_the_pipe(tmp_path: Path) -> None:
+    program = """
+import json, pathlib, sys
+line = sys.stdin.readline()
+pathlib.Path(sys.argv[2], "line").write_text(line)
+pathlib.Path(sys.argv[2], "words").write_text(" ".join(sys.orig_argv))
+"""
+    found = flights(tmp_path, program)
+
+    found.start()
+    reached(found, "done")
+
+    assert Brokers.from_json(json.loads((tmp_path / "line").read_text())) == BROKERS
+    assert "secret" not in (tmp_path / "words").read_text()
+
+
+def test_an_error_of_the_program_is_shown_and_the_next_start_tries_again(tmp_path: Path) -> None:
+    program = """
+import pathlib, sys
+if pathlib.Path(sys.argv[2], "well").exists(): raise SystemExit(0)
+print('{"error": "no broker answers"}', flush=True)
+raise SystemExit(1)
+"""
+    found = flights(tmp_path, program)
+    found.start()
+    assert reached(found, "failed")["error"] == "no broker answers"
+
+    (tmp_path / "well").touch()
+    found.start()
+
+    assert reached(found, "done")["error"] == ""
+
+
+def test_a_program_that_ends_without_a_word_has_an_error(tmp_path: Path) -> None:
+    found = flights(tmp_path, "raise SystemExit(7)")
+
+    found.start()
+
+    assert reached(found, "failed")["error"] == "The process ended with status 7."
+
+
+def test_the_program_ends_when_it_is_closed(tmp_path: Path) -> None:
+    program = """
+import pathlib, sys
+sys.stdin.readline()
+print('{"produced": 1, "total": 2, "live": false}', flush=True)
+sys.stdin.read()
+pathlib.Path(sys.argv[2], "ended").touch()
+"""
+    found = flights(tmp_path, program)
+    found.start()
+    wait_until(lambda: found.status()["produced"] == 1, found.status)
+
+    found.close()
+
+    assert (tmp_path / "ended").exists()
+
+
+def test_a_second_start_while_it_runs_does_nothing(tmp_path: Path) -> None:
+    program = """
+import pathlib, sys
+sys.stdin.readline()
+with pathlib.Path(sys.argv[2], "starts").open("a") as file: file.write("x")
+print('{"produced": 1, "total": 2, "live": false}', flush=True)
+sys.stdin.read()
+"""
+    found = flights(tmp_path, program)
+    found.start()
+    wait_until(lambda: found.status()["produced"] == 1, found.status)
+
+    found.start()
+    found.close()
+
+    assert (tmp_path / "starts").read_text() == "x"
