@@ -59,7 +59,7 @@ def access_by(*rules: Acl) -> Access:
     for one in rules:
         state.acls.add(one)
     authorizer = AclAuthorizer(state.acls)
-    sessions = Sessions(Clock(), lambda: 0)
+    sessions = Sessions(Clock(), lambda _: 0)
     return Access(UserAuthentication(Authenticator(), lambda: authorizer, sessions), sessions)
 
 

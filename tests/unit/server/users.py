@@ -75,5 +75,5 @@ class Clock:
 def access_with_users(rules: Rules | None = None, clock: Clock | None = None) -> Access:
     """Return the access of a server with users."""
     given = rules or Rules()
-    sessions = Sessions(clock or Clock(), lambda: 0)
+    sessions = Sessions(clock or Clock(), lambda _: 0)
     return Access(UserAuthentication(Authenticator(), lambda: given, sessions), sessions)

@@ -57,6 +57,10 @@ class Mechanisms:
         """A number that grows when a credential changes: remembered passwords then expire."""
         return self._state.users_epoch
 
+    def epoch_of(self, user: str) -> int:
+        """Return a number that grows when a credential of a user changes: its sessions then end."""
+        return self._state.epoch_of(user)
+
     def begin(self, mechanism: str, listener: str) -> "Exchange | None":
         """Begin an exchange; None if the mechanism is not enabled at the listener."""
         if mechanism not in self.enabled_at(listener):

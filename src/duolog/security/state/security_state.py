@@ -39,6 +39,7 @@ class SecurityState:
         """The credentials of users; a user without any is not listed."""
         self.users_epoch = 0
         """Grows when a credential changes."""
+        self._epochs: dict[str, int] = {}
         self.members: dict[Principal, set[Principal]] = {}
         """The members of roles; an empty role is not listed."""
         self.tokens: dict[str, Token] = {}
@@ -76,8 +77,13 @@ class SecurityState:
             return None
         return None if found.expires_at_ms is not None and found.expires_at_ms <= now_ms else found
 
+    def epoch_of(self, user: str) -> int:
+        """Return a number that grows when a credential of a user changes."""
+        return self._epochs.get(user, 0)
+
     def _apply_scram(self, change: ScramChange) -> None:
         self.users_epoch += 1
+        self._epochs[change.user] = self.users_epoch
         credentials = self.users.setdefault(change.user, {})
         if change.credential is None:
             credentials.pop(change.mechanism, None)

@@ -112,7 +112,7 @@ class UserAuthentication:
                 identity = await self._authenticator.by_token(token, host)
                 return Client(identity, self._authorizer(), Login.TOKEN)
             name, password = credentials_of(authorization)
-            epoch = self._sessions.epoch()
+            epoch = self._sessions.epoch(name)
             identity = await self._authenticator.by_password(name, password, host)
         except LoginFailed as error:
             raise Unauthenticated from error

@@ -93,6 +93,6 @@ class UserAccess:
         """End the threads."""
         self._cluster.stop()
 
-    def _moment(self) -> object:
+    def _moment(self, user: str) -> object:
         mechanisms = self._cluster.users.mechanisms
-        return mechanisms, mechanisms.users_epoch
+        return mechanisms, mechanisms.epoch_of(user)

@@ -4,7 +4,7 @@
 
 The server keeps a digest of the cookie only. The cookie is HttpOnly, so that scripts cannot read
 it, and SameSite=Strict, so that pages of other sites cannot use it. Sessions end when the server
-stops, and as soon as any credential of the cluster changes: a removed user has no session left.
+stops, and as soon as a credential of their user changes: a removed user has no session left.
 
 Thread: the event loop.
 Source: RFC 6265bis.
@@ -38,10 +38,10 @@ class Sessions:
     """The sessions of one server.
 
     Args:
-        epoch: returns a value that changes with every credential of the cluster.
+        epoch: returns a value that changes with every credential of a user.
     """
 
-    def __init__(self, clock: Clock, epoch: Callable[[], object]) -> None:
+    def __init__(self, clock: Clock, epoch: Callable[[str], object]) -> None:
         self._clock = clock
         self.epoch = epoch
         self._sessions: OrderedDict[bytes, _Session] = OrderedDict()
@@ -49,8 +49,8 @@ class Sessions:
     def begin(self, identity: Identity, epoch: object) -> str:
         """Return the cookie of a new session.
 
-        `epoch` is that of the moment before the password was checked. If a credential has changed
-        since, the session has ended already.
+        `epoch` is that of the moment before the password was checked. If a credential of the user has
+        changed since, the session has ended already.
         """
         token = secrets.token_urlsafe(_BYTES)
         now = self._clock.monotonic()
@@ -67,7 +67,7 @@ class Sessions:
             return None
         now = self._clock.monotonic()
         over = now >= session.ends_at or now - session.seen_at >= IDLE_S
-        if over or session.epoch != self.epoch():
+        if over or session.epoch != self.epoch(session.identity.principal.name):
             del self._sessions[digest]
             return None
         self._sessions[digest] = session._replace(seen_at=now)

@@ -30,6 +30,7 @@ from duolog.server.operations.context import ServerContext
 
 if TYPE_CHECKING:
     from duolog.runtime.administration.administration import Administration
+    from duolog.security.state.security_state import SecurityState
 
 _MEMBERS: Final = ("user", "password")
 
@@ -40,7 +41,7 @@ async def users(request: Request, context: ServerContext) -> Response:
     page = read_page(request.query)
 
     def found() -> dict[str, Any]:
-        known, state = cluster.users.described(), cluster.state()
+        known, state = cluster.users.described(), _state(cluster, context)
         names, total = page.of(sorted(known), str)
         return {
             "users": [user_json(name, known[name], state) for name in names],
@@ -79,7 +80,7 @@ async def remove_user(request: Request, context: ServerContext) -> Response:
 
     def remove() -> None:
         if not force:
-            _ensure_another_administrator(cluster, user)
+            _ensure_another_administrator(_state(cluster, context), user)
         cluster.users.remove(user)
 
     await run(context, remove)
@@ -92,8 +93,15 @@ def _login(request: Request) -> tuple[str, str]:
     return text_in(given, "user"), text_in(given, "password")
 
 
-def _ensure_another_administrator(cluster: "Administration", user: str) -> None:
-    state = cluster.state()
+def _state(cluster: "Administration", context: ServerContext) -> "SecurityState | None":
+    """Return users and roles; None in a server without users.
+
+    Without an authorizer, a broker lets no client read its topic of users.
+    """
+    return None if context.access.sessions is None else cluster.state()
+
+
+def _ensure_another_administrator(state: "SecurityState | None", user: str) -> None:
     if state is not None and is_last_administrator(state, user):
         raise KafkaError(
             f'user "{user}" is the last administrator with a password',

@@ -171,3 +171,18 @@ def test_applying_every_change_twice_gives_the_same_state() -> None:
 def test_neither_a_token_nor_its_digest_is_in_its_representation() -> None:
     assert TOKEN.digest not in repr(TOKEN)
     assert TEXT not in repr(TOKEN)
+
+
+def test_each_user_has_an_epoch_of_its_own() -> None:
+    """Sessions end with their user's credentials, and not with those of others."""
+    state = SecurityState()
+    state.apply(ScramChange("alice", SHA_256, CREDENTIAL))
+    before = state.epoch_of("alice")
+
+    state.apply(ScramChange("bob", SHA_256, CREDENTIAL))
+    assert (state.epoch_of("alice"), state.epoch_of("eve")) == (before, 0)
+    state.apply(ScramChange("alice", SHA_256, None))
+    removed = state.epoch_of("alice")
+    state.apply(ScramChange("alice", SHA_256, CREDENTIAL))
+
+    assert before < removed < state.epoch_of("alice")

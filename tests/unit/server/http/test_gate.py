@@ -181,7 +181,7 @@ def test_a_password_that_changes_while_its_client_logs_in_gives_no_session() -> 
             epoch += 1
             return found
 
-    sessions = Sessions(Clock(), lambda: epoch)
+    sessions = Sessions(Clock(), lambda _: epoch)
     authentication = UserAuthentication(Changing(), Rules, sessions)
 
     async def test(client: Client) -> None:

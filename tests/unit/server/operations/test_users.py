@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from duolog.core.errors import KafkaError
 from duolog.security.authorization.operations import Operation
 from duolog.security.clients.client_security import ClientSecurity
 from duolog.security.credentials.scram import ScramMechanism, password_matches
 from duolog.security.identity.principal import USER, Principal
 from duolog.security.records.records import RoleMemberChange
-from duolog.security.state.security_state import ADMINISTRATORS
+from duolog.security.state.security_state import ADMINISTRATORS, SecurityState
 from unit.broker.conftest import Harness
 from unit.server.administered import access_by, administration, asker, cluster, rule
 
@@ -152,9 +153,18 @@ def test_a_server_without_users_does_not_pass_on_its_login(broker: Harness) -> N
 
 def test_a_server_without_users_and_login_administers_an_open_broker(tmp_path: Path) -> None:
     with cluster(tmp_path) as broker:
-        ask = asker(None, administration=administration(broker))
+        cluster_of_broker = administration(broker)
+        cluster_of_broker._state = unreadable  # noqa: SLF001 - in place of the topic
+        ask = asker(None, administration=cluster_of_broker)
 
         assert ask("POST", "/v1/users", {"user": "eve", "password": PASSWORD}).status == 201
         listed = ask("GET", "/v1/users").json
         assert ([one["user"] for one in listed["users"]], listed["hasRules"]) == (["eve"], False)
+        assert listed["users"][0]["roles"] is None
         assert ask("GET", "/v1/acls").json["enabled"] is False
+        assert ask("DELETE", "/v1/users?user=eve").status == 200
+
+
+def unreadable() -> SecurityState:
+    """As a broker without an authorizer, whose topic of users no client may read."""
+    raise KafkaError("no answer about the topic", code=-185)

@@ -68,16 +68,19 @@ def test_one_probe_answers_all_who_want_to_know_at_once() -> None:
     asyncio.run(run())
 
 
-def test_a_session_ends_with_any_change_of_a_credential() -> None:
-    epoch = [1]
-    sessions = Sessions(Clock(), lambda: epoch[0])
-    token = sessions.begin(Identity(Principal(USER, "ann"), "10.0.0.1"), epoch[0])
+def test_a_session_ends_with_any_change_of_its_users_credentials() -> None:
+    epochs = {"ann": 1, "bob": 1}
+    sessions = Sessions(Clock(), lambda user: epochs[user])
+    token, other = (
+        sessions.begin(Identity(Principal(USER, user), "10.0.0.1"), 1) for user in ("ann", "bob")
+    )
     assert sessions.identity(token, "10.0.0.2") == Identity(Principal(USER, "ann"), "10.0.0.2")
 
-    epoch[0] = 2
+    epochs["ann"] = 2
 
     assert sessions.identity(token, "10.0.0.2") is None
-    epoch[0] = 1
+    assert sessions.identity(other, "10.0.0.2") is not None, "an administrator adds users"
+    epochs["ann"] = 1
     assert sessions.identity(token, "10.0.0.2") is None
 
 
