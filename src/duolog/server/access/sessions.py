@@ -49,8 +49,8 @@ class Sessions:
     def begin(self, identity: Identity, epoch: object) -> str:
         """Return the cookie of a new session.
 
-        `epoch` is that of the moment before the password was checked. If a credential of the user has
-        changed since, the session has ended already.
+        `epoch` is that of the moment before the password was checked. If a credential of the user
+        has changed since, the session has ended already.
         """
         token = secrets.token_urlsafe(_BYTES)
         now = self._clock.monotonic()
