@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from duolog.cli.kafka.cluster import Cluster
 from duolog.cli.mirror.committed_records import NOT_YET
+from duolog.runtime.topic_states import topic_id_of
 
 _NEW_TOPIC_S: Final = 10.0
 _PAUSE_S: Final = 0.2
@@ -33,7 +34,7 @@ def read_ids(client: AdminClient, cluster: Cluster, names: Collection[str]) -> d
             futures = client.describe_topics(TopicCollection(list(names)))
             try:
                 return {
-                    name: str(cluster.first_result([of]).topic_id) for name, of in futures.items()
+                    name: topic_id_of(cluster.first_result([of])) for name, of in futures.items()
                 }
             except KafkaException as error:
                 if error.args[0].code() not in NOT_YET or time.monotonic() > deadline:

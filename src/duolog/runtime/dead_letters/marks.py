@@ -19,6 +19,7 @@ from confluent_kafka.admin import NewTopic
 
 from duolog.core.errors import KafkaError
 from duolog.runtime.dead_letters.reading import REQUEST_S, Records, refused
+from duolog.runtime.topic_states import topic_id_of
 from duolog.runtime.topics import create
 
 TOPIC: Final = "_duolog-replayed-dead-letters"
@@ -39,7 +40,7 @@ def topic_id(records: Records, topic: str) -> str:
     """
     try:
         futures = records.admin.describe_topics(TopicCollection([topic]), request_timeout=REQUEST_S)
-        found = str(futures[topic].result(REQUEST_S).topic_id)
+        found = topic_id_of(futures[topic].result(REQUEST_S))
     except (KafkaException, TimeoutError) as error:
         problem = refused(f'describe topic "{topic}"', error)
         if problem.code in _READ_BY:

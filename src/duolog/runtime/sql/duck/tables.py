@@ -14,10 +14,17 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _ROWS_AT_ONCE: Final = 50_000
+_CLEARED_MAX: Final = 10_000
+"""Deleted rows of a table after which `clear` makes it anew."""
+_REMOVED_MAX: Final = 50_000
+"""Deleted rows of a table from which on it is bloated, if they are more than the others."""
 
 
 class DuckTable:
     """A table with the rows of a source; used from one thread at a time.
+
+    DuckDB keeps the space of deleted rows in memory, and reads over it: a table of 20 rows that are
+    replaced each second would grow forever. So a table is made anew now and then.
 
     If it is temporary, only its connection sees it.
     """
@@ -36,7 +43,11 @@ class DuckTable:
         self._givers = [giver(of) for of in types]
         listed = ", ".join(f"c{at} {duck_type(of)}" for at, of in enumerate(types))
         kind = "TEMPORARY TABLE" if temporary else "TABLE"
-        connection.execute(f"CREATE {kind} {name} (id BIGINT, {listed})")
+        self._creation = f"CREATE OR REPLACE {kind} {name} (id BIGINT, {listed})"
+        self._rows = 0
+        self._deleted = 0
+        """Number of rows whose space is not free."""
+        connection.execute(self._creation)
         given = ", ".join(
             f"unnest(?::{duck_type(of, given=True)}[]) AS p{at}" for at, of in enumerate(types)
         )
@@ -58,6 +69,7 @@ class DuckTable:
             self._connection.execute(
                 self._insert, [list(ids[start : start + _ROWS_AT_ONCE]), *given]
             )
+        self._rows += len(rows)
 
     def remove(self, ids: Sequence[int]) -> None:
         """Delete rows by id."""
@@ -66,10 +78,23 @@ class DuckTable:
                 f"DELETE FROM {self.name} WHERE id IN (SELECT unnest(?::BIGINT[]))",  # noqa: S608
                 [list(ids)],
             )
+            self._rows -= len(ids)
+            self._deleted += len(ids)
 
     def clear(self) -> None:
         """Delete all rows."""
-        self._connection.execute(f"DELETE FROM {self.name}")  # noqa: S608
+        self._deleted += self._rows
+        self._rows = 0
+        if self._deleted > _CLEARED_MAX:
+            self._connection.execute(self._creation)
+            self._deleted = 0
+        else:
+            self._connection.execute(f"DELETE FROM {self.name}")  # noqa: S608
+
+    @property
+    def is_bloated(self) -> bool:
+        """True if the table should be cleared and filled again, to free memory."""
+        return self._deleted > max(_REMOVED_MAX, self._rows)
 
     def drop(self) -> None:
         self._connection.execute(f"DROP TABLE IF EXISTS {self.name}")

@@ -202,6 +202,8 @@ def _translated_errors() -> Iterator[None]:
 
 def _bring(duck: "DuckTable", rows: TableRows) -> None:
     """Apply the changes of a table to its copy."""
+    if duck.is_bloated:
+        rows.forget_copy()
     changes = rows.changes(duck)
     if changes.whole:
         duck.clear()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
+from duckdb import DuckDBPyConnection
 from sqlglot import exp
 
 from duolog.ksql.errors import SqlError
@@ -441,3 +442,45 @@ def test_a_deleted_row_is_not_returned() -> None:
     table.remove([7])
 
     assert connection.execute("SELECT c0 FROM orders").fetchall() == [(2,)]
+
+
+def duck_bytes(connection: DuckDBPyConnection) -> int:
+    """Return the memory of the tables."""
+    found = connection.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+    return int(found[0][0])
+
+
+def orders() -> tuple[DuckTable, DuckDBPyConnection, list[Row]]:
+    session, connection = SqlSession(), connect()
+    list(session.run(_SOURCES))
+    columns = source_columns(session.catalog.sources["ORDERS"])
+    rows: list[Row] = [(number, 1, 10, "o", 1, 0, 0) for number in range(5_000)]
+    return DuckTable(connection, "orders", columns), connection, rows
+
+
+def test_a_table_that_is_cleared_and_filled_again_does_not_grow() -> None:
+    table, connection, rows = orders()
+    sizes = []
+
+    for _ in range(60):
+        table.clear()
+        table.add(range(len(rows)), rows)
+        sizes.append(duck_bytes(connection))
+
+    assert connection.execute("SELECT count(*) FROM orders").fetchall() == [(5_000,)]
+    assert max(sizes[30:]) <= 2 * max(sizes[:30])
+
+
+def test_a_table_whose_rows_are_replaced_is_bloated_until_it_is_cleared() -> None:
+    table, _, rows = orders()
+    table.add(range(len(rows)), rows)
+    replaced = 0
+
+    while not table.is_bloated:
+        table.remove(range(len(rows)))
+        table.add(range(len(rows)), rows)
+        replaced += 1
+    table.clear()
+
+    assert replaced == 11
+    assert not table.is_bloated

@@ -9,6 +9,7 @@ import pytest
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import SqlSession
+from duolog.runtime.sql.duck import tables
 from duolog.runtime.sql.tables.duck_copies import DuckCopies
 from duolog.runtime.sql.tables.table_rows import TableRows
 from unit.runtime.sql.tables.test_table_rows import Record
@@ -156,4 +157,44 @@ def test_copies_of_other_tables_are_made_while_one_takes_long(source: SourceInfo
         assert first.result(DEADLINE_S) == "t0"
     copies.copied(source, other)
     assert names(copies) == ["t1"]
+    copies.close()
+
+
+def test_a_copy_whose_rows_are_replaced_again_and_again_does_not_grow(source: SourceInfo) -> None:
+    copies, rows, sizes = DuckCopies(), TableRows(source), []
+    for turn in range(60):
+        with rows.lock:
+            for number in range(4_000):
+                rows.take(Record(b"%d" % number, b'{"V": %d}' % turn))
+        name = copies.copied(source, rows)
+        memory = "SELECT sum(memory_usage_bytes) FROM duckdb_memory()"
+        sizes.append(copies.database.cursor().execute(memory).fetchall()[0][0])
+
+    found = copies.database.cursor().execute(f"SELECT count(*), min(c1), max(c1) FROM {name}")
+    assert found.fetchall() == [(4_000, 59, 59)]
+    assert max(sizes[30:]) <= 1.5 * max(sizes[:30])
+    copies.close()
+
+
+def test_an_answer_reads_a_copy_while_another_one_makes_it_anew(
+    source: SourceInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "_CLEARED_MAX", 0)
+    copies, rows = DuckCopies(), TableRows(source)
+    with rows.lock:
+        rows.take(Record(b"a", b'{"V": 1}'))
+    name = copies.copied(source, rows)
+    reading = copies.database.cursor()
+    reading.begin()
+    before = reading.execute(f"SELECT c1 FROM {name}").fetchall()
+
+    rows.forget_copy()
+    with rows.lock:
+        rows.take(Record(b"a", b'{"V": 2}'))
+    again = copies.copied(source, rows)
+
+    assert (again, before) == (name, [(1,)])
+    assert reading.execute(f"SELECT c1 FROM {name}").fetchall() == [(1,)]
+    assert copies.database.cursor().execute(f"SELECT c1 FROM {name}").fetchall() == [(2,)]
+    reading.commit()
     copies.close()
