@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.core.errors import DuologError
-from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.fanout.errors import ReadersClosed
 from duolog.security.authorization.operations import ResourceType
 from duolog.server.access.checks import EVERYTHING, Checks
@@ -160,7 +159,7 @@ class Endpoints:
         accept: str,
         form_of: FormOf,
         checks: Checks,
-        prints: Callable[[Rows], Iterator[bytes]] = printed_lines.printed_lines,
+        prints: Callable[[StartedQuery], Iterator[bytes]] = printed_lines.printed_text,
     ) -> Reply:
         # The session first: a terminated service has no command to wait for.
         session = self._session(request, checks)
@@ -172,7 +171,7 @@ class Endpoints:
             self.running.add(printed, None)
             return streamed_reply(
                 printed_lines.CONTENT_TYPE,
-                prints(query),
+                prints(printed),
                 lambda: self.running.remove(printed),
                 unbounded=query.unbounded,
             )

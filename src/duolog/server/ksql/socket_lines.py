@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from duolog.ksql.syntax.script import type_written
-from duolog.runtime.sql.answers import DeletedRow, Rows
+from duolog.runtime.sql.answers import DeletedRow
 from duolog.server.errors import RequestRefused
 from duolog.server.ksql.schema_json import type_json
 from duolog.server.queries.printed_lines import printed_lines
@@ -60,9 +60,9 @@ def socket_form(query: StartedQuery, _accept: str) -> SocketRows:
     return SocketRows(query)
 
 
-def socket_prints(rows: Rows) -> Iterator[bytes]:
+def socket_prints(query: StartedQuery) -> Iterator[bytes]:
     """Yield the lines of PRINT, each as a string of JSON, and the end."""
-    for piece in printed_lines(rows):
+    for piece in printed_lines(query.rows):
         for line in _lines_of(piece):
             yield _line(line)
     yield _line({"error": DONE})

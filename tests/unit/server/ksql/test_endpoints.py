@@ -447,9 +447,23 @@ def test_print_ends_with_the_server_and_by_no_client(catalog: Catalog) -> None:
     endpoints.running.interrupt_all()
 
     assert refused.status == 400
+    assert reply.next_batch() == b"The server is shutting down\n"
     assert reply.next_batch() == b""
     assert source.closed.is_set()
     assert endpoints.running.ids() == []
+
+
+def test_print_reports_the_error_that_ends_it(catalog: Catalog) -> None:
+    catalog.answers.append(Rows((), _failing_at_once(), unbounded=True))
+
+    reply = catalog.endpoints().query(body("PRINT 's';"))
+
+    assert reply.body == b"the topic is gone\n"
+
+
+def _failing_at_once() -> Iterator[tuple[object, ...]]:
+    raise QueryError("the topic is gone")
+    yield ()
 
 
 def _failing() -> Iterator[tuple[object, ...]]:
