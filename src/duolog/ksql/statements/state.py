@@ -7,7 +7,6 @@ from sqlglot import exp
 
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.settings import DEFAULT_GROUP, Settings
-from duolog.ksql.syntax import nodes
 
 if TYPE_CHECKING:
     # Not loaded at run time: SHOW STREAMS does not need the planner.
@@ -62,10 +61,6 @@ class Rows:
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
     title: str = ""
-
-
-InsertedText = tuple[nodes.InsertValues, str]
-"""A statement that inserts a row, with its text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,6 @@ from duolog.ksql.expressions.user_calls import with_functions
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.settings import Settings
 from duolog.ksql.statements.assertions import ensure_replicas
-from duolog.ksql.statements.state import InsertedText
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
 from duolog.runtime.sql.answers import Answer, Rows
@@ -282,7 +281,7 @@ class StatementRunner:
                 self._know(node)
                 return self.session.execute(node, text)
 
-    def insert_all(self, rows: Sequence[InsertedText]) -> list[DuologError | None]:
+    def insert_all(self, rows: Sequence[nodes.InsertValues]) -> list[DuologError | None]:
         """Insert rows one after another, with one wait for all; return the outcome of each.
 
         The first error ends the list: the rows before it are durable. Those after it are not
@@ -293,9 +292,9 @@ class StatementRunner:
         records: list[inserts.Addressed] = []
         refused: list[DuologError | None] = []
         try:
-            self._know(rows[0][0])
-            for node, text in rows:
-                (row,) = self._tried(node, text).inserted
+            self._know(rows[0])
+            for node in rows:
+                (row,) = self._tried(node, "").inserted
                 records.append(inserts.record_of(row, self.service.start_jvm))
         except DuologError as error:
             refused.append(error)

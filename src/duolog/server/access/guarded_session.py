@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from duolog.core.errors import DuologError
 from duolog.ksql.session import Done, SqlSession
-from duolog.ksql.statements.state import InsertedText, SessionState
+from duolog.ksql.statements.state import SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
 from duolog.server.access.checks import Checks
@@ -37,7 +37,7 @@ class Session(Protocol):
     def perform(self, node: exp.Expression, text: str) -> Done:
         """Run a statement other than a query."""
 
-    def insert_all(self, rows: Sequence[InsertedText]) -> list[DuologError | None]:
+    def insert_all(self, rows: Sequence[nodes.InsertValues]) -> list[DuologError | None]:
         """Insert rows into one stream; return the outcome of each, up to the first error."""
 
     def select(self, node: exp.Query, text: str) -> Rows:
@@ -126,15 +126,15 @@ class GuardedSession:
         self._ensure(node, lambda trial: trial.execute(node.copy(), text))
         return self._inner.perform(node, text)
 
-    def insert_all(self, rows: Sequence[InsertedText]) -> list[DuologError | None]:
+    def insert_all(self, rows: Sequence[nodes.InsertValues]) -> list[DuologError | None]:
         """Insert rows into one stream; return the outcome of each, up to the first error.
 
         Raises:
             RequestRefused: the client lacks a right.
         """
-        names = {node.this.name for node, _ in rows}
+        names = {node.this.name for node in rows}
         assert len(names) == 1, "the rights on one stream are checked"
-        self._ensure(rows[0][0])
+        self._ensure(rows[0])
         return self._inner.insert_all(rows)
 
     def select(self, node: exp.Query, text: str) -> Rows:

@@ -23,7 +23,6 @@ from sqlglot import exp
 from duolog.core.errors import DuologError
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import Done, SqlSession
-from duolog.ksql.statements.state import InsertedText
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.amounts import Amount
 from duolog.runtime.sql.answers import Rows
@@ -64,7 +63,7 @@ class StatementSession(Protocol):
             SqlError: it cannot be executed.
         """
 
-    def insert_all(self, rows: Sequence[InsertedText]) -> list[DuologError | None]:
+    def insert_all(self, rows: Sequence[nodes.InsertValues]) -> list[DuologError | None]:
         """Insert rows into one stream; return the outcome of each, up to the first error.
 
         Raises:

@@ -21,7 +21,7 @@ from duolog.ksql.expressions.legacy_semantics import with_legacy_semantics
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.settings import Settings
 from duolog.ksql.statements.queries import pushed_select
-from duolog.ksql.statements.state import InsertedText, SessionState
+from duolog.ksql.statements.state import SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.script import TEXT, pieces
 from duolog.ksql.syntax.types import sql_name
@@ -199,11 +199,11 @@ class _Session:
         self._run.performed(done)
         return done
 
-    def insert_all(self, rows: Sequence[InsertedText]) -> list[DuologError | None]:
+    def insert_all(self, rows: Sequence[nodes.InsertValues]) -> list[DuologError | None]:
         outcomes: list[DuologError | None] = []
-        for node, text in rows:
+        for node in rows:
             try:
-                self.perform(node, text)
+                self.perform(node, "")
             except DuologError as error:
                 return [*outcomes, error]
             outcomes.append(None)

@@ -13,7 +13,7 @@ from sqlglot import exp
 from duolog.core.errors import DuologError
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.settings import Settings
-from duolog.ksql.statements.state import InsertedText, SessionState
+from duolog.ksql.statements.state import SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.service import Ensure
@@ -140,7 +140,7 @@ class Inner:
         self.ran.append(text)
         return self.session.execute(node, text)
 
-    def insert_all(self, rows: Sequence[InsertedText]) -> list[DuologError | None]:
+    def insert_all(self, rows: Sequence[nodes.InsertValues]) -> list[DuologError | None]:
         self.ran += [text for _, text in rows]
         return [None for _ in rows]
 

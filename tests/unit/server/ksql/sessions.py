@@ -10,7 +10,7 @@ from duolog.core.errors import DuologError
 from duolog.ksql.errors import SqlError
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.settings import Settings
-from duolog.ksql.statements.state import InsertedText, SessionState
+from duolog.ksql.statements.state import SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
 from duolog.server.access.checks import Checks
@@ -32,6 +32,8 @@ class Catalog:
     """The answers of the next queries."""
     batches: list[int] = field(default_factory=list)
     """The numbers of rows that were inserted together."""
+    inserted: list[nodes.InsertValues] = field(default_factory=list)
+    """The rows of /inserts-stream."""
     failing: str = ""
     """The start of a statement that the broker refuses when it runs."""
 
@@ -84,13 +86,14 @@ class Session:
         self._shared.performed.append(text)
         return done
 
-    def insert_all(self, rows: Sequence[InsertedText]) -> list[DuologError | None]:
+    def insert_all(self, rows: Sequence[nodes.InsertValues]) -> list[DuologError | None]:
         """Note each row that is valid; the broker refuses those that `failing` names."""
         outcomes: list[DuologError | None] = []
         self._shared.batches.append(len(rows))
-        for node, text in rows:
+        for node in rows:
             try:
-                self.perform(node, text)
+                self.perform(node, written(node))
+                self._shared.inserted.append(node)
                 outcomes.append(None)
             except DuologError as error:
                 return [*outcomes, error]
@@ -103,6 +106,39 @@ class Session:
     def printed(self, node: nodes.PrintTopic) -> Rows:
         self._shared.selected.append((f"PRINT {node.this.name}", self._given))
         return self._shared.answers.pop(0)
+
+
+def written(node: exp.Expression) -> str:  # noqa: PLR0911 - a table of cases
+    """Return an INSERT of /inserts-stream as text."""
+
+    def listed(of: list[exp.Expression]) -> str:
+        return ", ".join(map(written, of))
+
+    match node:
+        case nodes.InsertValues():
+            into = f"INSERT INTO {written(node.this)} ({listed(node.args['columns'])})"
+            return f"{into} VALUES ({listed(node.expressions)});"
+        case exp.Identifier():
+            return f"`{node.name}`"
+        case exp.Literal() if node.is_string:
+            return "'" + node.name.replace("'", "''") + "'"
+        case exp.Neg():
+            return f"-{node.name}"
+        case exp.Anonymous():
+            return f"{node.name}({listed(node.expressions)})"
+        case exp.Array():
+            return f"ARRAY[{listed(node.expressions)}]"
+        case nodes.MapOf() | nodes.StructOf():
+            kind = "MAP" if isinstance(node, nodes.MapOf) else "STRUCT"
+            return f"{kind}({listed(node.expressions)})"
+        case nodes.Assigned():
+            return f"{written(node.this)} := {written(node.expression)}"
+        case exp.Boolean():
+            return "TRUE" if node.this else "FALSE"
+        case exp.Null():
+            return "NULL"
+        case _:
+            return node.name
 
 
 class OneRow:

@@ -454,16 +454,15 @@ def test_print_ends_with_the_server_and_by_no_client(catalog: Catalog) -> None:
 
 
 def test_print_reports_the_error_that_ends_it(catalog: Catalog) -> None:
-    catalog.answers.append(Rows((), _failing_at_once(), unbounded=True))
+    catalog.answers.append(Rows((), (_gone() for _ in range(1)), unbounded=True))
 
     reply = catalog.endpoints().query(body("PRINT 's';"))
 
     assert reply.body == b"the topic is gone\n"
 
 
-def _failing_at_once() -> Iterator[tuple[object, ...]]:
+def _gone() -> tuple[object, ...]:
     raise QueryError("the topic is gone")
-    yield ()
 
 
 def _failing() -> Iterator[tuple[object, ...]]:

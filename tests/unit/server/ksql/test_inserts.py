@@ -4,7 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from sqlglot import exp
 
+from duolog.ksql.syntax import nodes
+from duolog.ksql.syntax.script import parse
 from duolog.server.errors import RequestRefused
 from unit.server.ksql.sessions import Catalog
 
@@ -14,6 +17,8 @@ SQL = (
     "WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON');"
     "CREATE TABLE t (id STRING PRIMARY KEY) WITH (KAFKA_TOPIC='t', VALUE_FORMAT='JSON');"
 )
+
+NAME = exp.Identifier(this="S", quoted=True)
 
 
 @pytest.fixture
@@ -115,6 +120,31 @@ def test_values_are_inserted_as_by_a_statement(
 
     assert ack == {"status": "ok", "seq": 0}
     assert catalog.performed[0].endswith(f"VALUES ({written});")
+    (parsed,) = parse(catalog.performed[0])
+    assert catalog.inserted == [parsed], "the syntax tree is that of the text"
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63)])
+def test_whole_numbers_have_the_range_of_bigint(catalog: Catalog, number: int) -> None:
+    catalog.endpoints().ksql(
+        b"{\"ksql\": \"CREATE STREAM big (n BIGINT) WITH (KAFKA_TOPIC='b', VALUE_FORMAT='JSON');\"}"
+    )
+    inserts = catalog.endpoints().open_inserts(b'{"target": "big"}')
+    beyond = number + (1 if number > 0 else -1)
+
+    fits, refused = inserts.insert([b'{"n": %d}' % number, b'{"n": %d}' % beyond])
+
+    assert json.loads(fits)["status"] == "ok"
+    assert json.loads(refused)["error_code"] == 40001
+    assert f"Invalid numeric literal: {beyond}" in json.loads(refused)["message"]
+
+
+def test_a_row_without_members_is_a_row_of_nulls(catalog: Catalog) -> None:
+    """It was an error about a closing parenthesis."""
+    (ack,) = inserted(catalog, {})
+
+    assert ack == {"status": "ok", "seq": 0}
+    assert catalog.inserted == [nodes.InsertValues(this=NAME, columns=[], expressions=[])]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ by the kernel, as in queries, which starts the JVM.
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -29,13 +30,21 @@ from duolog.serde.row import Row
 from duolog.serde.serde import key_serde, value_serde
 
 _TIMEOUT_S: Final = 15.0
+_REPORT_S: Final = 3.0
+"""Time in which the client reports that a record has not been written in time."""
 _POLL_S: Final = 0.05
-_FAILED: Final = {ClientError.REQUEST_TIMED_OUT, ClientError._FATAL}  # noqa: SLF001 - it has no other name
+_FAILED: Final = {
+    ClientError.REQUEST_TIMED_OUT,
+    ClientError._MSG_TIMED_OUT,  # noqa: SLF001 - it has no other name
+    ClientError._FATAL,  # noqa: SLF001 - as above
+}
 """Errors after which a producer is replaced."""
 _PRODUCER: Final = {
     "enable.idempotence": True,
     "acks": "all",
     "linger.ms": 0,
+    # A record whose statement has failed must not be written later.
+    "message.timeout.ms": int(_TIMEOUT_S * 1000),
     "log_level": 0,
     "partitioner": "murmur2_random",
 }
@@ -139,13 +148,16 @@ def _computed(row: InsertedRow, warm_up: Callable[[], None]) -> Inserted:
 class InsertWriter:
     """Writes records to topics; its producer connects with the first record and stays open.
 
+    A producer that has failed is replaced for the next call. Calls that still use it keep it: their
+    records may belong to other topics, which work.
+
     Threads: any.
     """
 
     def __init__(self, bootstrap: Brokers | str) -> None:
         self._brokers = Brokers.of(bootstrap)
         self._lock = threading.Lock()
-        self._producer: Producer | None = None
+        self._shared: _Shared | None = None
 
     def write(self, records: Sequence[Addressed]) -> None:
         """Write each record to its topic, and return once all are durable.
@@ -162,27 +174,13 @@ class InsertWriter:
 
         Records after a failed one may be durable, too: those of another partition, for example.
         """
-        producer = self._opened()
-        pending = _Pending(len(records))
-        for at, (topic, record) in enumerate(records):
-            try:
-                producer.produce(
-                    topic,
-                    record.value,
-                    record.key,
-                    on_delivery=partial(pending.delivered, at),
-                    timestamp=record.timestamp_ms or 0,  # 0 means now in librdkafka.
-                    headers=list(record.headers),
-                )
-            except (KafkaException, BufferError) as raised:
-                pending.refuse(_refusal(raised), range(at, len(records)))
-                break
-        deadline = time.monotonic() + _TIMEOUT_S
-        while not pending.is_complete and time.monotonic() < deadline:
-            producer.poll(_POLL_S)
-        errors = pending.errors()
-        if any(one is not None and (one.fatal() or one.code() in _FAILED) for one in errors):
-            self._forget(producer)
+        shared = self._taken()
+        try:
+            errors = _written(shared.producer, records)
+            if any(one is not None and (one.fatal() or one.code() in _FAILED) for one in errors):
+                self._retire(shared)
+        finally:
+            self._give(shared)
         return [
             None if one is None else _failed(topic, one)
             for one, (topic, _) in zip(errors, records, strict=True)
@@ -191,23 +189,62 @@ class InsertWriter:
     def close(self) -> None:
         """Disconnect. Does nothing if closed; a later record connects again."""
         with self._lock:
-            producer, self._producer = self._producer, None
-        if producer is not None:
-            producer.flush(_TIMEOUT_S)
+            shared, self._shared = self._shared, None
+        if shared is not None:
+            shared.producer.flush(_TIMEOUT_S)
 
-    def _opened(self) -> Producer:
+    def _taken(self) -> "_Shared":
         with self._lock:
-            if self._producer is None:
-                self._producer = Producer(self._brokers.client(_PRODUCER))
-            return self._producer
+            if self._shared is None:
+                self._shared = _Shared(Producer(self._brokers.client(_PRODUCER)))
+            self._shared.users += 1
+            return self._shared
 
-    def _forget(self, producer: Producer) -> None:
-        """Connect again for the next record: an idempotent producer may fail for good."""
+    def _retire(self, shared: "_Shared") -> None:
+        """Connect again for the next call: an idempotent producer may fail for good."""
         with self._lock:
-            if self._producer is producer:
-                self._producer = None
-        # A record whose statement has failed must not be written later.
-        producer.purge()
+            shared.retired = True
+            if self._shared is shared:
+                self._shared = None
+
+    def _give(self, shared: "_Shared") -> None:
+        with self._lock:
+            shared.users -= 1
+            unused = shared.retired and shared.users == 0
+        if unused:
+            # What is left belongs to calls that have failed. Records of other calls would fail.
+            shared.producer.purge()
+
+
+@dataclass(slots=True)
+class _Shared:
+    """A producer with the number of calls that use it."""
+
+    producer: Producer
+    users: int = 0
+    retired: bool = False
+
+
+def _written(producer: Producer, records: Sequence[Addressed]) -> "list[ClientError | None]":
+    """Write records; return the error of each once it is known."""
+    pending = _Pending(len(records))
+    for at, (topic, record) in enumerate(records):
+        try:
+            producer.produce(
+                topic,
+                record.value,
+                record.key,
+                on_delivery=partial(pending.delivered, at),
+                timestamp=record.timestamp_ms or 0,  # 0 means now in librdkafka.
+                headers=list(record.headers),
+            )
+        except (KafkaException, BufferError) as raised:
+            pending.refuse(_refusal(raised), range(at, len(records)))
+            break
+    deadline = time.monotonic() + _TIMEOUT_S + _REPORT_S
+    while not pending.is_complete and time.monotonic() < deadline:
+        producer.poll(_POLL_S)
+    return pending.errors()
 
 
 def _failed(topic: str, error: ClientError) -> KafkaError:

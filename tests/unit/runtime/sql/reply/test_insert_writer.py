@@ -1,5 +1,6 @@
 """The writer of INSERT: one producer, replaced after a failure."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from confluent_kafka import KafkaException
 from duolog.core.errors import KafkaError
 from duolog.runtime.sql.reply import inserts
 from duolog.runtime.sql.reply.inserts import Inserted, InsertWriter
+from waiting import DEADLINE_S
 
 RECORDS = [("t", Inserted(b"k", b"1", None)), ("t", Inserted(b"k", b"2", 7))]
 
@@ -110,6 +112,7 @@ def test_records_of_a_statement_that_took_too_long_are_not_written_later(
     writer: InsertWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inserts, "_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(inserts, "_REPORT_S", 0.0)
     monkeypatch.setattr(Producer, "answers", False)
 
     with pytest.raises(KafkaError) as error:
@@ -182,6 +185,7 @@ def test_only_a_record_that_is_not_delivered_in_time_has_failed(
 
     monkeypatch.setattr(Producer, "poll", poll)
     monkeypatch.setattr(inserts, "_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(inserts, "_REPORT_S", 0.0)
 
     first, second = writer.write_each(RECORDS)
 
@@ -189,3 +193,49 @@ def test_only_a_record_that_is_not_delivered_in_time_has_failed(
     assert first.code == ClientError.REQUEST_TIMED_OUT
     assert second is None
     assert Producer.made[0].purged
+
+
+def purged() -> list[bool]:
+    return [one.purged for one in Producer.made]
+
+
+def test_records_of_another_topic_are_not_lost_when_a_call_fails(
+    writer: InsertWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The failure of one topic purged the rows of others that were on their way."""
+    waits, may_end = threading.Event(), threading.Event()
+    timed_out = ClientError(ClientError._MSG_TIMED_OUT)  # noqa: SLF001 - it has no other name
+
+    def poll(self: Producer, _timeout_s: float) -> None:
+        if threading.current_thread() is other:
+            waits.set()
+            assert may_end.wait(DEADLINE_S)
+            assert not self.purged, "a record on its way would be lost"
+            self.waiting[0](None, None)
+        else:
+            self.waiting[1](timed_out, None)
+
+    monkeypatch.setattr(Producer, "poll", poll)
+    outcomes: list[KafkaError | None] = []
+    other = threading.Thread(
+        target=lambda: outcomes.extend(writer.write_each([("u", RECORDS[0][1])]))
+    )
+    other.start()
+    assert waits.wait(DEADLINE_S)
+
+    (failed,) = writer.write_each([("t", RECORDS[0][1])])
+
+    assert failed is not None
+    assert purged() == [False]
+    may_end.set()
+    other.join(DEADLINE_S)
+    assert outcomes == [None]
+    assert purged() == [True], "nothing is written after the failure of its statement"
+    monkeypatch.setattr(Producer, "poll", lambda self, _: self.waiting[0](None, None))
+    writer.write([("t", RECORDS[0][1])])
+    assert len(Producer.made) == 2
+
+
+def test_the_client_gives_a_record_up_before_its_statement() -> None:
+    given = inserts._PRODUCER["message.timeout.ms"]  # noqa: SLF001 - the setting of the client
+    assert given == 1000 * inserts._TIMEOUT_S  # noqa: SLF001 - as above
