@@ -20,11 +20,12 @@ import struct
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from duolog.cli.text.json_bytes import from_json_text, to_json_text
-from duolog.cli.text.json_text import JsonText, compact, items_of, members_of
+from duolog.cli.text.json_text import JsonText, items_of, members_of
 from duolog.core.counts import counted_are
 from duolog.core.errors import SerdeError
 from duolog.core.types import Column
 from duolog.core.windowed_key import BOUND_BYTES, NO_END
+from duolog.serde.json_compact import compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable

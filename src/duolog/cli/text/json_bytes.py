@@ -4,7 +4,8 @@ import base64
 import binascii
 import json
 
-from duolog.cli.text.json_text import compact, members_of
+from duolog.cli.text.json_text import members_of
+from duolog.serde.json_compact import compact
 
 JsonText = str | dict[str, str] | None
 

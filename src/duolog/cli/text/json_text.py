@@ -9,7 +9,6 @@ import re
 from typing import Final, NoReturn
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^ \t\n\r"]+')
 
 
 class JsonText(str):
@@ -78,16 +77,6 @@ def items_of(text: str) -> list[str]:
         found.append(value)
         at = _after_comma(text, at)
     return found
-
-
-def compact(text: str) -> str:
-    """Return JSON text without insignificant white space.
-
-    Example:
-        >>> compact('{"a b": 1.10, "c": [ true ]}')
-        '{"a b":1.10,"c":[true]}'
-    """
-    return "".join(_TOKEN.findall(text))
 
 
 def dumped(value: object) -> str:

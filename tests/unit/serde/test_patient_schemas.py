@@ -7,8 +7,8 @@ import pytest
 from duolog.core.errors import DuologError
 from duolog.runtime.sql.reply.printing import guessed_by_schema
 from duolog.schemas.source import RegistryAwayError, UnknownSchemaError
+from duolog.serde.patient_schemas import FAILED_MAX, PatientSchemas
 from duolog.serde.readable import SchemaReader
-from duolog.server.dead_letters.guesses import FAILED_MAX, PatientSchemas
 
 
 class Registry:
