@@ -254,7 +254,7 @@ def test_an_invalid_predicate_names_its_position(server: SqlServerProcess, order
     assert told["position"] == {"line": 2, "column": 5, "length": 6}
     assert told["hint"] == "Did you mean AMOUNT?"
     status, told = refused("amount >")
-    assert (status, told["position"]) == (400, {"line": 1, "column": 9, "length": 0})
+    assert (status, told["position"]) == (400, {"line": 1, "column": 8, "length": 0})
     for where in (
         "1 = 1; DROP TABLE x",
         "1 = 1 LIMIT 1",

@@ -11,6 +11,7 @@ All need READ on the topic. Bytes are sent in a form that browsers do not run.
 import asyncio
 import contextlib
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from duolog.core.errors import DuologError
@@ -21,6 +22,7 @@ from duolog.server.errors import NOT_FOUND, RequestRefused
 from duolog.server.messages import JSON, Request, Response, Streamed, json_response
 from duolog.server.operations.context import ServerContext
 from duolog.server.operations.topics import Stopped, ensure_service, run
+from duolog.server.operations.workers import Workers
 from duolog.server.topics.browsing import browse, data_of
 from duolog.server.topics.exports import MEDIA, Export
 from duolog.server.topics.live import LiveEvents, LiveTail
@@ -78,17 +80,17 @@ async def live_records(request: Request, context: ServerContext) -> Streamed:
     ensure_service(context)
     topic = request.path["topic"]
     _ensure(request, topic)
-    context.readers.reserve()
+    release = context.readers.reserve()
     try:
         tail = LiveTail(context.sql, topic, filters)
         await context.readers.run(tail.open)
     except DuologError as error:
-        context.readers.release()
+        release()
         raise refusal_of(error) from error
     except BaseException:
-        context.readers.release()
+        release()
         raise
-    events = LiveEvents(tail, context.readers.run, context.readers.release, context.stopping)
+    events = LiveEvents(tail, context.readers.run, release, context.stopping)
     headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
     return Streamed(events, "text/event-stream", headers=headers)
 
@@ -100,28 +102,29 @@ async def export_records(request: Request, context: ServerContext) -> Streamed:
     ensure_service(context)
     topic = request.path["topic"]
     _ensure(request, topic)
-    context.readers.reserve()
+    release = context.readers.reserve()
     try:
         export = await context.readers.run(
             Export, context.sql, topic, selection, form, context.stopping.is_set
         )
         await context.readers.run(export.open)
     except DuologError as error:
-        context.readers.release()
+        release()
         raise refusal_of(error) from error
     except BaseException:
-        context.readers.release()
+        release()
         raise
     headers = (("Content-Disposition", _attachment(f"{topic}.{form}")), _SANDBOX)
-    return Streamed(_Pieces(export, context), MEDIA[form], headers=headers)
+    return Streamed(_Pieces(export, context.readers, release), MEDIA[form], headers=headers)
 
 
 class _Pieces:
     """The body of an export; an iterator to be closed."""
 
-    def __init__(self, export: Export, context: ServerContext) -> None:
+    def __init__(self, export: Export, readers: Workers, release: Callable[[], None]) -> None:
         self._export = export
-        self._context = context
+        self._readers = readers
+        self._release = release
         self._running: asyncio.Future[bytes | None] | None = None
         self._is_closed = False
 
@@ -130,7 +133,7 @@ class _Pieces:
 
     async def __anext__(self) -> bytes:
         while True:
-            self._running = asyncio.ensure_future(self._context.readers.run(self._export.next))
+            self._running = asyncio.ensure_future(self._readers.run(self._export.next))
             piece = await asyncio.shield(self._running)
             if piece is None:
                 raise StopAsyncIteration
@@ -148,7 +151,7 @@ class _Pieces:
                     await asyncio.shield(self._running)
             await asyncio.shield(asyncio.to_thread(self._export.close))
         finally:
-            self._context.readers.release()
+            self._release()
 
 
 def _reading(topic: str) -> Right:

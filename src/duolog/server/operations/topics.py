@@ -36,6 +36,7 @@ _ANSWER_S: Final = 30.0
 
 async def topics(request: Request, context: ServerContext) -> Response:
     """Answer with topics, by name."""
+    ensure_service(context)
     asked = read_asked(request.query)
 
     def found(service: "SqlService", checks: Checks, _: Stopped) -> object:
@@ -55,6 +56,7 @@ async def topic(request: Request, context: ServerContext) -> Response:
 
 async def create_topic(request: Request, context: ServerContext) -> Response:
     """Create a topic."""
+    ensure_service(context)
     wanted = read_new_topic(request.body)
 
     def made(service: "SqlService", checks: Checks, _: Stopped) -> object:
@@ -66,6 +68,7 @@ async def create_topic(request: Request, context: ServerContext) -> Response:
 
 async def change_topic(request: Request, context: ServerContext) -> Response:
     """Change settings or the number of partitions of a topic."""
+    ensure_service(context)
     wanted = read_change(request.body)
 
     def made(service: "SqlService", checks: Checks, _: Stopped) -> object:
@@ -94,6 +97,7 @@ async def topic_form(request: Request, context: ServerContext) -> Response:
 
 async def produce_record(request: Request, context: ServerContext) -> Response:
     """Write a record."""
+    ensure_service(context)
     wanted = read_write(request.body)
 
     def made(service: "SqlService", checks: Checks, _: Stopped) -> object:

@@ -32,6 +32,7 @@ NEED_A_SERVICE = (
     ".terminating",
     ".users",
     "dead_letters",
+    *(".topics", ".topic_records"),
 )
 """Modules of operations that a server without a SQL service, registry or cluster refuses."""
 CONSOLE = {"/console", "/console/assets/{name}", "/console/{screen:path}"}

@@ -1,0 +1,159 @@
+"""Merging partitions: orders, gaps, cursors and limits."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from duolog.runtime.browsing.budget import Budget, Limits
+from duolog.runtime.browsing.log import Chunk, Range
+from duolog.runtime.browsing.merge import Merge
+from duolog.runtime.browsing.pages import page
+from duolog.runtime.browsing.record import BrowsedRecord, Part
+
+Times = Mapping[int, int]
+"""The time of each offset that has a record."""
+
+
+def record(partition: int, offset: int, time: int, size: int = 1) -> BrowsedRecord:
+    part = Part(b"v", size)
+    return BrowsedRecord(partition, offset, time, "create", None, part, (), size)
+
+
+class Log:
+    """Partitions in memory; a read stops when the budget is spent."""
+
+    def __init__(self, partitions: Mapping[int, Times], size: int = 1) -> None:
+        self._partitions = partitions
+        self._size = size
+        self.reads = 0
+
+    def read(
+        self, ranges: Mapping[int, Range], budget: Budget, *, completely: bool = False
+    ) -> dict[int, Chunk]:
+        self.reads += 1
+        found = {number: Chunk(start) for number, (start, _) in ranges.items()}
+        for whole, (number, (start, end)) in enumerate(ranges.items()):
+            chunk = found[number]
+            for offset in range(start, end):
+                if budget.spent and (whole or not completely):
+                    return found
+                if offset in self._partitions[number]:
+                    time = self._partitions[number][offset]
+                    chunk.records.append(record(number, offset, time, self._size))
+                    budget.note(self._size)
+                chunk.reached = offset + 1
+        return found
+
+
+def merge(
+    log: Log,
+    spans: Mapping[int, Range],
+    positions: Mapping[int, int] | None = None,
+    *,
+    newest: bool = False,
+    limits: Limits | None = None,
+) -> tuple[Merge, Budget]:
+    budget = Budget(limits or Limits())
+    return Merge(log, spans, positions or {}, budget, newest=newest), budget
+
+
+TWO = {0: {at: 10 * at for at in range(50)}, 1: {at: 10 * at + 5 for at in range(50)}}
+SPANS = {0: (0, 50), 1: (0, 50)}
+
+
+@pytest.mark.parametrize("newest", [False, True])
+@pytest.mark.parametrize("limit", [1, 7, 100])
+def test_pages_give_all_records_once_in_the_order_of_their_times(
+    *, newest: bool, limit: int
+) -> None:
+    times: list[int] = []
+    positions: Mapping[int, int] = {}
+    while True:
+        merged, budget = merge(Log(TWO), SPANS, positions, newest=newest)
+        found = page(merged, limit, None, budget)
+        times += [one.timestamp_ms for one in found.records]
+        positions = found.positions
+        if not found.stopped:
+            break
+        assert (found.stopped, len(found.records)) == ("limit", limit)
+
+    assert times == sorted(times, reverse=newest)
+    assert len(times) == len(set(times)) == 100
+
+
+@pytest.mark.parametrize("newest", [False, True])
+def test_gaps_of_a_million_offsets_take_few_reads(*, newest: bool) -> None:
+    log = Log({0: {5: 1, 1_000_000: 2}})
+    merged, budget = merge(log, {0: (0, 1_000_002)}, newest=newest)
+
+    found = page(merged, 10, None, budget)
+
+    assert [one.offset for one in found.records] == ([1_000_000, 5] if newest else [5, 1_000_000])
+    assert (found.stopped, merged.is_done) == ("", True)
+    assert log.reads < 25
+
+
+def test_a_page_in_which_nothing_is_selected_continues_after_what_was_read() -> None:
+    class Nothing:
+        def selected(self, records: list[BrowsedRecord], budget: Budget) -> list[bool]:
+            del budget
+            return [False] * len(records)
+
+    merged, budget = merge(Log(TWO), SPANS, limits=Limits(records=20))
+    first = page(merged, 5, Nothing(), budget)  # type: ignore[arg-type]
+    assert (first.records, first.stopped) == ([], "records")
+    assert first.read >= 20
+
+    again, more = merge(Log(TWO), SPANS, first.positions)
+    rest = page(again, 1_000, None, more)
+    assert len(rest.records) == 100 - first.read
+
+
+def test_a_page_with_a_limit_of_selected_records_continues_after_the_last_of_them() -> None:
+    class Even:
+        def selected(self, records: list[BrowsedRecord], budget: Budget) -> list[bool]:
+            del budget
+            return [one.offset % 2 == 0 for one in records]
+
+    merged, budget = merge(Log(TWO), SPANS)
+    first = page(merged, 3, Even(), budget)  # type: ignore[arg-type]
+    assert [(one.partition, one.offset) for one in first.records] == [(0, 0), (1, 0), (0, 2)]
+    again, more = merge(Log(TWO), SPANS, first.positions)
+
+    second = page(again, 3, Even(), more)  # type: ignore[arg-type]
+
+    assert [(one.partition, one.offset) for one in second.records] == [(1, 2), (0, 4), (1, 4)]
+
+
+def test_large_records_stop_a_page_with_at_least_one_record() -> None:
+    log = Log({0: {at: at for at in range(20)}}, size=10_000_000)
+    found: list[int] = []
+    positions: Mapping[int, int] = {}
+    for _ in range(20):
+        limits = Limits(bytes=25_000_000)
+        merged, budget = merge(log, {0: (0, 20)}, positions, newest=True, limits=limits)
+        one = page(merged, 50, None, budget)
+        assert one.records
+        found += [record.offset for record in one.records]
+        positions = one.positions
+        if not one.stopped:
+            break
+
+    assert found == list(range(19, -1, -1))
+
+
+def test_positions_outside_the_retained_part_are_moved_into_it() -> None:
+    merged, budget = merge(Log({0: {5: 1, 6: 2}}), {0: (5, 7)}, {0: 1})
+
+    assert [one.offset for one in page(merged, 9, None, budget).records] == [5, 6]
+    beyond, more = merge(Log({0: {5: 1}}), {0: (5, 6)}, {0: 99}, newest=True)
+    assert [one.offset for one in page(beyond, 9, None, more).records] == [5]
+
+
+def test_a_request_that_is_stopped_says_so() -> None:
+    budget = Budget(Limits(), stopped=lambda: True)
+    merged = Merge(Log(TWO), SPANS, {}, budget, newest=False)
+
+    found = page(merged, 5, None, budget)
+
+    assert (found.records, found.stopped) == ([], "stopped")
