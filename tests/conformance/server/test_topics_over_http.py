@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from conformance.server.processes import TIMEOUT_S, SqlServerProcess, ask
+from duolog.server.access.console_token import FILE
 from duolog.testing import EmbeddedCluster
 
 MIB = 1024 * 1024
@@ -35,14 +36,23 @@ def server(
         yield running
 
 
+def token_of(server: SqlServerProcess) -> str:
+    token = (server.log_path.parent / "sql" / FILE).read_text().strip()
+    return f"Bearer {token}"
+
+
+def asked(server: SqlServerProcess, path: str, **more: Any) -> tuple[int, Any, dict[str, str]]:
+    return ask(server, path, token_of(server), **more)
+
+
 def get(server: SqlServerProcess, path: str, **parameters: object) -> Any:
-    status, body, _ = ask(server, f"{path}?{urlencode(parameters)}" if parameters else path)
+    status, body, _ = asked(server, f"{path}?{urlencode(parameters)}" if parameters else path)
     assert status == 200, body
     return body
 
 
 def send(server: SqlServerProcess, method: str, path: str, **body: object) -> tuple[int, Any]:
-    return ask(server, path, method=method, body=json.dumps(body).encode())[:2]
+    return asked(server, path, method=method, body=json.dumps(body).encode())[:2]
 
 
 def records(server: SqlServerProcess, topic: str, **parameters: object) -> Any:
@@ -162,9 +172,9 @@ def test_topics_are_created_changed_and_deleted(server: SqlServerProcess) -> Non
     assert configs["cleanup.policy"] == ("delete", "default")
     assert send(server, "PATCH", path, configs={"retention.ms": "soon"})[0] == 400
     assert send(server, "PATCH", path, partitions=1)[0] == 400
-    assert ask(server, path, method="DELETE")[0] == 200
-    assert ask(server, path)[0] == 404
-    assert ask(server, path, method="DELETE")[0] == 404
+    assert asked(server, path, method="DELETE")[0] == 200
+    assert asked(server, path)[0] == 404
+    assert asked(server, path, method="DELETE")[0] == 404
 
 
 def test_the_newest_records_come_first_and_are_paged_backwards(
@@ -247,7 +257,7 @@ def test_records_are_sought_searched_and_selected(
 def test_an_invalid_predicate_names_its_position(server: SqlServerProcess, orders: str) -> None:
     def refused(where: str) -> tuple[int, Any]:
         path = f"/v1/topics/{orders}/records?{urlencode({'where': where})}"
-        return ask(server, path)[:2]
+        return asked(server, path)[:2]
 
     status, told = refused("amount > 3\nAND amuont = 5")
     assert status == 400
@@ -323,7 +333,9 @@ def test_large_values_are_cut_and_can_be_downloaded(
     assert offsets(records(server, topic, where="last = 'needle'")) == [(0, 0)]
     host, port = server.address
     connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
-    connection.request("GET", f"/v1/topics/{topic}/records/0/0/value")
+    connection.request(
+        "GET", f"/v1/topics/{topic}/records/0/0/value", headers={"Authorization": token_of(server)}
+    )
     response = connection.getresponse()
     assert response.read() == large
     assert response.getheader("content-type") == "application/octet-stream"
@@ -331,7 +343,7 @@ def test_large_values_are_cut_and_can_be_downloaded(
     assert response.getheader("x-content-type-options") == "nosniff"
     connection.close()
     for missing in ("0/2/value", "1/0/value", "0/0/headers", "x/0/value", "0/-1/value"):
-        assert ask(server, f"/v1/topics/{topic}/records/{missing}")[0] == 404, missing
+        assert asked(server, f"/v1/topics/{topic}/records/{missing}")[0] == 404, missing
 
 
 def test_aborted_records_are_shown_on_request_only(
@@ -380,7 +392,11 @@ def test_new_records_are_followed(
     topic = topic_with(cluster, [(b"k", b"before", 0)])
     host, port = server.address
     connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
-    connection.request("GET", f"/v1/topics/{topic}/live?where={quote('n >= 100')}")
+    connection.request(
+        "GET",
+        f"/v1/topics/{topic}/live?where={quote('n >= 100')}",
+        headers={"Authorization": token_of(server)},
+    )
     response = connection.getresponse()
     assert response.getheader("content-type") == "text/event-stream"
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
@@ -409,7 +425,9 @@ def test_records_are_exported(server: SqlServerProcess, orders: str, form: str) 
     host, port = server.address
     connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
     given = urlencode({"as": form, "where": "amount >= 30"})
-    connection.request("GET", f"/v1/topics/{orders}/export?{given}")
+    connection.request(
+        "GET", f"/v1/topics/{orders}/export?{given}", headers={"Authorization": token_of(server)}
+    )
     response = connection.getresponse()
     body = response.read()
     connection.close()
@@ -494,11 +512,11 @@ def test_records_are_written(server: SqlServerProcess, cluster: EmbeddedCluster)
     ],
 )
 def test_invalid_parameters_are_refused(server: SqlServerProcess, orders: str, query: str) -> None:
-    assert ask(server, f"/v1/topics/{orders}/records?{query}")[0] == 400
+    assert asked(server, f"/v1/topics/{orders}/records?{query}")[0] == 400
 
 
 def test_a_missing_topic_or_partition_is_not_found(server: SqlServerProcess, orders: str) -> None:
     for path in ("missing", "missing/records", "missing/live", "missing/export?as=csv"):
-        assert ask(server, f"/v1/topics/{path}")[0] == 404, path
-    assert ask(server, f"/v1/topics/{orders}/records?partition=9")[0] == 404
+        assert asked(server, f"/v1/topics/{path}")[0] == 404, path
+    assert asked(server, f"/v1/topics/{orders}/records?partition=9")[0] == 404
     assert send(server, "POST", "/v1/topics/missing/records", value={"text": "x"})[0] == 404

@@ -17,7 +17,7 @@ from duolog.runtime.browsing.cluster_topics import ClusterTopics
 from duolog.runtime.browsing.decoding import LANGUAGES
 from duolog.runtime.browsing.forms import form_of
 from duolog.runtime.browsing.log import no_partition
-from duolog.runtime.browsing.writing import FORMATS, NewRecord, PartText, encoded, write
+from duolog.runtime.browsing.writing import FORMATS, NewRecord, PartText, encoded, latest_of, write
 from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.server.access.checks import Checks
 from duolog.server.access.client import Right
@@ -71,6 +71,11 @@ def produce(service: "SqlService", checks: Checks, topic: str, wanted: WriteRequ
             rights.append(Right(Operation.READ, ResourceType.SUBJECT, f"{topic}-{which}"))
     checks.ensure(rights)
     source = registry_of(service)
+    for which, part in parts.items():
+        if part.form in LANGUAGES:
+            # An alias may lead to another subject.
+            subject = latest_of(source, f"{topic}-{which}").subject
+            checks.ensure([Right(Operation.READ, ResourceType.SUBJECT, subject)])
     key, value = (encoded(which, part, topic, source) for which, part in parts.items())
     record = NewRecord(key, value, wanted.headers, wanted.partition, wanted.timestamp_ms)
     # A client may create a topic that it writes to.
@@ -104,10 +109,15 @@ def form(service: "SqlService", checks: Checks, topic: str) -> Json:
             continue
         try:
             version = source.latest(subject)
-            found[which] = None if version is None else form_of(version, source)
+            if version is not None and _may_read(checks, version.subject):
+                found[which] = form_of(version, source)
         except RegistryError as error:
             problem = error.one_line()
     return {"topic": topic, **found, "formats": list(FORMATS), "problem": problem or None}
+
+
+def _may_read(checks: Checks, subject: str) -> bool:
+    return bool(checks.allowed(Operation.READ, ResourceType.SUBJECT, [subject]))
 
 
 def _part(given: Mapping[str, Any], name: str) -> PartText:
