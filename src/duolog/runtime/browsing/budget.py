@@ -8,7 +8,7 @@ from duolog.core.units import MIB
 
 
 class Limits(NamedTuple):
-    """What one request may read."""
+    """The most that one request may read."""
 
     records: int = 20_000
     bytes: int = 64 * MIB
@@ -19,7 +19,7 @@ PAGE: Final = Limits()
 
 
 class Budget:
-    """What a request has read, and what it may still read.
+    """Counts what a request has read, and says what it may still read.
 
     Attributes:
         records, bytes: what was read.

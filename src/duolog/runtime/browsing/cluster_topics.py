@@ -29,7 +29,7 @@ from duolog.runtime.topics import client_error
 from duolog.security.clients.brokers import Brokers
 
 _REQUEST_S: Final = 15.0
-_SOURCES: Final[dict[int, str]] = {
+_SOURCES: Final[dict[object, str]] = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value: "topic",
     ConfigSource.DEFAULT_CONFIG.value: "default",
 }
@@ -262,7 +262,7 @@ def _config(entry: ConfigEntry) -> Config:
     return Config(
         entry.name,
         None if entry.is_sensitive else entry.value,
-        _SOURCES.get(int(entry.source), "broker"),
+        _SOURCES.get(entry.source, "broker"),
         bool(entry.is_read_only),
         bool(entry.is_sensitive),
     )

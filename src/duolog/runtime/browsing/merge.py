@@ -3,8 +3,8 @@
     oldest first   by time, then by partition; of each partition by offset
     newest first   the reverse of it
 
-The buffers hold one part of each partition. Of those that are empty the next parts are read
-together. `positions` says where to continue: the next offset to read, or, newest first, the offset
+The buffers hold one part of each partition. The next parts of empty buffers are read
+together. `positions` say where to continue: the next offset to read, or, newest first, the offset
 before which to read.
 
 Threads: one.

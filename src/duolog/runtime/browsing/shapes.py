@@ -42,7 +42,7 @@ class Names:
 
 
 class Shape:
-    """What was seen at one place.
+    """The values that were seen at one place.
 
     Attributes:
         fields: shapes by the name in SQL.

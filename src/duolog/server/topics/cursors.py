@@ -1,4 +1,4 @@
-"""Where a page of records continues, as text in an address.
+"""The place where a page of records continues, as text in an address.
 
 The text is base64url of `{"o": "newest" | "oldest", "p": {PARTITION: OFFSET, …}}`. It holds nothing
 that the client may not choose, so it is not signed.

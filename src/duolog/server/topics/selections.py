@@ -33,7 +33,7 @@ _PLACED: Final = _FILTERS | {"from", "order", "cursor", "limit"}
 
 
 class Start(NamedTuple):
-    """Where to begin: an offset, a number of offsets before the end, a time, or a name."""
+    """The place to begin: an offset, a number of offsets before the end, a time, or a name."""
 
     name: str = END
     offset: int | None = None
@@ -42,7 +42,7 @@ class Start(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """What is selected of the records that are read."""
+    """The conditions that selected records meet."""
 
     partitions: frozenset[int] = frozenset()
     search: str = ""
@@ -59,7 +59,7 @@ class Filters(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What is read, in which order, and from where on."""
+    """The records to read, in which order, and from where on."""
 
     filters: Filters
     start: Start

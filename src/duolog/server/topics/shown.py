@@ -34,7 +34,7 @@ def text_max(records: int) -> int:
 
 
 def shown_record(record: BrowsedRecord, decoder: Decoder, most: int = TEXT_MAX) -> Json:
-    """Return a record as a JSON object, with at most so many characters of each text."""
+    """Return a record as a JSON object, with at most `most` characters of each text."""
     key, value = record.key, record.value
     headers = record.headers
     return {

@@ -16,10 +16,10 @@ from duolog.cli.records.text_record import (
     render,
 )
 from duolog.cli.terminal.output import json_line
-from duolog.cli.text.json_text import compact
 from duolog.core.errors import SerdeError
 from duolog.core.types import parse_columns
 from duolog.core.windowed_key import WindowedKey
+from duolog.serde.json_compact import compact
 from duolog.serde.serde import key_serde
 
 BIGINT = form_of_type("bigint")

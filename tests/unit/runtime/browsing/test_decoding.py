@@ -77,7 +77,7 @@ def test_a_schema_is_found_by_the_id_in_bytes_or_header() -> None:
     assert (found.form, found.text, found.schema, found.kind) == ("AVRO", text, 7, "json")
     by_header = decoder.decoded("value", whole(data[5:]), (("__value_schema_id", data[:5]),))
     assert (by_header.form, by_header.text, by_header.schema) == ("AVRO", text, 7)
-    # An unknown id is no schema; eight bytes are a BIGINT.
+    # An unknown id does not name a schema; eight bytes are a BIGINT.
     assert decoder.decoded("value", whole(b"\0\0\0\0\x08abcdef\0"), ()).form == "BYTES"
     assert decoder.decoded("value", whole(b"\0\0\0\0\x07abc"), ()).form == "BIGINT"
     # Without a registry, bytes are shown.
