@@ -28,6 +28,7 @@ from duolog.broker.expressions.expressions import Expressions
 from duolog.broker.fetch.fetch_sessions import FetchSessions
 from duolog.broker.groups.coordinator_service import GroupCoordinatorService
 from duolog.broker.identity.security_service import SecurityService
+from duolog.broker.network.clients import Clients
 from duolog.broker.network.connection import Connection
 from duolog.broker.network.connection_quotas import ConnectionQuotas
 from duolog.broker.network.endpoints import WITH_SASL
@@ -164,6 +165,7 @@ class Broker:
             settings.integer("queued.max.request.bytes"), self.loop.timers
         )
         self.connections = ConnectionQuotas(settings, self.loop.timers, self.clock)
+        self.clients = Clients(self.clock)
         self.connections_to_flush: list[Flushable] = []
         self.connection_type: ConnectionType = Connection
         """Its replacement by tests can fail on purpose."""
@@ -267,6 +269,13 @@ class Broker:
         self, accepted: "socket.socket", address: str, advertised: "Address", listener: str
     ) -> "OpenConnection":
         """Serve a client that was accepted."""
+        connection = self._connection(accepted, address, advertised, listener)
+        self.clients.follow(connection)
+        return connection
+
+    def _connection(
+        self, accepted: "socket.socket", address: str, advertised: "Address", listener: str
+    ) -> "OpenConnection":
         tls = self.tls.get(listener)
         if tls is None:
             return self.connection_type(self, accepted, address, advertised, listener)

@@ -20,7 +20,7 @@ from duolog.protocol.headers import API_VERSIONS, is_flexible
 _LOGIN: Final = frozenset({17, 36})
 _BEFORE_LOGIN: Final = _LOGIN | {API_VERSIONS}
 """SaslHandshake, SaslAuthenticate and ApiVersions."""
-_FILE: Final = re.compile(r"k\d\d_")
+_FILE: Final = re.compile(r"k\d+_")
 _APIS: Final = "duolog.broker.apis"
 """By name: these are in a layer above the broker, and import what they work on."""
 

@@ -32,6 +32,7 @@ from duolog.protocol.schema import Fields, Schema, is_message
 if TYPE_CHECKING:
     from kio.static.protocol import Entity
 
+_DESCRIBE_CLIENTS: Final = 31_000
 _Reader = Callable[[bytes, int], tuple[object, int]]
 
 _MODULES: Final = {
@@ -91,6 +92,7 @@ _MODULES: Final = {
     77: "share_group_describe",
     89: "streams_group_describe",
     90: "describe_share_group_offsets",
+    _DESCRIBE_CLIENTS: "describe_clients",
 }
 """Also of requests that only another broker serves, for clients."""
 
@@ -98,7 +100,10 @@ _MODULES: Final = {
 def entity_type(api_key: int, version: int, kind: str) -> type[Any]:  # Its fields are the schema's.
     """Return kio's class for a `"request"` or `"response"`."""
     name = _MODULES[api_key]
-    module = import_module(f"kio.schema.{name}.v{version}.{kind}")
+    if api_key == _DESCRIBE_CLIENTS:  # The only one that is not Kafka's.
+        module = import_module(f"duolog.protocol.{name}")
+    else:
+        module = import_module(f"kio.schema.{name}.v{version}.{kind}")
     class_name = "".join(word.capitalize() for word in name.split("_")) + kind.capitalize()
     found: type[Any] = getattr(module, class_name)
     return found

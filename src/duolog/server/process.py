@@ -27,6 +27,7 @@ from duolog.core.operating_system.limits import raise_descriptors_max
 from duolog.ksql.settings import REGISTRY
 from duolog.registry.http.hosts import AllowedHosts
 from duolog.runtime.administration.administration import Administration
+from duolog.runtime.clients.monitor import ClientMonitor
 from duolog.runtime.consumer_groups.monitor import GroupMonitor
 from duolog.runtime.demo_flights import DemoFlights
 from duolog.runtime.server_of_broker import local_url
@@ -182,6 +183,7 @@ def _context(
         shares=True,
     )
     workers = Workers(limits.workers, limits.waiting_max)
+    groups = GroupMonitor(options.brokers, clock)
     return ServerContext(
         version=options.version,
         cluster_id=cluster.id(),
@@ -204,7 +206,8 @@ def _context(
             name="readers",
         ),
         health=BrokerHealth(cluster.answers, clock),
-        groups=GroupMonitor(options.brokers, clock),
+        clients=ClientMonitor(groups.connections),
+        groups=groups,
         address=str(address),
         base_path=base_path,
     )

@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from conformance.kafka.peer import TOOL_OPTIONS, KafkaPeer, fetch
 from conftest import RequireProgram
 from duolog.core.clock import SystemClock
+from duolog.runtime.clients.monitor import ClientMonitor
 from duolog.runtime.consumer_groups.groups import CLASSIC, CONSUMER, SHARE, Listed
 from duolog.runtime.consumer_groups.monitor import GroupMonitor
 from duolog.security.clients.brokers import Brokers
@@ -37,7 +38,7 @@ def kafka(
         format_options=("--feature", "share.version=1"),
     ) as peer:
         servers = peer.bootstrap_servers
-        for topic in ("orders", "shares"):
+        for topic in ("orders", "shares", "idempotent"):
             Client(servers).create_topic(topic, 2)
         write(servers, "orders")
         yield servers
@@ -143,3 +144,23 @@ def test_a_share_group_has_its_member_and_the_first_offset_not_acknowledged(
     assert group.protocol == SHARE
     assert [one.assigned for one in described.members] == [(("shares", 0), ("shares", 1))]
     assert monitor.watch.look([group])["shared"].records is not None
+
+
+def test_producers_and_members_are_all_that_kafka_reports_of_clients(
+    kafka: str, monitor: GroupMonitor
+) -> None:
+    clients = ClientMonitor(monitor.connections)
+    write(kafka, "idempotent")
+    producer = Producer({"bootstrap.servers": kafka, "transactional.id": "tx", "log_level": 0})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce("idempotent", b"x", partition=0)
+    producer.flush()
+
+    reported = clients.reported()
+    found = clients.producers([("idempotent", 0), ("idempotent", 1), ("gone", 0)])
+
+    assert (reported.clients, len(reported.silent)) == ([], 1)
+    open_ones = [one for one in found.found if one.transaction_start >= 0]
+    assert [(one.place, one.transaction_start) for one in open_ones] == [(("idempotent", 0), 5)]
+    producer.abort_transaction()

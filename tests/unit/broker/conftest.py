@@ -226,6 +226,7 @@ class Harness:
         address = f"127.0.0.1:{len(self._sockets)}"
         connection = connection_type(self.broker, far, address, advertised, "")
         self.broker.connections.add(connection)
+        self.broker.clients.follow(connection)
         return Client(self, near, connection)
 
     def topic(self, name: str, partitions: int = 1, **configs: str) -> None:

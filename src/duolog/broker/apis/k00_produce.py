@@ -354,6 +354,7 @@ def _append(
             ensure_appendable(batch, config.batch_bytes_max, log_append_time=config.log_append_time)
             verify(broker, request.transactional_id, partition, batch, version)
         appended = log.append(batch)
+        connection.activity.note_written(topic.name)
     except BatchRefused as error:
         return ProduceResult(
             index,

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _SOFTWARE: Final = re.compile(rb"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FIRST_SOFTWARE: Final = 3
+_TEXT_MAX: Final = 255
+"""Longer names are cut: they are kept as long as the connection."""
 _FEATURES: Final = (Feature("group.version", 1), Feature("transaction.version", 2))
 
 
@@ -49,7 +51,7 @@ def handle_frame(
     else:
         apis = tuple((api.key, api.advertised) for api in broker.router.apis)
         error_code = ErrorCode.NONE
-        if version >= _FIRST_SOFTWARE and not _names_software(frame, position):
+        if version >= _FIRST_SOFTWARE and not _note_software(connection, frame, position):
             error_code = ErrorCode.INVALID_REQUEST
         if error_code != ErrorCode.NONE:
             apis = ()
@@ -80,10 +82,18 @@ def _write(
 _body: Final = lru_cache(maxsize=2 * len(VERSIONS))(_write)
 
 
-def _names_software(frame: memoryview, position: int) -> bool:
+def _note_software(connection: "Connection", frame: memoryview, position: int) -> bool:
+    """Note what the client says it is; return whether it says so in the right form."""
     name, position = read_string(frame, position, flexible=True)
-    software_version, _ = read_string(frame, position, flexible=True)
-    return all(text is not None and _SOFTWARE.fullmatch(text) for text in (name, software_version))
+    version, _ = read_string(frame, position, flexible=True)
+    if name is None or version is None:
+        return False
+    if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
+        return False
+    activity = connection.activity
+    activity.software_name = name[:_TEXT_MAX].decode()
+    activity.software_version = version[:_TEXT_MAX].decode()
+    return True
 
 
 API = Api(key=18, name="ApiVersions", versions=VERSIONS, handle_frame=handle_frame)

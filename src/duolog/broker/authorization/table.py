@@ -216,6 +216,7 @@ TABLE: Final[dict[int, tuple[Check, ...]]] = {
         _topic(Operation.DESCRIBE, "topic name"),
         _topic(Operation.DESCRIBE, "every topic, if none is named", _LEFT_OUT),
     ),
+    31_000: (_cluster(Operation.DESCRIBE),),  # DescribeClients
 }
 
 

@@ -242,7 +242,7 @@ class WholeFetch:
 
     def respond(self, fetched: Fetched) -> Generator[None, None, Response]:
         for key, size_bytes in fetched.bytes_by_topic:
-            _count(self._broker, key, size_bytes)
+            _count(self._connection, key, size_bytes)
         session_id = 0
         if self._begins:
             sessions = self._broker.fetch_sessions
@@ -358,7 +358,7 @@ class SessionFetch:
             if result.size_bytes:
                 session.ready.pop(item, None)
                 session.ready[item] = None
-                _count(session.broker, item.key, result.size_bytes)
+                _count(self._connection, item.key, result.size_bytes)
             if not results or results[-1][0] != item.key:
                 results.append((item.key, []))
             results[-1][1].append(result)
@@ -395,10 +395,11 @@ def _rights(broker: "Broker") -> int:
     return -1 if authorizer is None else authorizer.epoch
 
 
-def _count(broker: "Broker", key: TopicKey, size_bytes: int) -> None:
-    topic = find_topic(broker, key)
-    if topic is not None:
+def _count(connection: "Connection[Broker]", key: TopicKey, size_bytes: int) -> None:
+    topic = find_topic(connection.broker, key)
+    if topic is not None and size_bytes:
         topic.fetched_bytes += size_bytes
+        connection.activity.note_read(topic.name)
 
 
 class FetchSessions:

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final, Generic
 from duolog.broker.authorization.decisions import Decisions
 from duolog.broker.authorization.table import READ_RECORDS, WRITE_RECORDS
 from duolog.broker.event_loop.time_slices import SLICE_S
+from duolog.broker.network.clients import Activity
 from duolog.broker.network.last_answers import LastAnswers
 from duolog.broker.network.muting import Muting
 from duolog.broker.network.needs import B_co
@@ -122,6 +123,7 @@ class Connection(Generic[B_co]):
         self._received = ReceiveBuffer(broker.request_memory, self)
         self._waits_for_memory = False
         self.received_bytes = 0
+        self.activity = Activity(broker.clock.monotonic())
         self._events = READ
         self.flushing_due = False
         self._in_flight_max = _IN_FLIGHT_MAX
@@ -147,6 +149,11 @@ class Connection(Generic[B_co]):
     def sends(self) -> bool:
         """True if the client has not read all of its responses."""
         return bool(self._queue.pieces)
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes of responses that the client has received, or its system."""
+        return self._queue.sent_bytes
 
     def hold(self) -> None:
         """Handle and read nothing more until `go_on`: a request is worked through in the buffer."""
@@ -395,7 +402,9 @@ class Connection(Generic[B_co]):
         frame_bytes_max = self._frame_bytes_max
         routes, counts = self.router.routes, self.broker.router.counts
         clock = self.broker.clock
-        until = clock.monotonic() + SLICE_S
+        now_s = clock.monotonic()
+        until = now_s + SLICE_S
+        activity = self.activity
         try:
             while (taken := len(in_flight)) < self._in_flight_max and not self.closed:
                 start = received.start
@@ -423,6 +432,10 @@ class Connection(Generic[B_co]):
                 frame = view[start + SIZE_BYTES : frame_end]
                 position = 10 + client_id_size if client_id_size > 0 else 10
                 counts[code] += 1
+                if not activity.requests:
+                    activity.note_client(frame)
+                activity.requests += 1
+                activity.last_request_s = now_s
                 if flexible:
                     if position < size and not frame[position]:
                         position += 1  # No tagged fields, as always.

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
+from duolog.broker.network.clients import Followed
 from duolog.broker.network.file_descriptors import connections_max
 from duolog.broker.network.unauthenticated import Unauthenticated
 from duolog.broker.quotas.connection_rates import ConnectionRates
@@ -34,8 +35,8 @@ _LOOKS: Final = 4
 """A connection is idle after this number of consecutive checks without traffic."""
 
 
-class OpenConnection(Protocol):
-    """The interface that `ConnectionQuotas` needs of a connection."""
+class OpenConnection(Followed, Protocol):
+    """The interface that `ConnectionQuotas` and `Clients` need of a connection."""
 
     host: str
     listener: str

@@ -30,10 +30,11 @@ class Transport(Protocol):
 class SendQueue:
     """Pieces in order, and how far they have got."""
 
-    __slots__ = ("_socket", "pieces")
+    __slots__ = ("_socket", "pieces", "sent_bytes")
 
     def __init__(self, connection_socket: Transport) -> None:
         self._socket = connection_socket
+        self.sent_bytes = 0
         self.pieces: deque[bytes | memoryview | FileSpan] = deque()
         """The outgoing data of a connection; the connection appends to it."""
 
@@ -48,7 +49,9 @@ class SendQueue:
         try:
             if len(pieces) == 1 and isinstance(data := pieces[0], bytes):
                 # One answer, as of a client that waits for each: the hottest case.
-                if (sent := self._socket.send(data)) == len(data):
+                sent = self._socket.send(data)
+                self.sent_bytes += sent
+                if sent == len(data):
                     pieces.clear()
                 else:
                     pieces[0] = memoryview(data)[sent:]
@@ -73,6 +76,7 @@ class SendQueue:
         sent = send_file(self._socket.fileno(), descriptor, span.position, size_bytes)
         if sent == 0:
             raise OSError("segment file is shorter than the span that was promised")
+        self.sent_bytes += sent
         span.position += sent
         span.size_bytes -= sent
         if span.size_bytes == 0:
@@ -88,6 +92,7 @@ class SendQueue:
         except BlockingIOError:
             self.pieces.appendleft(data)
             raise
+        self.sent_bytes += sent
         if sent < len(data):
             self.pieces.appendleft(memoryview(data)[sent:])
         return sent

@@ -121,6 +121,7 @@ def append_single(
         base_offset = log.append(batch)[0]
     except KafkaError:
         return False
+    connection.activity.note_written(topic.name)
     rounds.dirty.add(partition)
     pending, in_flight = rounds.pending, connection.in_flight
     burst = in_flight[-1] if in_flight else None

@@ -89,6 +89,16 @@ class Passed(Protocol):
     changes_nothing: bool
 
 
+class Activity(Protocol):
+    """What a connection notes of its client; see `network.clients`."""
+
+    software_name: str
+    software_version: str
+
+    def note_written(self, topic: str) -> None: ...
+    def note_read(self, topic: str) -> None: ...
+
+
 class Connection(Protocol[B_co]):
     """One client's connection, as handlers see it; `network.connection` says what each is for."""
 
@@ -106,6 +116,8 @@ class Connection(Protocol[B_co]):
     parked: set[Parked]
     on_close: "list[Callable[[], None]]"
 
+    @property
+    def activity(self) -> Activity: ...
     @property
     def broker(self) -> B_co: ...
     @property

@@ -12,6 +12,7 @@ from duolog.security.authorization.operations import Operation as Verb
 from duolog.server.access.client import Right
 from duolog.server.operations import (
     acls,
+    clients,
     console,
     dead_letters,
     demo,
@@ -132,6 +133,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("DELETE", "/v1/acls", acls.remove_acls, right=_ALTER_CLUSTER, guarded=True),
     Endpoint("GET", "/v1/settings", settings.settings, guarded=True),
     Endpoint("POST", "/v1/settings", settings.change_settings, guarded=True),
+    Endpoint("GET", "/v1/clients", clients.clients, right=_SEE_CLUSTER, guarded=True),
     Endpoint("GET", "/v1/groups", groups.groups, guarded=True),
     # Names of groups may have slashes: the longer paths come first.
     Endpoint(

@@ -13,6 +13,7 @@ from duolog.server.operations.workers import Workers
 
 if TYPE_CHECKING:
     from duolog.runtime.administration.administration import Administration
+    from duolog.runtime.clients.monitor import ClientMonitor
     from duolog.runtime.consumer_groups.monitor import GroupMonitor
     from duolog.runtime.demo_flights import DemoFlights
     from duolog.runtime.sql.service import SqlService
@@ -42,6 +43,7 @@ class ServerContext:
         registry: the schema registry; None in a server without one.
         administration: users, rules and settings of the cluster; None without one.
         changes: tells pages what has changed; None in a server without `sql`.
+        clients: clients of the cluster; None in a server without them.
         groups: groups of consumers of the cluster; None in a server without them.
         flights: the flights of the demo; None in a server without `sql`.
         address: `HOST:PORT` of this server.
@@ -62,6 +64,7 @@ class ServerContext:
     registry: "RegistryPlace | None" = None
     administration: "Administration | None" = None
     changes: "Changes | None" = None
+    clients: "ClientMonitor | None" = None
     groups: "GroupMonitor | None" = None
     flights: "DemoFlights | None" = None
     address: str = ""

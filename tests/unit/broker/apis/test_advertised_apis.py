@@ -24,7 +24,9 @@ TIER_2: Final = {
     27: (1, 2), 34: (1, 2), 35: (1, 4), 43: (0, 2), 45: (0, 1), 46: (0, 0), 48: (0, 1), 49: (0, 1), 55: (0, 2),
     74: (0, 1),
 }  # fmt: skip
-EXPECTED: Final = TIER_0 | TIER_1 | TIER_2
+OWN: Final = {31_000: (0, 0)}
+"""DescribeClients, which Kafka does not have."""
+EXPECTED: Final = TIER_0 | TIER_1 | TIER_2 | OWN
 
 
 @pytest.fixture

@@ -456,6 +456,7 @@ SAMPLES: dict[tuple[int, int], Sample] = {
     (55, 0): Sample(55, _quorum),
     (60, 0): Sample(60, _cluster),
     (61, 0): Sample(61, _producers),
+    (31_000, 0): Sample(31_000, _plain(limit=10)),
     (65, 0): Sample(65, _transactions(all_=True)),
     (65, 1): Sample(65, _transactions(all_=False)),
     (66, 0): Sample(66, _plain(state_filters=[], producer_id_filters=[], duration_filter=-1)),

@@ -22,7 +22,7 @@ NEED_A_SERVICE = (
     ".editor",
     ".events",
     ".graph",
-    ".groups",
+    ".clients", ".groups",
     ".ksql",
     ".lineage",
     ".queries",

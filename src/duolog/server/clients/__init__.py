@@ -1,0 +1,1 @@
+"""Clients of the cluster, as a client of the server may see them."""
