@@ -80,7 +80,7 @@ def test_a_group_of_a_consumer_has_its_member_and_lag(
         }
     )
     consumer.subscribe(["orders"])
-    wait_until(lambda: consumer.poll(0.1) is None and consumer.assignment(), "an assignment")
+    wait_until(lambda: consumer.poll(0) is None and consumer.assignment(), "an assignment")
     consumer.commit(offsets=[TopicPartition("orders", 0, 3)], asynchronous=False)
 
     group = monitor.groups.listed().groups[f"by-{protocol}"]

@@ -77,7 +77,7 @@ def test_a_group_is_listed_with_its_member_and_lag(
         }
     )
     consumer.subscribe([topic])
-    wait_until(lambda: consumer.poll(0.1) is None and consumer.assignment(), "an assignment")
+    wait_until(lambda: consumer.poll(0) is None and consumer.assignment(), "an assignment")
     consumer.commit(offsets=[TopicPartition(topic, 0, 3)], asynchronous=False)
 
     listed = get(server, f"/v1/groups?search={quote(name)}")["groups"]

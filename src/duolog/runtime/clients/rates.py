@@ -18,7 +18,7 @@ _REPORTS: Final = 4
 
 
 class Counts(NamedTuple):
-    """What a connection has counted."""
+    """The counts of a connection."""
 
     requests: int
     bytes_in: int
