@@ -29,12 +29,19 @@ _CLOSED_S: Final = 900.0
 _CLOSED_MAX: Final = 1_000
 
 
+class SentBytes(Protocol):
+    """The queue of a connection."""
+
+    sent_bytes: int
+
+
 class Activity:
     """The part of a connection that reports who the client is, and what it does.
 
     Attributes:
         client_id: as in the first request.
         software_name, software_version: as in ApiVersions (KIP-511); empty if not sent.
+        queue: counts the bytes that were sent.
         requests: requests so far.
         last_request_s: the time of the last one, by the monotonic clock.
         written, read: when a record of a topic was last written or read, by topic.
@@ -44,6 +51,7 @@ class Activity:
         "client_id",
         "connected_s",
         "last_request_s",
+        "queue",
         "read",
         "requests",
         "software_name",
@@ -51,7 +59,8 @@ class Activity:
         "written",
     )
 
-    def __init__(self, now_s: float) -> None:
+    def __init__(self, now_s: float, queue: SentBytes) -> None:
+        self.queue = queue
         self.client_id = ""
         self.software_name = ""
         self.software_version = ""
@@ -60,10 +69,14 @@ class Activity:
         self.written: dict[str, float] = {}
         self.read: dict[str, float] = {}
 
-    def note_client(self, frame: memoryview) -> None:
-        """Note the client id in the header of a request; see `protocol.headers`."""
-        size = max(0, int.from_bytes(frame[8:10], signed=True))
-        self.client_id = bytes(frame[10 : 10 + min(size, NAME_MAX)]).decode("utf-8", "replace")
+    def came(self, view: memoryview, start: int, now_s: float) -> float:
+        """Note that bytes of requests have come, which begin at `start`; return `now_s`."""
+        self.last_request_s = now_s
+        if not self.requests:  # The header of the first request; see `protocol.headers`.
+            size = max(0, int.from_bytes(view[start + 12 : start + 14], signed=True))
+            name = view[start + 14 : start + 14 + min(size, NAME_MAX)]
+            self.client_id = bytes(name).decode("utf-8", "replace")
+        return now_s
 
     def note_written(self, topic: str) -> None:
         """Note that the client has written a record."""
@@ -90,9 +103,6 @@ class Followed(Protocol):
     activity: Activity
     received_bytes: int
     on_close: "list[Callable[[], None]]"
-
-    @property
-    def sent_bytes(self) -> int: ...
 
 
 class SeenClient:
@@ -131,7 +141,7 @@ class SeenClient:
         if connection is not None:
             self.user = str(connection.identity.principal)
             self.received_bytes = connection.received_bytes
-            self.sent_bytes = connection.sent_bytes
+            self.sent_bytes = self.activity.queue.sent_bytes
 
     def close(self, now_s: float) -> None:
         """Keep the counts, and let the connection go."""

@@ -117,15 +117,13 @@ class Connection(Generic[B_co]):
         """True while the next frame waits for requests in flight."""
         self._rests = False
         """True while nothing is handled or read: others are served, or a request is in work."""
-        self._socket = connection_socket
-        self._fd = connection_socket.fileno()
+        self._socket, self._fd = connection_socket, connection_socket.fileno()
         self._queue = SendQueue(connection_socket)
         self._received = ReceiveBuffer(broker.request_memory, self)
         self._waits_for_memory = False
         self.received_bytes = 0
-        self.activity = Activity(broker.clock.monotonic())
-        self._events = READ
-        self.flushing_due = False
+        self.activity = Activity(broker.clock.monotonic(), self._queue)
+        self._events, self.flushing_due = READ, False
         self._in_flight_max = _IN_FLIGHT_MAX
         """0 while no request is handled or read: answers hold too much memory, or it is muted."""
         self._muting: Muting | None = None
@@ -149,11 +147,6 @@ class Connection(Generic[B_co]):
     def sends(self) -> bool:
         """True if the client has not read all of its responses."""
         return bool(self._queue.pieces)
-
-    @property
-    def sent_bytes(self) -> int:
-        """Bytes of responses that the client has received, or its system."""
-        return self._queue.sent_bytes
 
     def hold(self) -> None:
         """Handle and read nothing more until `go_on`: a request is worked through in the buffer."""
@@ -397,14 +390,11 @@ class Connection(Generic[B_co]):
         if self._queue.pieces or self._rests:
             return
         received, in_flight = self._received, self.in_flight
-        buffer, end = received.data, received.end
-        view = memoryview(buffer)
-        frame_bytes_max = self._frame_bytes_max
+        buffer, end, activity = received.data, received.end, self.activity
+        view, frame_bytes_max = memoryview(buffer), self._frame_bytes_max
         routes, counts = self.router.routes, self.broker.router.counts
         clock = self.broker.clock
-        now_s = clock.monotonic()
-        until = now_s + SLICE_S
-        activity = self.activity
+        until = activity.came(view, received.start, clock.monotonic()) + SLICE_S
         try:
             while (taken := len(in_flight)) < self._in_flight_max and not self.closed:
                 start = received.start
@@ -432,10 +422,7 @@ class Connection(Generic[B_co]):
                 frame = view[start + SIZE_BYTES : frame_end]
                 position = 10 + client_id_size if client_id_size > 0 else 10
                 counts[code] += 1
-                if not activity.requests:
-                    activity.note_client(frame)
                 activity.requests += 1
-                activity.last_request_s = now_s
                 if flexible:
                     if position < size and not frame[position]:
                         position += 1  # No tagged fields, as always.

@@ -59,9 +59,11 @@ class SendQueue:
             while pieces and budget > 0:
                 first = pieces[0]
                 if isinstance(first, FileSpan):
-                    budget -= self._send_span(first)
+                    sent = self._send_span(first)
                 else:
-                    budget -= self._send_bytes()
+                    sent = self._send_bytes()
+                self.sent_bytes += sent
+                budget -= sent
         except BlockingIOError:
             pass
         return not pieces
@@ -76,7 +78,6 @@ class SendQueue:
         sent = send_file(self._socket.fileno(), descriptor, span.position, size_bytes)
         if sent == 0:
             raise OSError("segment file is shorter than the span that was promised")
-        self.sent_bytes += sent
         span.position += sent
         span.size_bytes -= sent
         if span.size_bytes == 0:
@@ -92,7 +93,6 @@ class SendQueue:
         except BlockingIOError:
             self.pieces.appendleft(data)
             raise
-        self.sent_bytes += sent
         if sent < len(data):
             self.pieces.appendleft(memoryview(data)[sent:])
         return sent

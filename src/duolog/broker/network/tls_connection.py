@@ -64,7 +64,7 @@ class TlsConnection(Connection[B_co]):
     ) -> None:
         self._transport = TlsTransport(accepted, tls.context, _scratch)
         super().__init__(broker, self._transport, address, advertised, listener)
-        self._queue = TlsSendQueue(self._transport)
+        self._queue = self.activity.queue = TlsSendQueue(self._transport)
         self._tls = tls
         self.handshaking = True
         """True until the handshake is finished; it stays True if it fails."""

@@ -105,7 +105,7 @@ class Connection:
     address, listener, received_bytes, sent_bytes = "10.0.0.7:1", "PLAINTEXT", 5, 7
 
     def __init__(self, clock: FakeClock, identity: Any = None) -> None:
-        self.activity = Activity(clock.monotonic())
+        self.activity = Activity(clock.monotonic(), self)
         self.on_close: list[Callable[[], None]] = []
         self.identity: Any = identity or Identified()
 
@@ -152,7 +152,7 @@ def test_topics_are_those_of_the_last_five_minutes() -> None:
 
 
 def test_the_number_of_noted_topics_is_bounded() -> None:
-    activity = Activity(0.0)
+    activity = Activity(0.0, Connection(FakeClock()))
 
     for number in range(10 * TOPICS_MAX + 5):
         activity.note_written(f"t{number}")
