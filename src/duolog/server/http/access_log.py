@@ -3,7 +3,7 @@
     INFO server.access: answered method=POST path=/ksql status=200 ms=3.1 user=alice
 
 No password is logged: the header Authorization is not, and a user's name only if the user was
-authenticated.
+authenticated. Of the address only the path is: after it, /ws/query has a statement and tokens.
 """
 
 import logging
@@ -15,7 +15,7 @@ _PATH_MAX: Final = 500
 
 
 def log_access(
-    *, client: str, method: str, target: bytes, status: int, seconds: float, user: str, note: str
+    *, client: str, method: str, path: bytes, status: int, seconds: float, user: str, note: str
 ) -> None:
     """Log one answered request: errors of the server as warnings, all else as information."""
     level = logging.WARNING if status >= 500 else logging.INFO
@@ -24,7 +24,7 @@ def log_access(
     fields: dict[str, object] = {
         "client": client,
         "method": method,
-        "path": target[:_PATH_MAX].decode("latin-1"),
+        "path": path[:_PATH_MAX].decode("latin-1"),
         "status": status,
         "ms": round(seconds * 1000, 1),
     }

@@ -128,7 +128,7 @@ class Gate:
 
     async def _pass(self, scope: Scope, passage: Passage) -> None:
         head_bytes = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
-        if head_bytes + len(passage.target) > self._limits.head_bytes_max:
+        if head_bytes + passage.target_bytes > self._limits.head_bytes_max:
             raise RequestRefused("The headers of the request are too large", HEADERS_TOO_LARGE)
         self._ensure_same_site(passage)
         base = self._context.base_path
@@ -207,7 +207,7 @@ class Gate:
         log_access(
             client=passage.host,
             method=passage.method,
-            target=passage.target,
+            path=passage.path,
             status=passage.status,
             seconds=seconds,
             user=passage.client.name if passage.client.login is not Login.NONE else "",

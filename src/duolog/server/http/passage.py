@@ -3,7 +3,6 @@
 Thread: the event loop.
 """
 
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from secrets import token_hex
@@ -20,7 +19,6 @@ KEY: Final = "duolog.passage"
 
 _REQUEST_ID: Final = "x-request-id"
 _REQUEST_ID_MAX: Final = 128
-_SECRET: Final = re.compile(rb"(access_token)=[^&]*")
 _SECURE: Final = frozenset({"https", "wss"})
 _STARTS: Final = frozenset({"http.response.start", "websocket.accept"})
 _SWITCHED: Final = 101
@@ -33,7 +31,9 @@ class Passage:
 
     Attributes:
         headers: by names in lower case.
-        target: path and query, without the token of a client.
+        path: as the client has sent it. What follows a question mark is not logged: it may be a
+            statement or a token.
+        target_bytes: the size of both.
         is_socket: True for a request to a WebSocket, which is refused by a response of HTTP.
         client: set after the login.
         operation: the name of the endpoint; empty as long as none is found.
@@ -45,10 +45,8 @@ class Passage:
     def __init__(self, scope: Message, send: Send) -> None:
         self.headers = headers_of(scope)
         self.host = scope["client"][0] if scope.get("client") else ""
-        query = scope["query_string"]
-        if query:
-            query = _SECRET.sub(rb"\1=[hidden]", query)
-        self.target: bytes = scope["raw_path"] + (b"?" + query if query else b"")
+        self.path: bytes = scope["raw_path"]
+        self.target_bytes = len(self.path) + len(scope["query_string"])
         self.method: str = scope["method"]
         self.is_socket: bool = scope["type"] == "websocket"
         self.secure: bool = scope["scheme"] in _SECURE
