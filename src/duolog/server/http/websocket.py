@@ -16,11 +16,13 @@ Source: RFC 6455; ASGI's specification of WebSockets.
 
 import asyncio
 import logging
+from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Awaitable, Callable, Iterable
 from http import HTTPStatus
 from typing import Final
 
 from websockets.datastructures import Headers as RequestHeaders
+from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
@@ -72,6 +74,8 @@ class WebSocket(asyncio.Protocol):
         self._ping_timer, self._write_timer, self._end_timer = (Timer(loop) for _ in range(3))
         self._is_alive = True
         self._is_ending = False
+        self._decoder: IncrementalDecoder | None = None
+        """Of the text that the client sends in several frames."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take over the transport of a connection, and run the application."""
@@ -97,12 +101,33 @@ class WebSocket(asyncio.Protocol):
             return
         self._is_alive = True
         self._frames.receive_data(data)
-        self._frames.events_received()
+        invalid = self._has_invalid_text()
+        if invalid and self._frames.state is State.OPEN:
+            self._frames.fail(CloseCode.INVALID_DATA, "a text is not UTF-8")
         self._flush()
-        if self._frames.parser_exc is not None or self._frames.close_rcvd is not None:
+        if invalid or self._frames.parser_exc is not None or self._frames.close_rcvd is not None:
             self._note_end()
             self._end_timer.set(self._door.limits.linger_s, self._transport.abort)
             self._transport.close()
+
+    def _has_invalid_text(self) -> bool:
+        """Return true if a text is not UTF-8, which the library leaves to its callers."""
+        for event in self._frames.events_received():
+            if not isinstance(event, Frame):
+                continue
+            if event.opcode is Opcode.TEXT:
+                self._decoder = getincrementaldecoder("utf-8")()
+            elif event.opcode is not Opcode.CONT:
+                if event.opcode is Opcode.BINARY:
+                    self._decoder = None
+                continue
+            if self._decoder is None:
+                continue
+            try:
+                self._decoder.decode(bytes(event.data), final=event.fin)
+            except UnicodeDecodeError:
+                return True
+        return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc

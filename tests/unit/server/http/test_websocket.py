@@ -103,6 +103,11 @@ TEXT, BINARY, CONTINUED, PING = 1, 2, 0, 9
         pytest.param(frame(PING, b"", fin=False), 1002, id="ping in parts"),
         pytest.param(frame(8, b"\x03"), 1002, id="half a code"),
         pytest.param(frame(8, b"\x03\xe8\xff\xfe"), 1007, id="reason not UTF-8"),
+        pytest.param(frame(TEXT, b"\xff\xfe"), 1007, id="text not UTF-8"),
+        pytest.param(frame(TEXT, b"a\xe2\x82"), 1007, id="half a character"),
+        pytest.param(
+            frame(TEXT, b"\xe2", fin=False) + frame(CONTINUED, b"a"), 1007, id="parts not UTF-8"
+        ),
         pytest.param(b"GET / HTTP/1.1\r\n\r\n", 1002, id="HTTP"),
     ],
 )
@@ -120,7 +125,9 @@ def test_a_frame_that_is_not_valid_ends_the_connection(sent: bytes, code: int) -
     "sent",
     [
         frame(TEXT, b"hello"),
-        frame(TEXT, b"\xff\xfe not UTF-8"),
+        frame(TEXT, b"\xe2", fin=False) + frame(PING, b"\xff") + frame(CONTINUED, b"\x82\xac"),
+        frame(TEXT, b"\xe2", fin=False) + frame(CONTINUED, b"\x82\xac") + frame(TEXT, b"\xc3\xa4"),
+        frame(BINARY, b"\xff", fin=False) + frame(CONTINUED, b"\xff"),
         frame(BINARY, bytes(MESSAGE_BYTES_MAX)),
         frame(TEXT, b"a", fin=False) + frame(CONTINUED, b"b"),
         frame(10, b"no ping"),
