@@ -24,6 +24,7 @@ from duolog.core.units import KIB
 from duolog.server.http.connections import Door, Timer
 from duolog.server.http.lines import by_line, prefers_batches
 from duolog.server.http.routes import SOCKET_PATHS
+from duolog.server.http.unframed import OLD, unframed
 
 PIPELINED_BYTES_MAX: Final = 64 * KIB
 """A client may send so much before the response to its last request."""
@@ -102,7 +103,11 @@ class Http1(ZttpProtocol):
         before = self.cycle
         super().handle_events(event)
         cycle = self.cycle
-        if cycle is not None and cycle is not before and not prefers_batches(self.headers):
+        if cycle is None or cycle is before:
+            return
+        if cycle.scope["http_version"] == OLD:
+            cycle.send = unframed(cycle)  # type: ignore[method-assign, assignment]
+        elif not prefers_batches(self.headers):
 
             def add(line: bytes) -> None:
                 self.conn.send_data(line)
