@@ -3,7 +3,8 @@
     INFO server.access: answered method=POST path=/ksql status=200 ms=3.1 user=alice
 
 No password is logged: the header Authorization is not, and a user's name only if the user was
-authenticated. Of the address only the path is: after it, /ws/query has a statement and tokens.
+authenticated. What follows the path in an address is not: /ws/query has a statement and tokens
+there.
 """
 
 import logging
