@@ -27,7 +27,16 @@ from duolog import __version__
 from duolog.engine.jvm.artifacts import SERVED
 
 ROOT: Final = Path(__file__).parents[2]
-PARTS: Final = ("src", "jvm", "scripts", "hatch_build.py", "pyproject.toml", "README.md", "LICENSE")
+PARTS: Final = (
+    "src",
+    "jvm",
+    "scripts",
+    "console",
+    "hatch_build.py",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
 EPOCH: Final = "1700000000"
 NOT_IN_THE_BROKER: Final = ("duckdb", "numpy", "pandas", "py4j", "pyspark")
 # A program of a user with no engine: a broker, a client, a topology in the test driver.
@@ -64,7 +73,7 @@ def _copy_sources(folder: Path) -> Path:
     folder.mkdir()
     for part in PARTS:
         if (ROOT / part).is_dir():
-            ignored = shutil.ignore_patterns("*.jar", "__pycache__")
+            ignored = shutil.ignore_patterns("*.jar", "__pycache__", "node_modules")
             shutil.copytree(ROOT / part, folder / part, ignore=ignored)
         else:
             shutil.copy(ROOT / part, folder / part)
@@ -143,6 +152,8 @@ def test_the_broker_wheel_holds_the_code_the_kernel_and_the_licence(broker_wheel
     } <= set(names)
     assert any(name.endswith("/licenses/LICENSE") for name in names)
     assert [name for name in names if not name.startswith(("duolog/", "duolog_broker-"))] == []
+    # It serves no SQL: the built console is in the other wheel.
+    assert [name for name in names if name.endswith((".js", ".css", ".html"))] == []
 
 
 SPARK_AND_SERVER = {"duckdb", "httpx2", "pyspark", "starlette", "uvicorn", "websockets", "zttp"}
@@ -185,7 +196,23 @@ def test_the_whole_contains_the_pinned_jars_and_nothing_of_the_code(whole_wheel:
         }
 
     assert digests == {f"duolog_jars/{jar.file_name}": jar.sha256 for jar in SERVED}
-    assert [n for n in _names(whole_wheel) if not n.startswith(("duolog_jars/", "duolog-"))] == []
+    own = ("duolog_jars/", "duolog_console/", "duolog-")
+    assert [n for n in _names(whole_wheel) if not n.startswith(own)] == []
+
+
+def test_the_whole_contains_the_built_console_with_its_licences(whole_wheel: Path) -> None:
+    names = set(_names(whole_wheel))
+    with zipfile.ZipFile(whole_wheel) as opened:
+        manifest = json.loads(opened.read("duolog_console/manifest.json"))
+        index = opened.read("duolog_console/index.html").decode()
+
+    assert manifest["main"] in index
+    for name, file in manifest["files"].items():
+        suffixes = {"br": ".br", "gzip": ".gz"}
+        built = {f"duolog_console/{name}", "duolog_console/THIRD_PARTY.txt"}
+        built |= {f"duolog_console/{name}{suffixes[one]}" for one in file["encodings"]}
+        assert built <= names
+    assert "duolog_console/sources.sha256" not in names
 
 
 def test_the_whole_lists_its_jars_in_an_sbom_with_digests_and_licences(whole_wheel: Path) -> None:

@@ -1,5 +1,5 @@
 // Says that the server cannot be reached, and asks it again until it answers.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { reachable } from "../lib/api";
 import { noteReconnection, outdated } from "./live";
 import { refresh } from "./session";
@@ -12,20 +12,21 @@ const LAST_WAIT_MS = 5000;
 export function Connection() {
   const away = !reachable.value;
   const [tries, setTries] = useState(0);
+  const before = useRef(away);
   useEffect(() => {
-    if (!away) return undefined;
+    if (before.current && !away) {
+      // Any request may have found it: what was answered while it was away is read again now.
+      void refresh();
+      noteReconnection();
+      toast("Connected again");
+    }
+    before.current = away;
+    if (!away) {
+      setTries(0);
+      return undefined;
+    }
     const wait = Math.min(FIRST_WAIT_MS * 2 ** tries, LAST_WAIT_MS);
-    const timer = setTimeout(() => {
-      void refresh().then(() => {
-        if (!reachable.peek()) {
-          setTries(tries + 1);
-          return;
-        }
-        setTries(0);
-        noteReconnection();
-        toast("Connected again");
-      });
-    }, wait);
+    const timer = setTimeout(() => void refresh().then(() => setTries(tries + 1)), wait);
     return () => clearTimeout(timer);
   }, [away, tries]);
   return (

@@ -3,7 +3,6 @@
 //   changed: catalog, queries, topics ─▶ `changes` ─▶ screens read their lists again (`useLoad`)
 import { signal } from "@preact/signals";
 import { openEvents } from "../lib/events";
-import { reachable } from "../lib/api";
 
 export type Change = "catalog" | "queries" | "topics";
 
@@ -43,7 +42,6 @@ export function stopLive(): void {
 
 /** Count a new contact with the server: screens read again. */
 export function noteReconnection(): void {
-  reachable.value = true;
   reconnected.value += 1;
 }
 

@@ -17,7 +17,7 @@ export const sheetOpen = signal(false);
 /** Whether single letters are shortcuts. */
 const letters = signal(stored(KEY, "on") === "on");
 
-let prefixAt = 0;
+let prefixAt = -Infinity;
 
 /** Listen to the keyboard; call once. */
 export function startShortcuts(): void {
@@ -37,7 +37,7 @@ function onKeyDown(event: KeyboardEvent): void {
 
 function act(key: string): boolean {
   if (performance.now() - prefixAt < PREFIX_MS) {
-    prefixAt = 0;
+    prefixAt = -Infinity;
     const screen = screens.find((one) => one.key === key);
     if (screen !== undefined) navigate(screen.path);
     return screen !== undefined;

@@ -189,7 +189,7 @@ class Gate:
     async def _refuse(self, error: RequestRefused, passage: Passage) -> None:
         response = error_response(error)
         if error.code == UNAUTHORIZED:
-            challenges = self._context.access.authentication.challenges
+            challenges = self._challenges(passage)
             response = Response(
                 response.body,
                 response.status,
@@ -200,6 +200,13 @@ class Gate:
         if error.code == UPGRADE_REQUIRED:
             response = replace(response, headers=(("Upgrade", "websocket"),))
         await send_response(response, passage.send, head=passage.method == "HEAD")
+
+    def _challenges(self, passage: Passage) -> tuple[str, ...]:
+        challenges = self._context.access.authentication.challenges
+        if "x-requested-with" not in passage.headers:
+            return challenges
+        # A page that asks by a script has its own form: for Basic, a browser would show a dialog.
+        return tuple(each for each in challenges if not each.startswith("Basic"))
 
     def _note(self, passage: Passage) -> None:
         seconds = passage.seconds

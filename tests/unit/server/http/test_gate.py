@@ -94,6 +94,18 @@ def test_a_page_of_another_site_is_refused(path: str, headers: dict[str, str], s
     with_client(test, hosts=["db.example"])
 
 
+def test_a_page_with_a_form_of_its_own_is_not_answered_by_the_dialog_of_a_browser() -> None:
+    async def test(client: Client) -> None:
+        program = await client.ask("GET", "/session")
+        page = await client.ask("GET", "/session", X_Requested_With="duolog-console")
+
+        assert program.headers["www-authenticate"] != page.headers["www-authenticate"]
+        assert page.status == 401
+        assert page.headers["www-authenticate"].startswith("Bearer")
+
+    with_client(test, context(access_with_users()))
+
+
 def test_a_password_a_token_and_a_session_log_in() -> None:
     async def test(client: Client) -> None:
         by_password = await client.ask("GET", "/session", Authorization=ANN)
