@@ -5,7 +5,11 @@ needs a JVM. The browser is the system's Chromium. All tests of this folder run 
 (`xdist_group`), so that there is one of each. Without Chromium they are skipped.
 """
 
+import os
+import re
 import shutil
+import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.servers import Console
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -25,6 +30,7 @@ TIMEOUT_MS = 60_000
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
@@ -50,19 +56,40 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator["Browser"]:
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a browser that runs for all tests."""
     if reason := _missing():
         pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("chromium")
+    log = folder / "log"
+    words = ["--headless=new", "--remote-debugging-port=0", f"--user-data-dir={folder / 'profile'}"]
+    # Chromium's own sandbox does not run as root, nor in most containers.
+    words += ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
+    with log.open("wb") as opened:
+        process = subprocess.Popen(
+            ["chromium", *words], stdout=opened, stderr=opened, start_new_session=True
+        )
+    try:
+        pattern = re.compile(r"DevTools listening on (ws://\S+)")
+        yield wait_until(lambda: pattern.findall(log.read_text(errors="replace")), log.read_text)[0]
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture
+def browser(chromium: str) -> Iterator["Browser"]:
+    """A connection to the browser.
+
+    Playwright's loop runs as long as it is open, so that it must not outlive a test: `asyncio.run`
+    of another test in this process would fail.
+    """
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - not needed when skipped
 
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"),
-            # Chromium's own sandbox does not run as root, nor in most containers.
-            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-        )
-        yield started
-        started.close()
+        connected = playwright.chromium.connect_over_cdp(chromium)
+        yield connected
+        connected.close()
 
 
 class Errors(list[str]):

@@ -88,12 +88,12 @@ def test_a_program_may_send_the_token_with_each_request() -> None:
 )
 def test_other_endpoints_ignore_what_guarded_ones_refuse(headers: dict[str, str]) -> None:
     async def body(client: Client, _clock: Clock) -> None:
-        refused = await client.ask("GET", "/guarded", **headers)
-        answered = await client.ask("GET", "/open", **headers)
+        refused = await client.ask("GET", "/guarded", b"", **headers)
+        answered = await client.ask("GET", "/open", b"", **headers)
 
         assert (refused.status, json.loads(refused.body)["error_code"]) == (401, 40100)
         assert (answered.status, json.loads(answered.body)["login"]) == (200, "none")
-        assert (await client.ask("POST", "/session", Origin=ORIGIN, **headers)).status == 401
+        assert (await client.ask("POST", "/session", b"", Origin=ORIGIN, **headers)).status == 401
 
     run(body)
 
