@@ -10,8 +10,8 @@ export function parseJson(text: string): unknown {
   return JSON.parse(quoteInexact(text));
 }
 
-/** Return the text with quotes around each number that a double does not hold exactly. */
-export function quoteInexact(text: string): string {
+/** Return the text with quotes around each number that a double does not hold exactly; `mark` is put before it. */
+export function quoteInexact(text: string, mark = ""): string {
   let out = "";
   let from = 0;
   let at = 0;
@@ -25,7 +25,7 @@ export function quoteInexact(text: string): string {
       if (found === null) return text; // JSON.parse reports the error.
       const end = at + found[0].length;
       if (!isExact(found[0])) {
-        out += `${text.slice(from, at)}"${found[0]}"`;
+        out += `${text.slice(from, at)}"${mark}${found[0]}"`;
         from = end;
       }
       at = end;

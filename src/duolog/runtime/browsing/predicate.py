@@ -239,10 +239,11 @@ class Predicate:
         if wrong is not None:
             name = wrong[1] or wrong[2]
             known = sorted(self._fields.known)
-            near = get_close_matches(name.lower(), known, n=1) or known[:8]
+            near = get_close_matches(name.lower(), known, n=1)
+            listed = f"Fields are {', '.join(known[:8])}." if known else ""
             seen = f"None of the {self._records:,} records that were read has a field {name}."
             found.detail = found.detail or seen
-            found.hint = found.hint or (f"Fields are {', '.join(near)}." if near else "")
+            found.hint = found.hint or (f"Did you mean {near[0]}?" if near else listed)
         return found
 
 

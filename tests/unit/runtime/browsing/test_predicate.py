@@ -88,7 +88,10 @@ def test_an_unknown_field_is_named_with_one_like_it() -> None:
         selected("value->amuont = 3")
 
     assert refused.value.detail == "None of the 5 records that were read has a field AMUONT."
-    assert refused.value.hint == "Fields are amount."
+    assert refused.value.hint == "Did you mean amount?"
+    with pytest.raises(InvalidPredicate) as other:
+        selected("value->zzz = 3")
+    assert other.value.hint == "Fields are Name, amount, key, name, nest."
 
 
 def test_types_widen_with_later_records() -> None:

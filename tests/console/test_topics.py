@@ -1,0 +1,287 @@
+"""Topics in a browser: create, write, browse, search, follow and delete; and a hostile topic."""
+
+import json
+import re
+import urllib.request
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Producer
+
+from console.servers import Console
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+TIMEOUT_S = 60
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "name", "type": "string"},
+        {"name": "note", "type": ["null", "string"], "default": None},
+    ],
+}
+LONG_TASKS = """() => {
+  window.longest = 0;
+  new PerformanceObserver((list) => {
+    for (const one of list.getEntries()) window.longest = Math.max(window.longest, one.duration);
+  }).observe({ type: "longtask", buffered: false });
+}"""
+
+
+def new_topic(console: Console, partitions: int = 1, **configs: str) -> str:
+    name = f"t-{uuid.uuid4().hex[:10]}"
+    given = {one.replace("_", "."): value for one, value in configs.items()}
+    console.ask("POST", "/v1/topics", {"name": name, "partitions": partitions, "configs": given})
+    return name
+
+
+def write(console: Console, topic: str, *values: tuple[Any, Any]) -> None:
+    producer = Producer(
+        {"bootstrap.servers": console.bootstrap_servers, "message.max.bytes": 20_000_000}
+    )
+    for key, value in values:
+        producer.produce(topic, key=key, value=value, partition=0, headers=[("trace", b"x\x1b")])
+    assert producer.flush(TIMEOUT_S) == 0
+
+
+def show(page: "Page", console: Console, topic: str, query: str = "") -> None:
+    page.goto(f"{console.url.rstrip('/')}/topics/{topic}{query}")
+    page.get_by_role("heading", name=topic, level=1).wait_for()
+
+
+@pytest.fixture(scope="session")
+def orders(console: Console) -> str:
+    """A topic with 120 orders."""
+    topic = new_topic(console)
+    write(
+        console,
+        topic,
+        *((f"k{at}", json.dumps({"amount": at, "id": 2**53 + 1})) for at in range(120)),
+    )
+    return topic
+
+
+def test_a_topic_is_created_written_to_by_a_form_and_read(page: "Page", console: Console) -> None:
+    topic = f"made-{uuid.uuid4().hex[:8]}"
+    body = json.dumps({"schema": json.dumps(ORDER)}).encode()
+    urllib.request.urlopen(  # noqa: S310 - the registry of this test
+        urllib.request.Request(  # noqa: S310 - as above
+            f"{console.registry}/subjects/{topic}-value/versions",
+            body,
+            {"Content-Type": "application/vnd.schemaregistry.v1+json"},
+        ),
+        timeout=TIMEOUT_S,
+    ).close()
+    page.get_by_role("link", name="Topics", exact=True).click()
+    page.get_by_role("button", name="Create topic").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("no/slash")
+    dialog.get_by_text("Use letters, digits").wait_for()
+    dialog.get_by_label("Name").fill(topic)
+    dialog.get_by_label("Partitions").fill("2")
+    dialog.get_by_role("button", name="Create topic").click()
+    page.get_by_role("heading", name=topic, level=1).wait_for()
+
+    page.get_by_role("link", name="Produce", exact=True).click()
+    page.get_by_label("Key", exact=True).fill("bob")
+    page.get_by_label("id", exact=True).fill("not a number")
+    page.get_by_text("This is not a whole number.").first.wait_for()
+    page.get_by_label("id", exact=True).fill("9007199254740993")
+    page.get_by_label("name", exact=True).fill("<b>Bob</b>")
+    page.get_by_label("note is null").check()
+    page.get_by_role("button", name="Produce", exact=True).click()
+    page.get_by_role("link", name=re.compile("partition . offset 0|partition ., offset 0")).click()
+
+    value = page.get_by_role("region", name="Record").get_by_role("region", name="Value")
+    value.get_by_text("9007199254740993").wait_for()
+    assert value.get_by_text("AVRO").count() == 1
+    assert value.get_by_text('"<b>Bob</b>"').count() == 1
+    assert page.locator("b").count() == 0
+
+
+def test_records_are_paged_sought_searched_and_selected(
+    page: "Page", console: Console, orders: str
+) -> None:
+    show(page, console, orders)
+    table = page.get_by_role("table", name=f"Records of {orders}")
+    table.get_by_text("k119", exact=True).wait_for()
+    page.get_by_text("50 records shown.").wait_for()
+
+    page.get_by_role("button", name="Next page").click()
+    table.get_by_text("k69", exact=True).wait_for()
+    page.go_back()
+    table.get_by_text("k119", exact=True).wait_for()
+    page.get_by_label("Start").select_option(label="From an offset")
+    page.get_by_label("Offset", exact=True).fill("x")
+    page.get_by_role("button", name="Read", exact=True).click()
+    page.get_by_text("This is not a number.").wait_for()
+    page.get_by_label("Offset", exact=True).fill("117")
+    page.get_by_role("button", name="Read", exact=True).click()
+    page.get_by_text("3 records shown. This is the end.").wait_for()
+    assert "from=117" in page.url
+    page.get_by_label("Start").select_option(label="Newest first")
+    page.get_by_label("Search text").fill("K77")
+    page.get_by_role("button", name="Read", exact=True).click()
+    page.get_by_text("1 record shown, 120 read.").wait_for()
+    page.get_by_label("Search text").fill("")
+    page.get_by_label("Where (SQL)").fill("amount >= 118 AND amuont > 1")
+    page.get_by_role("button", name="Read", exact=True).click()
+    page.get_by_role("alert").get_by_text("AMUONT").first.wait_for()
+    page.get_by_role("img", name="Line 1, column 19 of the condition").wait_for()
+    page.get_by_label("Where (SQL)").fill("amount >= 118")
+    page.get_by_label("Where (SQL)").press("Enter")
+    page.get_by_text("2 records shown, 120 read.").wait_for()
+
+    # The address is the whole state.
+    again = page.context.new_page()
+    again.goto(page.url)
+    again.get_by_text("2 records shown, 120 read.").wait_for()
+    with again.expect_download() as download:
+        again.get_by_role("link", name="Export").click()
+    lines = download.value.path().read_text().splitlines()
+    assert [json.loads(line)["value"]["amount"] for line in lines] == [118, 119]
+    again.close()
+
+
+def test_a_record_is_opened_and_closed_by_keyboard(
+    page: "Page", console: Console, orders: str
+) -> None:
+    show(page, console, orders)
+    page.get_by_text("50 records shown.").wait_for()
+
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+
+    page.get_by_role("heading", name="Partition 0, offset 118").wait_for()
+    assert "at=0-118" in page.url
+    # The digits of a BIGINT beyond 2^53.
+    page.get_by_role("region", name="Value").get_by_text("9007199254740993").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", name="Partition 0, offset 118").wait_for(state="detached")
+    page.keyboard.press("/")
+    page.keyboard.type("k1")
+    assert page.get_by_label("Search text").input_value() == "k1"
+
+
+def test_new_records_are_followed_and_paused(page: "Page", console: Console) -> None:
+    topic = new_topic(console)
+    show(page, console, topic, "?live=true")
+    page.get_by_role("status").filter(has_text="live").wait_for()
+
+    write(console, topic, ("a", "first"))
+    page.get_by_role("table").get_by_text("first").wait_for()
+    page.get_by_role("button", name="Pause").click()
+    write(console, topic, ("b", "second"))
+    page.get_by_text("2 read, 2 matched, 1 not shown").wait_for()
+    assert page.get_by_role("table").get_by_text("second").count() == 0
+    page.get_by_role("button", name="Resume").click()
+    write(console, topic, ("c", "third"))
+    page.get_by_role("table").get_by_text("third").wait_for()
+    page.get_by_role("button", name="Stop live").click()
+    page.get_by_text("3 records shown. This is the end.").wait_for()
+
+
+def test_a_hostile_topic_is_shown_as_text_and_does_not_freeze_the_page(
+    page: "Page", console: Console
+) -> None:
+    topic = new_topic(console, max_message_bytes="20000000")
+    wide = json.dumps({f"column_{at}": at for at in range(1_000)})
+    write(
+        console,
+        topic,
+        ("html", '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'),
+        ("\u202ertl", "\u202egnp.exe\x1b[31m red"),
+        (b"\xff\xfe", b"\xc3\x28 not UTF-8 \x00"),
+        ("wide", wide),
+        ("big", json.dumps({"text": "x" * 10_000_000})),
+    )
+    show(page, console, topic)
+    table = page.get_by_role("table")
+    table.get_by_text("\\u202ertl").wait_for()
+    table.get_by_text("\\u202egnp.exe\\u001b[31m red").wait_for()
+    table.get_by_text("<script>").wait_for()
+    page.evaluate(LONG_TASKS)
+
+    record = page.get_by_role("region", name="Record")
+    value = record.get_by_role("region", name="Value")
+    table.get_by_text("wide", exact=True).click()
+    value.get_by_text("{1,000 fields}").wait_for()
+    value.get_by_role("button", name="Show more: 800 left").click()
+    value.get_by_role("button", name="Show more: 600 left").wait_for()
+    table.get_by_text("big", exact=True).click()
+    value.get_by_text("These are the first 65,536 characters of 9.5 MiB.").wait_for()
+    value.get_by_role("button", name="Load all 9.5 MiB").click()
+    value.get_by_text("All 9.5 MiB are loaded.").wait_for()
+    value.get_by_role("button", name=re.compile("Show more")).click()
+    shown = page.evaluate("() => document.body.textContent.length")
+    table.get_by_text("fffe", exact=True).click()
+    value.get_by_text("c3 28 20 6e 6f 74").wait_for()
+    record.get_by_text("x\\u001b").wait_for()
+
+    assert shown < 300_000
+    assert page.evaluate("() => window.longest") < 1_000
+    assert page.evaluate("() => window.hacked") is None
+    assert page.locator("main img, main script").count() == 0
+
+
+def test_settings_and_partitions_are_changed_and_a_topic_is_deleted(
+    page: "Page", console: Console
+) -> None:
+    topic = new_topic(console)
+    show(page, console, topic, "?tab=settings")
+    page.get_by_label("Search settings").fill("retention.ms")
+    page.get_by_role("button", name="Change retention.ms", exact=True).click()
+    page.get_by_role("dialog").get_by_label("Value").fill("soon")
+    page.get_by_role("button", name="Change it").click()
+    page.get_by_role("dialog").get_by_role("alert").wait_for()
+    page.get_by_role("dialog").get_by_label("Value").fill("60000")
+    page.get_by_role("button", name="Change it").click()
+    page.get_by_role("cell", name="60000").wait_for()
+    page.get_by_role("link", name="Partitions", exact=True).click()
+    page.get_by_role("button", name="Add partitions").click()
+    page.get_by_role("button", name="Have 2 partitions").click()
+    page.get_by_text("2 partitions, 1 replica").wait_for()
+    assert len(console.ask("GET", f"/v1/topics/{topic}")["partitions"]) == 2
+
+    page.get_by_role("button", name="Delete topic").click()
+    delete = page.get_by_role("button", name="Delete the topic")
+    assert delete.is_disabled()
+    page.get_by_label(f"Type {topic} to confirm").fill(topic)
+    delete.click()
+    page.get_by_role("heading", name="Topics", level=1).wait_for()
+    listed = console.ask("GET", "/v1/topics")["topics"]
+    assert topic not in [one["name"] for one in listed]
+
+
+def test_axe_finds_nothing_on_topics(
+    page: "Page", console: Console, orders: str, no_axe_violations: Callable[["Page"], None]
+) -> None:
+    page.goto(f"{console.url.rstrip('/')}/topics")
+    page.get_by_role("link", name=orders).wait_for()
+    no_axe_violations(page)
+    show(page, console, orders, "?at=0-119")
+    page.get_by_role("region", name="Value").wait_for()
+    no_axe_violations(page)
+    for tab, text in (
+        ("produce", "Headers"),
+        ("settings", "cleanup.policy"),
+        ("partitions", "First offset"),
+        ("readers", "No group has committed offsets here"),
+    ):
+        show(page, console, orders, f"?tab={tab}")
+        page.get_by_text(text).first.wait_for()
+        no_axe_violations(page)
+    show(page, console, orders, "?where=amuont+%3D+1")
+    page.get_by_role("alert").first.wait_for()
+    no_axe_violations(page)
+    page.set_viewport_size({"width": 400, "height": 800})
+    show(page, console, orders, "?at=0-119")
+    page.get_by_role("region", name="Value").wait_for()
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
