@@ -337,12 +337,16 @@ class SqlService:
                 dropped = deletable(unshared(self.catalog, node.this.name))
             return self._prepare(done, state)
 
-        with self._lock:
-            self.follow()
-            before = self._replayed.wanted
-            done = self._replayed.run(node, text, given, prepare)
-            self._queries.apply()
-            self._forget_dropped()
+        def run() -> tuple[Done, Mapping[str, DesiredQuery]]:
+            with self._lock:
+                self.follow()
+                before = self._replayed.wanted
+                done = self._replayed.run(node, text, given, prepare)
+                self._queries.apply()
+                self._forget_dropped()
+                return done, before
+
+        done, before = self._deletions.waited_for(run)
         if done.query is not None:
             self._queries.start_first()
         if done.ended:
@@ -469,19 +473,13 @@ class SqlService:
         self.catalog.partitions = self.topics.partitions()
 
     def _prepare(self, done: Done, state: SessionState) -> Offsets:
-        from duolog.runtime.sql.command_log.made_topics import make_topics  # noqa: PLC0415 - loaded by the statements that need it
+        from duolog.runtime.sql.command_log.made_topics import first_offsets, make_topics  # noqa: PLC0415 - loaded by the statements that need it
 
         new = state.catalog.sources.keys() - self.catalog.sources.keys()
-        self._deletions.wait(state.catalog.sources[name].topic for name in new)
+        self._deletions.ensure_gone(state.catalog.sources[name].topic for name in new)
         there = dict(self.topics.partitions())
         make_topics(self.topics, there, done, state)
-        if done.query is None or state.settings[settings.OFFSET_RESET] != "latest":
-            return {}
-        sources = done.query.planned.plan.sources
-        tables = {source.topic for source in sources if source.is_table}
-        streams = [source for source in sources if source.topic not in tables]
-        read = [topic for topic in there if any(one.reads_topic(topic) for one in streams)]
-        return self.topics.ends(read, there)
+        return first_offsets(self.topics, there, done, state)
 
     def _delete_topic_of(self, source: SourceInfo) -> None:
         with self._lock:

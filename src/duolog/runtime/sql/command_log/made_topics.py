@@ -1,4 +1,4 @@
-"""Create topics for statements: CREATE with PARTITIONS, and results of queries.
+"""Create topics for statements: CREATE with PARTITIONS, and results of queries; find their ends.
 
 An existing topic is used unless its number of partitions differs from the statement's. Source:
 ksqlDB.
@@ -11,13 +11,34 @@ from sqlglot import exp
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.catalog.properties import DECLARED, SELECTED, Properties
 from duolog.ksql.errors import SqlError
+from duolog.ksql.settings import OFFSET_RESET
 from duolog.ksql.statements.state import Done, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
 from duolog.runtime.result_topics import result_topics
+from duolog.runtime.sql.command_log.commands import Offsets
 from duolog.runtime.sql.command_log.reserved_topics import ensure_writable
 from duolog.runtime.sql.command_log.topics import Topics
 from duolog.runtime.topics import TABLE_CONFIG
+
+
+def first_offsets(
+    topics: Topics, there: Mapping[str, int], done: Done, state: SessionState
+) -> Offsets:
+    """Return the offsets at which the query of a statement starts.
+
+    They are the ends of its streams if it reads from `latest`, else there are none.
+
+    Raises:
+        KafkaError: they cannot be read.
+    """
+    if done.query is None or state.settings[OFFSET_RESET] != "latest":
+        return {}
+    sources = done.query.planned.plan.sources
+    tables = {source.topic for source in sources if source.is_table}
+    streams = [source for source in sources if source.topic not in tables]
+    read = [topic for topic in there if any(one.reads_topic(topic) for one in streams)]
+    return topics.ends(read, there)
 
 
 def make_topics(

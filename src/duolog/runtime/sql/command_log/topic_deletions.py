@@ -1,7 +1,8 @@
 """Delete the topics of dropped sources, while other statements run.
 
 The broker may take seconds to delete a topic. Meanwhile only a statement that declares a new source
-over the same topic waits: the topic that it finds or creates would be deleted.
+over the same topic waits: the topic that it finds or creates would be deleted. It waits without the
+lock of the service.
 
 A topic that another source names is not deleted. Source: ksqlDB.
 
@@ -9,8 +10,9 @@ Threads: any.
 """
 
 import threading
-from collections.abc import Iterable
-from typing import Final
+import time
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
 from duolog.ksql.errors import SqlError
@@ -18,6 +20,7 @@ from duolog.runtime.sql.command_log.topics import Topics
 
 _WAIT_S: Final = 20.0
 """Longer than the broker may take."""
+T = TypeVar("T")
 
 
 def users_of(catalog: Catalog, topic: str) -> list[str]:
@@ -68,8 +71,37 @@ class TopicDeletions:
             if (deleted := self._running.pop(topic, None)) is not None:
                 deleted.set()
 
-    def wait(self, topics: Iterable[str]) -> None:
-        """Wait until none of these topics is being deleted."""
+    def ensure_gone(self, topics: Iterable[str]) -> None:
+        """Raise an error for `waited_for` if one of these topics is being deleted."""
         for topic in topics:
             if (deleted := self._running.get(topic)) is not None:
-                deleted.wait(_WAIT_S)
+                raise _BeingDeleted(topic, deleted)
+
+    def waited_for(self, statement: Callable[[], T]) -> T:
+        """Run a statement that calls `ensure_gone`; if that fails, wait and run it again.
+
+        The statement holds the lock of the service, but this wait does not: others can go on.
+
+        Raises:
+            SqlError: a topic has not been deleted in time, or the error of the statement.
+        """
+        deadline = time.monotonic() + _WAIT_S
+        while True:
+            try:
+                return statement()
+            except _BeingDeleted as busy:
+                topic, deleted = busy.topic, busy.deleted
+            if not deleted.wait(max(0.0, deadline - time.monotonic())):
+                raise SqlError(
+                    f"Topic '{topic}' is still being deleted",
+                    hint="Run the statement again when the broker has deleted it.",
+                )
+
+
+class _BeingDeleted(Exception):
+    """A statement needs a topic that is being deleted; nothing has changed."""
+
+    def __init__(self, topic: str, deleted: threading.Event) -> None:
+        super().__init__(topic)
+        self.topic = topic
+        self.deleted = deleted
