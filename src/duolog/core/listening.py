@@ -50,6 +50,39 @@ def parse_address(text: str, *, option: str) -> Address:
     return Address(host.removeprefix("[").removesuffix("]"), int(port))
 
 
+def advertised(listening: Address, given: str = "") -> Address:
+    """Return the address of this process for others, where they can connect to it.
+
+    It is the `given` one, with the port of `listening` if its own is 0. By default it is that of
+    `listening`, with the name of this machine in place of all addresses (0.0.0.0). Source: ksqlDB's
+    setting ksql.advertised.listener.
+
+    Raises:
+        ConfigError: the given one is not an address, or that of all addresses.
+
+    Example:
+        >>> str(advertised(Address("0.0.0.0", 8088), "db.example:0"))
+        'db.example:8088'
+    """
+    if given:
+        address = parse_address(given, option="advertise")
+        if not address.host or _is_unspecified(address.host):
+            raise ConfigError(
+                f'others cannot connect to "{given}"',
+                name="advertise",
+                value=given,
+                hint="Name this machine as others see it, such as db.example:8088.",
+            )
+        return address if address.port else Address(address.host, listening.port)
+    if _is_unspecified(listening.host):
+        return Address(socket.gethostname(), listening.port)
+    return listening
+
+
+def _is_unspecified(host: str) -> bool:
+    return is_address(host) and ipaddress.ip_address(host).is_unspecified
+
+
 def is_loopback(host: str) -> bool:
     """Return whether a numeric address is this machine's own."""
     return ipaddress.ip_address(host).is_loopback

@@ -22,7 +22,13 @@ from typing import TYPE_CHECKING, Final
 from duolog.core.clock import SystemClock
 from duolog.core.errors import ConfigError
 from duolog.core.garbage_collection import LastingObjects
-from duolog.core.listening import Address, is_loopback, open_listener, parse_address
+from duolog.core.listening import (
+    Address,
+    advertised,
+    is_loopback,
+    open_listener,
+    parse_address,
+)
 from duolog.core.operating_system.limits import raise_descriptors_max
 from duolog.ksql.settings import REGISTRY
 from duolog.registry.http.hosts import AllowedHosts
@@ -81,6 +87,7 @@ class ServerOptions:
         engine_settings: settings of the Spark engine by name.
         warm: start the JVM with the server, not with the first query.
         base_path: the prefix of all paths, for a proxy that does not remove it.
+        advertise: the address that others see; empty for that of `listen`, see `advertised`.
         proxies: addresses and networks of trusted proxies.
         access: the settings of a server with the users of the cluster; None without users.
         hosts: further names under which clients may address this server.
@@ -98,6 +105,7 @@ class ServerOptions:
     engine_settings: Mapping[str, str] = field(default_factory=dict)
     warm: bool = False
     listen: str = DEFAULT_LISTEN
+    advertise: str = ""
     service_id: str = DEFAULT_SERVICE
     base_path: str = ""
     proxies: tuple[str, ...] = ()
@@ -141,13 +149,13 @@ def run(options: ServerOptions, report: Callable[[str], None]) -> int:
             logger.warning("INSECURE: open to the network", extra={"server": exposed})
             options.noted([exposed])
         cluster = Cluster(options.kafka)
-        context = _context(options, cluster, address, base_path)
+        context = _context(options, cluster, advertised(address, options.advertise), base_path)
         try:
             context.access.load()
             context.sql.follow()
             declare(context.sql)
             context.sql.stand_by(context.address)
-            context.sql.figures.start(str(address))
+            context.sql.figures.start(context.address)
             if options.warm:
                 context.sql.warm_up()
             return asyncio.run(_serve(options, context, listening, tls, report))
@@ -229,8 +237,9 @@ async def _serve(
     stopping = stop_on_signals(loop)
     if tls is not None:
         reload_on_signal(loop, tls.reload)
-    address = context.address
-    hosts = AllowedHosts([*options.hosts, address.rpartition(":")[0].strip("[]")])
+    address = Address(*listening.getsockname()[:2])
+    own = parse_address(context.address, option="advertise")
+    hosts = AllowedHosts([*options.hosts, address.host, own.host])
     gate = Gate(application(context, options.limits), context, hosts, options.limits)
     server = HttpServer(behind_proxies(gate, options.proxies), options.limits, context.counts)
     context.access.start(loop)

@@ -122,6 +122,18 @@ def test_a_missing_broker_is_named() -> None:
     assert "127.0.0.1:1" in result.stderr
 
 
+def test_others_see_the_advertised_address(broker: BrokerProcess, tmp_path: Path) -> None:
+    """A server on 0.0.0.0 was shown to others by that address, where they cannot connect."""
+    options = ("--insecure", "--advertise", "db.example:0")
+    listen = "0.0.0.0:0"  # noqa: S104 - the subject of the test
+    with SqlServerProcess(broker.bootstrap_servers, tmp_path, *options, listen=listen) as server:
+        status, found, _ = ask(server, "/clusterStatus")
+
+        host = {"Host": f"db.example:{server.address[1]}"}
+        assert (status, list(found["clusterStatus"])) == (200, list(host.values()))
+        assert ask(server, "/info", headers=host)[0] == 200
+
+
 def test_a_base_path_and_a_trusted_proxy(broker: BrokerProcess, tmp_path: Path) -> None:
     options = (
         "--base-path",

@@ -4,7 +4,7 @@ import socket
 import pytest
 
 from duolog.core.errors import ConfigError
-from duolog.core.listening import Address, open_listener, parse_address
+from duolog.core.listening import Address, advertised, open_listener, parse_address
 from waiting import DEADLINE_S
 
 
@@ -47,3 +47,26 @@ def test_connections_of_an_event_loop_send_each_part_at_once() -> None:
         return found
 
     assert asyncio.run(delays()) == 1
+
+
+@pytest.mark.parametrize(
+    ("listening", "given", "wanted"),
+    [
+        ("10.0.0.7:8088", "", "10.0.0.7:8088"),
+        ("0.0.0.0:8088", "", f"{socket.gethostname()}:8088"),
+        ("[::]:8088", "", f"{socket.gethostname()}:8088"),
+        ("0.0.0.0:8088", "db.example:80", "db.example:80"),
+        ("0.0.0.0:8088", "db.example:0", "db.example:8088"),
+        ("127.0.0.1:8088", "[fd00::7]:0", "[fd00::7]:8088"),
+    ],
+)
+def test_others_get_an_address_to_which_they_can_connect(
+    listening: str, given: str, wanted: str
+) -> None:
+    assert str(advertised(parse_address(listening, option="listen"), given)) == wanted
+
+
+@pytest.mark.parametrize("given", ["0.0.0.0:8088", "[::]:8088", ":8088"])
+def test_an_address_of_all_interfaces_is_not_advertised(given: str) -> None:
+    with pytest.raises(ConfigError, match="others cannot connect"):
+        advertised(Address("127.0.0.1", 8088), given)

@@ -40,6 +40,13 @@ def _properties(file: Path | None) -> Mapping[str, str]:
     help="Address to listen on. Port 0 selects a free port.",
 )
 @click.option(
+    "--advertise",
+    default="",
+    metavar="HOST:PORT",
+    help="Address of this server that SHOW QUERIES and others see; default: that of --listen, with "
+    "this machine's name for 0.0.0.0. Port 0 stands for that of --listen.",
+)
+@click.option(
     "--base-path",
     default="",
     metavar="PATH",
@@ -79,6 +86,7 @@ def server(
     registry_of_broker: bool,
     warm: bool,
     listen: str,
+    advertise: str,
     base_path: str,
     proxies: tuple[str, ...],
     service_id: str,
@@ -120,6 +128,7 @@ def server(
             warm=warm,
             kafka=KafkaOptions(cluster.bootstrap_servers, properties=cluster.properties),
             listen=listen,
+            advertise=advertise,
             service_id=service_id,
             base_path=base_path,
             proxies=proxies,

@@ -53,6 +53,7 @@ class Given(NamedTuple):
         return (
             *("--data", str(self.layout.server), "--log-format", self.log_format),
             *(("--warm",) if self.warm else ()),
+            *(("--advertise", f"{self.hosts[0]}:0") if self.hosts else ()),
             *(("--query-properties", str(self.query_properties)) if self.query_properties else ()),
             *(("--registry", self.registry_url) if self.registry_url else ()),
             *more,

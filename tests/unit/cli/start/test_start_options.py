@@ -30,3 +30,17 @@ def test_the_file_of_query_properties_is_passed_on(
     assert words[words.index("--query-properties") + 1] == str(tmp_path / "limits")
     assert "--query-properties" not in none.for_server()
     assert given(monkeypatch, "--query-properties", "nowhere") == []
+
+
+def test_the_first_host_is_that_of_the_server_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hosts = ("--host", "db.example", "--host", "10.0.0.7")
+
+    (one,) = given(monkeypatch, "--data", "data", "--profile", "team", *hosts)
+    (none,) = given(monkeypatch, "--data", "data")
+
+    words = one.for_server()
+    assert words[words.index("--advertise") + 1] == "db.example:0"
+    assert "--advertise" not in none.for_server()
