@@ -67,7 +67,7 @@ export function Graph(props: GraphProps) {
           <button class="small" onClick={() => setZoom((z) => Math.max(0.3, z / 1.25))} aria-label="Smaller">
             −
           </button>
-          <button class="small" onClick={() => setZoom(1)} aria-label="Original size">
+          <button class="small" onClick={() => setZoom(1)} aria-label="1:1, original size">
             1:1
           </button>
           <button class="small" onClick={() => setZoom((z) => Math.min(3, z * 1.25))} aria-label="Larger">
@@ -112,7 +112,7 @@ export function Graph(props: GraphProps) {
                 data-node={node.id}
                 class={`node ${node.kind ?? "plain"} ${node.tone ?? ""} ${props.selected === node.id ? "selected" : ""}`}
                 role={props.onOpen === undefined ? "img" : "button"}
-                tabIndex={node.id === first ? 0 : -1}
+                tabindex={node.id === first ? 0 : -1} // SVG knows this name in lower case only.
                 aria-label={described(node, props.edges)}
                 transform={`translate(${at.x - at.width / 2} ${at.y - at.height / 2})`}
                 onClick={() => props.onOpen?.(node.id)}
@@ -121,7 +121,7 @@ export function Graph(props: GraphProps) {
                 <rect width={at.width} height={at.height} rx={node.kind === "query" ? at.height / 2 : 5} />
                 <text x={at.width / 2} y={node.note === undefined ? at.height / 2 + 5 : 18} text-anchor="middle">
                   {node.label}
-                </text>
+                </text>{" "}
                 {node.note !== undefined && (
                   <text class="node-note" x={at.width / 2} y={34} text-anchor="middle">
                     {node.note}
@@ -139,7 +139,9 @@ export function Graph(props: GraphProps) {
 function described(node: GraphNode, edges: readonly GraphEdge[]): string {
   const to = edges.filter((one) => one.from === node.id).map((one) => one.to);
   const kind = node.kind === undefined || node.kind === "plain" ? "" : `${node.kind} `;
-  return [`${kind}${node.label}`, node.note, to.length > 0 && `leads to ${to.join(", ")}`].filter(Boolean).join("; ");
+  // The visible text must be a part of the name, for readers who say what they see.
+  const shown = [node.label, node.note].filter((part) => part !== undefined).join(" ");
+  return [`${kind}${shown}`, to.length > 0 && `leads to ${to.join(", ")}`].filter(Boolean).join("; ");
 }
 
 interface Layout {
