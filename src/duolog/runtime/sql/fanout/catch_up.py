@@ -78,6 +78,8 @@ class CatchUps:
                     self._turn(member, feed, reader)
                 except Exception as error:  # noqa: BLE001 - reported to the client
                     member.buffer.fail(error_of_query(error))
+                if reader is not None and self._queue.empty():
+                    reader.rest()
         finally:
             if reader is not None:
                 reader.close()

@@ -32,6 +32,8 @@ _OPTIONS: Final = {
     "fetch.wait.max.ms": 50,
     # A catch-up that changes the topic discards what was fetched in advance.
     "queued.max.messages.kbytes": 8192,
+    # The limit above does not count 500 bytes of the client for each record.
+    "queued.min.messages": 10_000,
     "log_level": 0,
 }
 _PASSING: Final = frozenset(
@@ -68,6 +70,14 @@ class OffsetReader:
             return
         self._topic, self._positions = topic, dict(positions)
         self._consumer.assign([TopicPartition(topic, *at) for at in positions.items()])
+
+    def rest(self) -> None:
+        """Fetch nothing until the next `seek`.
+
+        Otherwise, the client would go on fetching records until its limits are reached.
+        """
+        self._lost()
+        self._consumer.unassign()
 
     def read(self, count_max: int, timeout_s: float) -> tuple[list[Message], Positions]:
         """Return the records that arrive within a time, and the positions after them.

@@ -38,6 +38,9 @@ class Consumer:
     def assign(self, places: list[TopicPartition]) -> None:
         self.assigned.append(places)
 
+    def unassign(self) -> None:
+        self.assigned.append([])
+
     def consume(self, count: int, _timeout_s: float) -> list[Message]:
         found, Consumer.batch = self.batch[:count], self.batch[count:]
         return found
@@ -108,3 +111,13 @@ def test_an_error_of_this_assignment_ends_the_query(
 
     with pytest.raises(KafkaError, match='topic "t"'):
         reader.read(10, 0)
+
+
+def test_a_reader_that_rests_fetches_nothing_and_continues_where_it_was(
+    reader: OffsetReader,
+) -> None:
+    reader.rest()
+    reader.seek("t", {0: 0})
+
+    offsets = [[place.offset for place in places] for places in Consumer.assigned]
+    assert offsets == [[0], [], [0]]
