@@ -14,7 +14,7 @@ from typing import Any, Final
 from duolog.core.clock import Clock
 
 _YOUNG: Final = 10_000
-"""A collection of so many new objects takes 2 ms. Requests create hardly any cycles."""
+"""A collection of this number of new objects takes 2 ms. Requests create hardly any cycles."""
 _YOUNG_PER_MIDDLE: Final = 2
 _MIDDLE_PER_FULL: Final = 20
 LASTING_S: Final = 600
@@ -24,7 +24,7 @@ class LastingObjects:
     """Leaves objects that have survived a full collection out of later ones.
 
     Args:
-        clock: tells when the objects that were left out are scanned again.
+        clock: decides when the objects that were left out are scanned again.
     """
 
     def __init__(self, clock: Clock) -> None:

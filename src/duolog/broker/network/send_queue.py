@@ -58,10 +58,7 @@ class SendQueue:
                 return not pieces
             while pieces and budget > 0:
                 first = pieces[0]
-                if isinstance(first, FileSpan):
-                    sent = self._send_span(first)
-                else:
-                    sent = self._send_bytes()
+                sent = self._send_span(first) if isinstance(first, FileSpan) else self._send_bytes()
                 self.sent_bytes += sent
                 budget -= sent
         except BlockingIOError:

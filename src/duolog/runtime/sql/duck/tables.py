@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _ROWS_AT_ONCE: Final = 50_000
 _CLEARED_MAX: Final = 10_000
-"""Deleted rows of a table after which `clear` makes it anew."""
+"""Deleted rows of a table after which `clear` creates it again."""
 _REMOVED_MAX: Final = 50_000
 """Deleted rows of a table from which on it is bloated, if they are more than the others."""
 
@@ -24,7 +24,7 @@ class DuckTable:
     """A table with the rows of a source; used from one thread at a time.
 
     DuckDB keeps the space of deleted rows in memory, and reads over it: a table of 20 rows that are
-    replaced each second would grow forever. So a table is made anew now and then.
+    replaced each second would grow forever. So a table is made again from time to time.
 
     If it is temporary, only its connection sees it.
     """

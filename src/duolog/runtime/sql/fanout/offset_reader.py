@@ -74,7 +74,7 @@ class OffsetReader:
     def rest(self) -> None:
         """Fetch nothing until the next `seek`.
 
-        Otherwise, the client would go on fetching records until its limits are reached.
+        Otherwise, the client would continue to fetch records until its limits are reached.
         """
         self._lost()
         self._consumer.unassign()
