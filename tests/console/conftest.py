@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from console.query_server import QueryConsole
 from console.servers import Console
 from waiting import wait_until
 
@@ -53,6 +54,24 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         pytest.skip(reason)
     with Console(tmp_path_factory.mktemp("console")) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def query_console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryConsole]:
+    """A server whose persistent queries only count: no JVM."""
+    if reason := _missing():
+        pytest.skip(reason)
+    with QueryConsole(tmp_path_factory.mktemp("queries")) as started:
+        yield started
+
+
+@pytest.fixture
+def query_page(browser_context: "BrowserContext", query_console: QueryConsole) -> "Page":
+    """A page that is logged in to `query_console`."""
+    opened = browser_context.new_page()
+    opened.goto(query_console.url_with_token)
+    opened.get_by_role("navigation", name="Screens").wait_for()
+    return opened
 
 
 @pytest.fixture(scope="session")

@@ -57,8 +57,10 @@ const STEPS: readonly [number, string][] = [
 ];
 
 /** `250 ms`, `12 s`, `3 min 20 s`, `2 d 4 h`. */
-export function formatDuration(ms: number | null | undefined): string {
-  if (ms === null || ms === undefined || !Number.isFinite(ms)) return "";
+export function formatDuration(given: number | string | null | undefined): string {
+  if (given === null || given === undefined) return "";
+  const ms = Number(given); // A text is what parseJson makes of 0.0.
+  if (!Number.isFinite(ms)) return "";
   if (ms < 1000) return `${Math.round(ms)} ms`;
   for (const [index, [size, unit]] of STEPS.entries()) {
     if (ms < size) continue;
@@ -92,8 +94,10 @@ export function formatCount(value: number | string | null | undefined): string {
 }
 
 /** `1,234/s`, `0.5/s`. */
-export function formatRate(perSecond: number | null | undefined): string {
-  if (perSecond === null || perSecond === undefined || !Number.isFinite(perSecond)) return "";
+export function formatRate(given: number | string | null | undefined): string {
+  if (given === null || given === undefined) return "";
+  const perSecond = Number(given); // As above.
+  if (!Number.isFinite(perSecond)) return "";
   if (perSecond === 0) return "0/s";
   const text = perSecond < 10 ? perSecond.toFixed(perSecond < 1 ? 2 : 1) : formatCount(Math.round(perSecond));
   return `${text}/s`;

@@ -23,6 +23,7 @@ export interface ChartProps {
 }
 
 const COLOURS = 5;
+const SPAN_S_MIN = 60;
 
 export function Chart(props: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
@@ -72,7 +73,11 @@ function options(props: ChartProps, width: number, height: number): uPlot.Option
     cursor: { drag: { x: false, y: false } },
     legend: { show: props.series.length > 1 },
     axes: [axis, { ...axis, size: 64, values: (_: uPlot, values: number[]) => values.map(format) }],
-    scales: { y: { range: (_: uPlot, low: number, high: number) => [Math.min(0, low), high > low ? high * 1.05 : low + 1] } },
+    scales: {
+      // A single point would get an axis of years.
+      x: { range: (_: uPlot, low: number, high: number) => [Math.min(low, high - SPAN_S_MIN), high] },
+      y: { range: (_: uPlot, low: number, high: number) => [Math.min(0, low), high > low ? high * 1.05 : low + 1] },
+    },
     series: [
       { value: (_: uPlot, seconds: number | null) => (seconds === null ? "" : formatTime(seconds * 1000)) },
       ...props.series.map((one, index) => ({

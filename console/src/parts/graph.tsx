@@ -1,6 +1,6 @@
 // A directed graph, laid out by dagre and drawn as SVG; every node is reachable by keyboard.
 import dagre from "@dagrejs/dagre";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 export interface GraphNode {
   id: string;
@@ -33,6 +33,11 @@ export interface GraphProps {
 
 const CHARACTER = 7.4;
 const NODES_MAX = 200;
+const STEP = 1.25;
+const ZOOM_MIN = 0.2;
+const ZOOM_MAX = 3;
+/** The part of the window's height that a graph takes at most. */
+const HEIGHT_PART = 0.7;
 
 export function Graph(props: GraphProps) {
   const nodes = props.nodes.slice(0, NODES_MAX);
@@ -40,6 +45,26 @@ export function Graph(props: GraphProps) {
   const layout = useMemo(() => layoutOf(nodes, props.edges, props.direction ?? "LR"), [shape]);
   const [zoom, setZoom] = useState(1);
   const svg = useRef<SVGSVGElement>(null);
+  const scroller = useRef<HTMLDivElement>(null);
+  const scale = (factor: number) => setZoom((now) => bounded(now * factor));
+  const fit = () => {
+    const box = scroller.current!;
+    const high = innerHeight * HEIGHT_PART;
+    setZoom(bounded(Math.min(1, (box.clientWidth - 4) / layout.width, high / layout.height)));
+  };
+  // A graph that is much larger than the window is shown as a whole at first.
+  useLayoutEffect(fit, [layout]);
+  useEffect(() => {
+    const box = scroller.current!;
+    const onWheel = (event: WheelEvent) => {
+      if (!event.ctrlKey && !event.metaKey) return; // The page scrolls.
+      event.preventDefault();
+      scale(event.deltaY < 0 ? STEP : 1 / STEP);
+    };
+    // Listeners of preact are passive on some browsers: the page would zoom, too.
+    box.addEventListener("wheel", onWheel, { passive: false });
+    return () => box.removeEventListener("wheel", onWheel);
+  }, []);
   const order = [...layout.nodes.values()].sort((a, b) => a.x - b.x || a.y - b.y).map((one) => one.id);
   const first = props.selected ?? order[0];
   const focus = (id: string | undefined) => {
@@ -54,8 +79,21 @@ export function Graph(props: GraphProps) {
     else if (event.key === "ArrowLeft" || event.key === "k") focus(props.edges.find((one) => one.to === id)?.from ?? order[at - 1]);
     else if (event.key === "ArrowDown") focus(order[at + 1]);
     else if (event.key === "ArrowUp") focus(order[at - 1]);
+    else if (event.key === "Home") focus(order[0]);
+    else if (event.key === "End") focus(order[order.length - 1]);
     else return;
     event.preventDefault();
+    event.stopPropagation();
+  };
+  const onZoomKey = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "+" || event.key === "=") scale(STEP);
+    else if (event.key === "-") scale(1 / STEP);
+    else if (event.key === "0") setZoom(1);
+    else if (event.key === "f") fit();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
   };
   return (
     <div class="graph">
@@ -64,18 +102,29 @@ export function Graph(props: GraphProps) {
           {nodes.length < props.nodes.length && `The first ${NODES_MAX} of ${props.nodes.length} nodes`}
         </span>
         <span class="row">
-          <button class="small" onClick={() => setZoom((z) => Math.max(0.3, z / 1.25))} aria-label="Smaller">
+          <button class="small" onClick={() => scale(1 / STEP)} aria-label="Smaller" title="Smaller (-)">
             −
           </button>
-          <button class="small" onClick={() => setZoom(1)} aria-label="1:1, original size">
+          <button class="small" onClick={() => setZoom(1)} aria-label="1:1, original size" title="Original size (0)">
             1:1
           </button>
-          <button class="small" onClick={() => setZoom((z) => Math.min(3, z * 1.25))} aria-label="Larger">
+          <button class="small" onClick={() => scale(STEP)} aria-label="Larger" title="Larger (+)">
             +
+          </button>
+          <button class="small" onClick={fit} title="Show the whole graph (f)">
+            Fit
           </button>
         </span>
       </div>
-      <div class="graph-scroll" tabIndex={0} role="region" aria-label={props.label}>
+      <div
+        class="graph-scroll"
+        ref={scroller}
+        tabIndex={0}
+        role="region"
+        aria-label={`${props.label}: arrow keys move between nodes, Enter opens one, + and - zoom`}
+        onKeyDown={onZoomKey}
+        onPointerDown={(event) => pan(event, scroller.current!)}
+      >
         <svg
           ref={svg}
           width={layout.width * zoom}
@@ -134,6 +183,26 @@ export function Graph(props: GraphProps) {
       </div>
     </div>
   );
+}
+
+function bounded(zoom: number): number {
+  return Math.max(ZOOM_MIN, Math.min(ZOOM_MAX, zoom));
+}
+
+/** Move the graph while the background is dragged. */
+function pan(event: PointerEvent, box: HTMLDivElement): void {
+  const target = event.target as Element;
+  if (event.button !== 0 || event.pointerType !== "mouse" || target.closest("[data-node]") !== null) return;
+  const [x, y, left, top] = [event.clientX, event.clientY, box.scrollLeft, box.scrollTop];
+  const onMove = (moved: PointerEvent) => {
+    box.scrollLeft = left + x - moved.clientX;
+    box.scrollTop = top + y - moved.clientY;
+  };
+  box.setPointerCapture(event.pointerId);
+  box.addEventListener("pointermove", onMove);
+  const end = () => box.removeEventListener("pointermove", onMove);
+  box.addEventListener("pointerup", end, { once: true });
+  box.addEventListener("pointercancel", end, { once: true });
 }
 
 function described(node: GraphNode, edges: readonly GraphEdge[]): string {

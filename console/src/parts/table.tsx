@@ -58,6 +58,7 @@ export interface TableProps<Row> {
 
 const ROW_HEIGHT = 30;
 const HEAD_HEIGHT = 34;
+const CAPTION_HEIGHT = 34;
 const OVERSCAN = 12;
 
 export function Table<Row>(props: TableProps<Row>) {
@@ -96,7 +97,8 @@ export function Table<Row>(props: TableProps<Row>) {
   };
   const before = items[0]?.start ?? 0;
   const after = total - (items[items.length - 1]?.end ?? 0);
-  const height = props.height ?? `min(70vh, ${HEAD_HEIGHT + Math.max(1, rows.length) * rowHeight + 4}px)`;
+  const above = HEAD_HEIGHT + (props.captionShown === true ? CAPTION_HEIGHT : 0);
+  const height = props.height ?? `min(70vh, ${above + Math.max(1, rows.length) * rowHeight + 4}px)`;
   const active = current >= 0 && items.some((one) => one.index === current);
   const id = useMemo(() => `table-${++tables}`, []);
   return (

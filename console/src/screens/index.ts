@@ -6,9 +6,26 @@ export const screens: readonly Screen[] = [
   { path: "/", title: "Overview", group: "", key: "h", load: () => import("./start/start") },
   { path: "/topics", title: "Topics", group: "Data", key: "t", load: () => import("./topics/topics") },
   { path: "/topics/:topic", title: "Topic", objects: { kind: "topic", names: topicNames }, load: () => import("./topic/topic") },
+  { path: "/streams", title: "Streams and tables", group: "SQL", key: "s", load: () => import("./streams/streams") },
+  { path: "/streams/:source", title: "Stream or table", objects: { kind: "stream or table", names: sourceNames }, load: () => import("./streams/source") },
+  { path: "/queries", title: "Queries", group: "SQL", key: "q", load: () => import("./queries/queries") },
+  { path: "/queries/:query", title: "Query", objects: { kind: "query", names: queryNames }, load: () => import("./query/query") },
+  { path: "/lineage", title: "Lineage", group: "SQL", key: "l", load: () => import("./lineage/lineage") },
+  { path: "/dead-letters", title: "Dead letters", group: "SQL", key: "d", load: () => import("./dead-letters/topics") },
+  { path: "/dead-letters/:topic", title: "Dead letters", load: () => import("./dead-letters/topic") },
 ];
 
 async function topicNames(): Promise<string[]> {
   const found = await get<{ topics: { name: string }[] }>("/v1/topics", { query: { limit: 500 } });
   return found.topics.map((one) => one.name);
+}
+
+async function sourceNames(): Promise<string[]> {
+  const found = await get<{ sources: { name: string }[] }>("/v1/sources");
+  return found.sources.map((one) => one.name);
+}
+
+async function queryNames(): Promise<string[]> {
+  const found = await get<{ queries: { id: string }[] }>("/v1/queries");
+  return found.queries.map((one) => one.id);
 }

@@ -64,7 +64,12 @@ class DeadLetters:
 
             found = find(records, queries.named, readable.__contains__, problems=note)
             count_all(records, found, newest, self._visible(Selection(), queries), note)
-        return {"topics": [_topic(one, queries) for one in found], "problems": problems}
+        sources = {source for one in found for _, _, _, source in one.counts.groups if source}
+        writable = self.checks.allowed(Operation.WRITE, ResourceType.TOPIC, sources)
+        return {
+            "topics": [_topic(one, queries, writable) for one in found],
+            "problems": problems,
+        }
 
     def letters(self, topic: str, asked: LettersRequest, guess: Guess) -> Json:
         """Return letters of a topic, one partition after the other.
@@ -185,14 +190,20 @@ def _correction(asked: ReplayRequest) -> AbstractContextManager[Correction]:
     return nullcontext(Fixed(asked.key.data, asked.value.data))
 
 
-def _topic(found: Found, queries: VisibleQueries) -> Json:
+def _topic(found: Found, queries: VisibleQueries, writable: frozenset[str]) -> Json:
+    """Return a topic with its counts.
+
+    `mayReplay` is true if the client may write all source topics of the letters that were counted.
+    """
     counts = found.counts
+    sources = {source for _, _, _, source in counts.groups if source}
     return {
         "topic": found.topic,
         **_counts(counts),
         "complete": found.complete,
         "knownBy": found.known_by,
         "queries": found.queries,
+        "mayReplay": sources <= writable,
         "groups": [
             {
                 "writer": writer,

@@ -5,7 +5,8 @@
     GET /v1/queries?history=lagMs,in           with points of the last quarter of an hour
     GET /v1/queries/CTAS_TOTALS_1?history=all
 
-A query is visible if all streams and tables that it reads and writes are. `history` has a list for
+A query is visible if all streams and tables that it reads and writes are. `mayChange` is true if
+the client may pause, resume and terminate it. `history` has a list for
 each column that was asked for, and `atMs`; all have the same length:
 
     {"stepMs": 10000, "atMs": […], "in": […], "out": […], "lagRecords": […], "lagMs": […],
@@ -23,6 +24,8 @@ from duolog.core.clock import SystemClock
 from duolog.ksql.statements.state import PersistentQuery
 from duolog.runtime.sql.figures.query_figures import QueryFigures
 from duolog.runtime.sql.figures.series import STEP_MS, Point
+from duolog.security.authorization.operations import Operation, ResourceType
+from duolog.server.access.statement_rights import source_name
 from duolog.server.errors import BAD_REQUEST, NOT_FOUND, RequestRefused
 from duolog.server.messages import JSON, Request, Response, json_response
 from duolog.server.operations.context import ServerContext
@@ -55,7 +58,11 @@ async def queries(request: Request, context: ServerContext) -> Response:
     figures = await context.workers.run(context.sql.figures.all, names)
     histories = await _histories(columns, names, context)
     found = [
-        {**query_json(state.queries[name], figures.get(name)), **histories.get(name, {})}
+        {
+            **query_json(state.queries[name], figures.get(name)),
+            "mayChange": _may_change(state.queries[name], request, context),
+            **histories.get(name, {}),
+        }
         for name in names
     ]
     return json_response({"version": VERSION, "queries": found}, media_type=JSON)
@@ -76,7 +83,11 @@ async def query(request: Request, context: ServerContext) -> Response:
     figures = await context.workers.run(context.sql.figures.all, [one.id])
     histories = await _histories(columns, [one.id], context)
     found = {**query_json(one, figures.get(one.id)), **histories.get(one.id, {})}
-    more = {"plan": plan_json(one), "settings": settings_json(one)}
+    more = {
+        "mayChange": _may_change(one, request, context),
+        "plan": plan_json(one),
+        "settings": settings_json(one),
+    }
     return json_response({"version": VERSION, **found, **more}, media_type=JSON)
 
 
@@ -119,6 +130,12 @@ def settings_json(query: PersistentQuery) -> dict[str, Any]:
         "DEAD_LETTER_TOPIC": query.dead_letters,
         "functions": sorted(query.functions),
     }
+
+
+def _may_change(query: PersistentQuery, request: Request, context: ServerContext) -> bool:
+    """Return whether the client may pause, resume and terminate a query."""
+    name = source_name(context.service_id, query.sink)
+    return request.client.may(Operation.ALTER, ResourceType.SOURCE, name)
 
 
 def _columns(request: Request) -> tuple[str, ...]:

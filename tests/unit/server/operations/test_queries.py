@@ -124,6 +124,16 @@ def test_a_user_sees_queries_whose_streams_it_may_describe() -> None:
     assert found(ask("/v1/queries", BOB, Names()))["queries"] == []
 
 
+def test_an_answer_says_whether_the_client_may_change_a_query() -> None:
+    rules = Names("ORDERS", "LARGE", "PAID", "SALARIES")
+
+    for path in ("/v1/queries", f"/v1/queries/{LARGE}"):
+        mine, theirs = found(ask(path, ANN, rules)), found(ask(path, BOB, rules))
+        assert mine.get("queries", [mine])[0]["mayChange"] is True
+        assert theirs.get("queries", [theirs])[0]["mayChange"] is False
+    assert found(ask("/v1/queries"))["queries"][0]["mayChange"] is True
+
+
 def with_history() -> Service:
     of = service()
     of.figures.points = {

@@ -4,7 +4,7 @@
     records per second change of the ends since a sample that is 10 seconds old, or a little more
 
 Control records of transactions and gaps of compaction count as records. The ends are read when
-somebody asks, at most every two seconds, so the first answer about a topic has no rate.
+asked for, at most every two seconds, so the first answer about a topic has no rate.
 
 Threads: any; one at a time asks the broker.
 """
