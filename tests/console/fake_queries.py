@@ -27,6 +27,7 @@ from duolog.engine.query.metrics import (
 )
 from duolog.registry.store.clients import KafkaOptions
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
+from duolog.runtime.sql.figures.service_figures import ServiceFigures
 from duolog.runtime.sql.service import SqlService
 from duolog.security.clients.brokers import Brokers
 from duolog.server import process
@@ -34,6 +35,7 @@ from unit.runtime.sql.fake_queries import FakeQuery, FakeStarter
 
 READ_PER_S = 40
 FIRST, LAST = 1_000, 9_000
+MEASURE_S = 1.0
 
 
 class CountingQuery(FakeQuery):
@@ -82,6 +84,7 @@ class CountingStarter(FakeStarter):
 def main() -> int:
     bootstrap, data = sys.argv[1:]
     process.SqlService = partial(SqlService, starter=CountingStarter())  # type: ignore[assignment, misc]
+    ServiceFigures.start.__defaults__ = (MEASURE_S,)
     options = process.ServerOptions(
         Brokers(bootstrap), KafkaOptions(bootstrap), Path(data), listen="127.0.0.1:0"
     )
