@@ -89,7 +89,12 @@ def main() -> int:
         Brokers(bootstrap), KafkaOptions(bootstrap), Path(data), listen="127.0.0.1:0"
     )
     threading.Thread(target=_stop_with_stdin, daemon=True).start()
-    return process.run(options, lambda line: print(line, flush=True))
+    return process.run(options, _report)
+
+
+def _report(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _stop_with_stdin() -> None:

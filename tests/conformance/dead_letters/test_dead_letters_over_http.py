@@ -284,18 +284,10 @@ def test_users_see_and_replay_what_they_may(tmp_path: Path) -> None:
             # The third letter is of a query that alice may not describe.
             assert topics("alice") == [("orders-wrong", 2)]
             assert topics("bob") == []
-            # She may write orders, and not vault.
-            admin(*allow, "--operation", "READ", "--topic", "vault-wrong")
-            wait_until(lambda: len(topics("alice")) == 2, "the new rule counts")
-            listed = asked("alice", "/v1/dead-letters")[1]["topics"]
-            assert {one["topic"]: one["mayReplay"] for one in listed} == {
-                "orders-wrong": False,
-                "vault-wrong": False,
-            }
-            all_of_admin = asked("admin", "/v1/dead-letters")[1]["topics"]
-            assert [one["mayReplay"] for one in all_of_admin] == [True, True]
-            admin("acls", "remove", *allow[2:], "--operation", "READ", "--topic", "vault-wrong")
-            wait_until(lambda: len(topics("alice")) == 1, "the rule is gone")
+            # Its letters are of orders and of vault, which only the administrator may write.
+            for user, may in (("admin", True), ("alice", False)):
+                listed = asked(user, "/v1/dead-letters")[1]["topics"]
+                assert listed[0]["mayReplay"] is may, user
             shown = asked("alice", "/v1/dead-letters/orders-wrong")[1]["letters"]
             assert [one["offset"] for one in shown] == [0, 1]
             assert asked("alice", "/v1/dead-letters/orders-wrong/0/2/value")[0] == 404
