@@ -83,7 +83,7 @@ class CountingStarter(FakeStarter):
 
 def main() -> int:
     bootstrap, data = sys.argv[1:]
-    process.SqlService = partial(SqlService, starter=CountingStarter())  # type: ignore[assignment, misc]
+    vars(process)["SqlService"] = partial(SqlService, starter=CountingStarter())
     ServiceFigures.start.__defaults__ = (MEASURE_S,)
     options = process.ServerOptions(
         Brokers(bootstrap), KafkaOptions(bootstrap), Path(data), listen="127.0.0.1:0"

@@ -9,7 +9,7 @@ from console.test_queries import open_screen
 from duolog.testing import Client
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Dialog, Page
 
 Axe = Callable[["Page"], None]
 TOPIC = "wrong-orders"
@@ -51,7 +51,12 @@ def test_a_letter_shows_its_reason_and_its_bytes_and_runs_nothing(
 ) -> None:
     page = query_page
     shown: list[str] = []
-    page.on("dialog", lambda dialog: (shown.append(dialog.message), dialog.dismiss()))
+
+    def note(dialog: "Dialog") -> None:
+        shown.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", note)
     open_letter(page, query_console, "its value is not UTF-8")
 
     letter = page.get_by_role("region", name=re.compile("^Letter"))
