@@ -102,7 +102,7 @@ def test_a_failed_query_names_the_cause_and_what_to_do(
     error = query_page.get_by_label("Error of the query")
     error.get_by_text("the state of the query is damaged").wait_for()
     assert "A file has the wrong checksum." in error.inner_text()
-    assert "Run `duolog state reset`" in error.inner_text()
+    assert "Run `duolog state reset" in error.inner_text()
     assert "hint:" not in error.inner_text()
     no_axe_violations(query_page)
 
