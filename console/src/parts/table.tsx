@@ -138,7 +138,7 @@ export function Table<Row>(props: TableProps<Row>) {
           </tr>
         </thead>
         <tbody>
-          {before > 0 && <Gap height={before} columns={props.columns.length} />}
+          {before > 0 && <Gap height={before} />}
           {items.map((item) => {
             const row = rows[item.index];
             if (row === undefined) return null;
@@ -164,7 +164,7 @@ export function Table<Row>(props: TableProps<Row>) {
               </tr>
             );
           })}
-          {after > 0 && <Gap height={after} columns={props.columns.length} />}
+          {after > 0 && <Gap height={after} />}
         </tbody>
       </table>
       {rows.length === 0 && <div class="table-empty">{props.empty ?? "Nothing here yet."}</div>}
@@ -214,10 +214,11 @@ function Head<Row>(props: {
   );
 }
 
-function Gap(props: { height: number; columns: number }) {
+// One cell only: cells in hidden columns would make room for columns that are not there.
+function Gap(props: { height: number }) {
   return (
     <tr aria-hidden="true" class="gap">
-      <td colSpan={props.columns} style={{ height: `${props.height}px` }} />
+      <td style={{ height: `${props.height}px` }} />
     </tr>
   );
 }

@@ -6,6 +6,8 @@ export const screens: readonly Screen[] = [
   { path: "/", title: "Overview", group: "", key: "h", load: () => import("./start/start") },
   { path: "/topics", title: "Topics", group: "Data", key: "t", load: () => import("./topics/topics") },
   { path: "/topics/:topic", title: "Topic", objects: { kind: "topic", names: topicNames }, load: () => import("./topic/topic") },
+  { path: "/schemas", title: "Schemas", group: "Data", key: "s", load: () => import("./schemas/schemas") },
+  { path: "/schemas/:subject", title: "Schema", objects: { kind: "schema", names: subjectNames }, load: () => import("./schema/schema") },
   { path: "/streams", title: "Streams and tables", group: "SQL", key: "e", load: () => import("./streams/streams") },
   { path: "/streams/:source", title: "Stream or table", objects: { kind: "stream or table", names: sourceNames }, load: () => import("./streams/source") },
   { path: "/queries", title: "Queries", group: "SQL", key: "q", load: () => import("./queries/queries") },
@@ -13,6 +15,8 @@ export const screens: readonly Screen[] = [
   { path: "/lineage", title: "Lineage", group: "SQL", key: "l", load: () => import("./lineage/lineage") },
   { path: "/dead-letters", title: "Dead letters", group: "SQL", key: "d", load: () => import("./dead-letters/topics") },
   { path: "/dead-letters/:topic", title: "Dead letters", load: () => import("./dead-letters/topic") },
+  { path: "/users", title: "Users and rights", group: "Administration", key: "u", load: () => import("./users/users") },
+  { path: "/settings", title: "Settings", group: "Administration", key: ",", load: () => import("./settings/settings") },
 ];
 
 async function topicNames(): Promise<string[]> {
@@ -28,4 +32,9 @@ async function sourceNames(): Promise<string[]> {
 async function queryNames(): Promise<string[]> {
   const found = await get<{ queries: { id: string }[] }>("/v1/queries");
   return found.queries.map((one) => one.id);
+}
+
+async function subjectNames(): Promise<string[]> {
+  const found = await get<{ subjects: { subject: string }[] }>("/v1/schemas", { query: { limit: 500 } });
+  return found.subjects.map((one) => one.subject);
 }

@@ -195,6 +195,10 @@ def test_levels_are_changed_by_those_who_may_only() -> None:
         for subject in (":.__GLOBAL:", ":.__GLOBAL:open-a", "secret"):
             body = {"subject": subject, "level": "NONE"}
             assert (await server.ask("POST", path, body, "bob")).status == 403
+        # The settings of all contexts are not those of a subject with this name.
+        tricky = Server(world, may(Operation.ALTER_CONFIGS, prefix=":.__GLOBAL"))
+        body = {"subject": ":.__GLOBAL:", "level": "NONE"}
+        assert (await tricky.ask("POST", path, body, "bob")).status == 403
         body = {"subject": "open-a", "level": "NONE"}
         assert (await server.ask("POST", path, body, "bob")).status == 200
         assert (await server.json(path, "bob"))["mayChange"] is False
