@@ -9,8 +9,6 @@ import pytest
 from console.servers import Console
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from playwright.sync_api import Browser, Page
 
 CheckPage = Callable[["Page"], None]
@@ -48,11 +46,17 @@ class Team:
 
 
 @pytest.fixture(scope="module")
-def team(tmp_path_factory: pytest.TempPathFactory, browser: "Browser") -> Iterator[Team]:
-    path: Path = tmp_path_factory.mktemp("team")
-    with Console(path, "--profile", "team") as console:
-        password = (path / "data/admin.password").read_text().strip()
-        yield Team(console, browser, password)
+def team_console(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Iterator[Console]:
+    """A server with users, for all tests of this file; none without a browser."""
+    assert chromium
+    with Console(tmp_path_factory.mktemp("team"), "--profile", "team") as console:
+        yield console
+
+
+@pytest.fixture
+def team(team_console: Console, browser: "Browser") -> Team:
+    password = (team_console.process.data / "admin.password").read_text().strip()
+    return Team(team_console, browser, password)
 
 
 def show(page: "Page", console: Console, path: str) -> None:
