@@ -25,7 +25,10 @@ import { nonce } from "../lib/api";
 export interface EditorProps {
   /** What the text is, for screen readers. */
   label: string;
+  /** The text at first; later ones count when `revision` changes, or if there is no `onChange`. */
   value: string;
+  /** Increases when the text is replaced from outside: what the reader has typed is newer than `value`. */
+  revision?: number;
   onChange?: (value: string) => void;
   /** Languages, completion, checks. Only the first value counts. */
   extensions?: Extension;
@@ -41,7 +44,7 @@ export interface EditorProps {
   wrap?: boolean;
 }
 
-/** An editor whose text follows `value`. */
+/** A text editor. */
 export function Editor(props: EditorProps) {
   const id = useId();
   const parent = useRef<HTMLDivElement>(null);
@@ -77,7 +80,7 @@ export function Editor(props: EditorProps) {
     if (now.state.doc.toString() !== props.value) {
       now.dispatch({ changes: { from: 0, to: now.state.doc.length, insert: props.value } });
     }
-  }, [props.value]);
+  }, [props.onChange === undefined ? props.value : props.revision]);
   useEffect(() => {
     view.current?.dispatch({
       effects: readOnly.current.reconfigure(EditorState.readOnly.of(props.readOnly === true)),
@@ -118,6 +121,7 @@ function base(props: EditorProps, description: string): Extension[] {
     props.wrap === true ? EditorView.lineWrapping : [],
     syntaxHighlighting(COLOURS),
     THEME,
+    EditorView.domEventHandlers({ beforeinput: replaceSelected }),
     Prec.highest(keymap.of([...(props.keys ?? [])])),
     props.extensions ?? [],
     keymap.of([
@@ -137,6 +141,21 @@ function base(props: EditorProps, description: string): Extension[] {
 function leaveByTab(view: EditorView): boolean {
   view.setTabFocusMode(2000);
   return false;
+}
+
+/**
+ * Replace the selection by typed text. A browser would do it itself, but it copies styles of the
+ * replaced text into the new one, and the policy of the page refuses them.
+ */
+function replaceSelected(event: InputEvent, view: EditorView): boolean {
+  const { from, to, empty } = view.state.selection.main;
+  const insert = event.data;
+  if (event.inputType !== "insertText" || empty || insert === null || view.composing || view.state.readOnly) return false;
+  const usual = () => view.state.update(view.state.replaceSelection(insert), { userEvent: "input.type" });
+  event.preventDefault();
+  const taken = view.state.facet(EditorView.inputHandler).some((handle) => handle(view, from, to, insert, usual));
+  if (!taken) view.dispatch(usual());
+  return true;
 }
 
 const COLOURS = HighlightStyle.define([

@@ -10,6 +10,7 @@ import type { ResultColumn, Row } from "./rows";
 const CELL_MAX = 200;
 const VALUE_MAX = 100_000;
 const COLUMNS_MAX = 200;
+const FEW = 12;
 const TIMES = new Set(["ROWTIME", "WINDOWSTART", "WINDOWEND"]);
 const NUMBERS = /^(?:INTEGER|BIGINT|DOUBLE|DECIMAL.*)$/;
 
@@ -44,7 +45,8 @@ export function Grid(props: { name: string; columns: readonly ResultColumn[]; ro
           onOpen={setOpen}
           copy={(row) => jsonLinesOf(props.columns, [row]).trimEnd()}
           empty={props.live ? "No rows yet." : "No rows."}
-          height="min(52vh, 560px)"
+          // A live view keeps its height while rows arrive.
+          {...(props.live || props.rows.length > FEW ? { height: "min(52vh, 560px)" } : {})}
         />
       </div>
       {open !== null && <RowDialog columns={props.columns} row={open} onClose={() => setOpen(null)} />}

@@ -7,7 +7,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Editor } from "../../parts/editor";
 import { ActionButton } from "../../parts/field";
 import { copyText } from "../../parts/table";
-import { queryOf, setQuery } from "../../shell/router";
+import { place, queryOf, setQuery } from "../../shell/router";
 import { toast } from "../../shell/toasts";
 import { assistance } from "./assist";
 import { CatalogTree } from "./catalog";
@@ -22,10 +22,12 @@ import {
   checked,
   keepSession,
   properties,
+  replaceText,
   results,
   session,
   setText,
   text,
+  textRevision,
   variables,
 } from "./state";
 
@@ -83,6 +85,7 @@ export default function Sql() {
           <Editor
             label="SQL statements"
             value={text.value}
+            revision={textRevision.value}
             onChange={setText}
             onView={(made) => (view.current = made)}
             height="var(--sql-editor)"
@@ -221,7 +224,7 @@ function useSharedState(): void {
     const take = async () => {
       const found = await decodeState(location.hash);
       if (found !== null) {
-        setText(found.sql);
+        replaceText(found.sql);
         properties.value = found.properties;
         variables.value = found.variables;
         keepSession();
@@ -233,6 +236,7 @@ function useSharedState(): void {
     addEventListener("hashchange", onHash);
     const stop = effect(() => {
       const state = { sql: text.value, properties: properties.value, variables: variables.value };
+      void place.value; // Another query string drops the part after #.
       clearTimeout(timer);
       timer = setTimeout(() => {
         if (!opened) return;

@@ -30,6 +30,8 @@ SHOW STREAMS;
 `;
 
 export const text = signal(stored("duolog.sql.text", EXAMPLE));
+/** Increases when the text is replaced by something else than typing. */
+export const textRevision = signal(0);
 export const properties = signal<Record<string, string>>(readValues("duolog.sql.properties"));
 export const variables = signal<Record<string, string>>(readValues("duolog.sql.variables"));
 export const limits = signal<Limits>(DEFAULT_LIMITS);
@@ -51,6 +53,12 @@ export const session = computed<SessionValues>(() => ({
 export function setText(value: string): void {
   text.value = value;
   store("duolog.sql.text", withoutSecrets(value).slice(0, KEPT_CHARACTERS * 10));
+}
+
+/** Replace the text in the editor. */
+export function replaceText(value: string): void {
+  setText(value);
+  textRevision.value += 1;
 }
 
 /** Set or remove a property or a variable. */
