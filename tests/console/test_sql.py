@@ -287,7 +287,7 @@ def test_a_property_of_the_session_counts_for_the_next_query(sql: "Page", filled
 
 
 def test_a_plan_is_shown_as_a_graph_with_the_lineage(sql: "Page") -> None:
-    write(sql, "SELECT id FROM sql_flights EMIT CHANGES;")
+    write(sql, "SELECT id, n FROM sql_flights EMIT CHANGES;")
 
     sql.get_by_role("button", name="Explain").click()
 
