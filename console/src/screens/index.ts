@@ -4,7 +4,7 @@ import type { Screen } from "../shell/router";
 
 export const screens: readonly Screen[] = [
   { path: "/", title: "Overview", group: "", key: "h", load: () => import("./start/start") },
-  { path: "/sql", title: "SQL", group: "SQL", key: "s", load: () => import("./sql/sql") },
+  { path: "/sql", title: "SQL", group: "SQL", key: "r", load: () => import("./sql/sql") },
   { path: "/topics", title: "Topics", group: "Data", key: "t", load: () => import("./topics/topics") },
   { path: "/topics/:topic", title: "Topic", objects: { kind: "topic", names: topicNames }, load: () => import("./topic/topic") },
   { path: "/schemas", title: "Schemas", group: "Data", key: "s", load: () => import("./schemas/schemas") },
