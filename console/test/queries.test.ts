@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { problemOf, sqlName } from "../src/lib/statements";
 import { drawn } from "../src/screens/lineage/application";
-import { chosen, compare, lagText, linesOf, withTrend, type Query } from "../src/screens/queries/figures";
+import { agoText, chosen, compare, lagText, linesOf, withTrend, type Query } from "../src/screens/queries/figures";
 import { chosenSources, keyText, type Source } from "../src/screens/streams/sources";
 
 test("an error of a query has a message, a detail and a hint", () => {
@@ -45,6 +45,10 @@ test("a lag has its trend as a sign for the eye and as a word for the ear", () =
   const lag = { records: 1, recordsTrend: null, ms: 2000, msTrend: "falling", partitions: [] } as const;
   assert.equal(lagText({ ...lag, partitions: [] }), "1 record, 2 s, falling");
   assert.equal(lagText({ records: null, recordsTrend: null, ms: null, msTrend: null, partitions: [] }), "unknown");
+});
+
+test("the age of a result is in words", () => {
+  assert.deepEqual([null, 999, 12_400].map(agoText), ["", "just now", "12 s ago"]);
 });
 
 test("unknown numbers are sorted before all others", () => {

@@ -1,15 +1,16 @@
 """Dead letters in a browser: look, correct, replay."""
 
+import json
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from console.query_server import QueryConsole
 from console.test_queries import open_screen
 from duolog.testing import Client
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Dialog, Page
+    from playwright.sync_api import Dialog, Page, Route
 
 Axe = Callable[["Page"], None]
 TOPIC = "wrong-orders"
@@ -140,6 +141,13 @@ def test_all_letters_of_a_filter_are_corrected_and_replayed(
         f"Dead letters in {TOPIC}",
     )
     page.get_by_text("5 letters shown").wait_for()
+    asked: list[Any] = []
+
+    def two_at_once(route: "Route") -> None:
+        asked.append(route.request.post_data_json)
+        route.continue_(post_data=json.dumps({**asked[-1], "max": 2}))
+
+    page.route("**/replay", two_at_once)
 
     page.get_by_role("button", name="Replay these letters").click()
     dialog = page.get_by_role("dialog")
@@ -154,6 +162,8 @@ def test_all_letters_of_a_filter_are_corrected_and_replayed(
     dialog.get_by_role("button", name="Replay 5 letters").click()
     dialog.get_by_text("5 letters written, 5 corrected").wait_for()
     dialog.get_by_role("button", name="Close").click()
+    # A failed preview, three requests for the preview, and three for the replay.
+    assert ["continue" in one for one in asked] == [False, False, True, True, False, True, True]
 
     page.get_by_text("No open letter matches").wait_for()
     assert written(query_console, "many") == [str(number).encode() for number in range(5)]

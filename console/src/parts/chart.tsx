@@ -72,7 +72,8 @@ function options(props: ChartProps, width: number, height: number): uPlot.Option
     height,
     cursor: { drag: { x: false, y: false } },
     legend: { show: props.series.length > 1 },
-    axes: [axis, { ...axis, size: 64, values: (_: uPlot, values: number[]) => values.map(format) }],
+    // In the zone of the reader, which uPlot does not know.
+    axes: [{ ...axis, space: 70, values: (_: uPlot, times: number[]) => times.map((s) => formatTime(s * 1000).slice(11, 19)) }, { ...axis, size: 64, values: (_: uPlot, values: number[]) => values.map(format) }],
     scales: {
       // A single point would get an axis of years.
       x: { range: (_: uPlot, low: number, high: number) => [Math.min(low, high - SPAN_S_MIN), high] },

@@ -35,6 +35,7 @@ const CHARACTER = 7.4;
 const NODES_MAX = 200;
 const STEP = 1.25;
 const ZOOM_MIN = 0.2;
+const READABLE = 0.6;
 const ZOOM_MAX = 3;
 /** The part of the window's height that a graph takes at most. */
 const HEIGHT_PART = 0.7;
@@ -47,13 +48,13 @@ export function Graph(props: GraphProps) {
   const svg = useRef<SVGSVGElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const scale = (factor: number) => setZoom((now) => bounded(now * factor));
-  const fit = () => {
-    const box = scroller.current!;
+  const whole = () => {
     const high = innerHeight * HEIGHT_PART;
-    setZoom(bounded(Math.min(1, (box.clientWidth - 4) / layout.width, high / layout.height)));
+    return bounded(Math.min(1, (scroller.current!.clientWidth - 4) / layout.width, high / layout.height));
   };
-  // A graph that is much larger than the window is shown as a whole at first.
-  useLayoutEffect(fit, [layout]);
+  const fit = () => setZoom(whole());
+  // A graph that is larger than the window is smaller at first, as far as it can be read.
+  useLayoutEffect(() => setZoom(Math.max(READABLE, whole())), [layout]);
   useEffect(() => {
     const box = scroller.current!;
     const onWheel = (event: WheelEvent) => {

@@ -74,7 +74,7 @@ function Facts({ letter }: { letter: Letter }) {
         ) : (
           <Link
             to={pathOf("/topics/:topic", { topic: source.topic })}
-            query={{ partition: source.partition, offset: source.offset }}
+            query={{ partition: source.partition, from: source.offset }}
           >
             {source.topic}
           </Link>

@@ -86,6 +86,12 @@ export function withTrend(text: string, trend: Trend): string {
   return text === "" || trend === null ? text : `${text} ${ARROWS[trend]}`;
 }
 
+/** `12 s ago`, `just now`; empty if it is unknown. */
+export function agoText(ageMs: number | null): string {
+  if (ageMs === null) return "";
+  return ageMs < 1000 ? "just now" : `${formatDuration(ageMs)} ago`;
+}
+
 /** `7 records, 2 s, rising`: a lag for people who hear it. */
 export function lagText(lag: Query["lag"]): string {
   const parts = [

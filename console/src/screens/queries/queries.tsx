@@ -8,7 +8,7 @@ import { Field, Select } from "../../parts/field";
 import { Table, type Column } from "../../parts/table";
 import { Link, navigate, pathOf, queryOf, setQuery } from "../../shell/router";
 import { QueryActions } from "./actions";
-import { chosen, compare, errorsOf, lagText, withTrend, type Query } from "./figures";
+import { agoText, chosen, compare, errorsOf, lagText, withTrend, type Query } from "./figures";
 import { Sparkline } from "./sparkline";
 
 const EVERY_MS = 5000;
@@ -52,9 +52,7 @@ function columnsOf(reload: () => void): Column<Query>[] {
     },
     count("errors", "Errors", 78, errorsOf, (row) => formatCount(errorsOf(row))),
     count("stateBytes", "Store size", 108, (row) => row.stateBytes, (row) => formatBytes(row.stateBytes)),
-    count("result", "Last result", 118, (row) => row.lastResultAgeMs, (row) =>
-      row.lastResultAgeMs === null ? "" : `${formatDuration(row.lastResultAgeMs)} ago`,
-    ),
+    count("result", "Last result", 118, (row) => row.lastResultAgeMs, (row) => agoText(row.lastResultAgeMs)),
     {
       id: "actions",
       title: "Actions",

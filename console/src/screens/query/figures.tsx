@@ -3,7 +3,7 @@ import { formatBytes, formatCount, formatDuration, formatRate, formatTime } from
 import { Chart } from "../../parts/chart";
 import { Table, type Column } from "../../parts/table";
 import { Link, pathOf } from "../../shell/router";
-import { compare, errorsOf, withTrend, type Flow, type PartitionLag, type QueryDetail } from "../queries/figures";
+import { agoText, compare, errorsOf, withTrend, type Flow, type PartitionLag, type QueryDetail } from "../queries/figures";
 
 export function Figures({ query }: { query: QueryDetail }) {
   const { history } = query;
@@ -59,7 +59,7 @@ function Now({ query }: { query: QueryDetail }) {
     ["Lag in time", withTrend(formatDuration(query.lag.ms), query.lag.msTrend)],
     ["Errors", formatCount(errorsOf(query))],
     ["Store size", formatBytes(query.stateBytes)],
-    ["Last result", query.lastResultAgeMs === null ? "" : `${formatDuration(query.lastResultAgeMs)} ago`],
+    ["Last result", agoText(query.lastResultAgeMs)],
     ["Runs for", formatDuration(query.uptimeMs)],
     ["Restarts", formatCount(query.restarts)],
   ];

@@ -6,6 +6,7 @@ import { Badge } from "../../parts/badge";
 import { ErrorPanel, Waiting } from "../../parts/empty";
 import { Table, copyText, type Column } from "../../parts/table";
 import { Link, pathOf, type ScreenProps } from "../../shell/router";
+import { agoText } from "../queries/figures";
 import type { Source, SourceColumn } from "./sources";
 
 const EVERY_MS = 5000;
@@ -129,7 +130,7 @@ function Facts({ source }: { source: Source }) {
       <dd class="row">
         {source.writtenBy.length === 0 ? "no query: clients write the topic" : <QueryLinks names={source.writtenBy} />}
         {source.lastResultAgeMs !== null && (
-          <span class="soft">last result {formatDuration(source.lastResultAgeMs)} ago</span>
+          <span class="soft">last result {agoText(source.lastResultAgeMs)}</span>
         )}
       </dd>
       <dt>Read by</dt>
