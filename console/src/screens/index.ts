@@ -17,7 +17,7 @@ export const screens: readonly Screen[] = [
   { path: "/dead-letters", title: "Dead letters", group: "SQL", key: "d", load: () => import("./dead-letters/topics") },
   { path: "/dead-letters/:topic", title: "Dead letters", load: () => import("./dead-letters/topic") },
   { path: "/users", title: "Users and rights", group: "Administration", key: "u", load: () => import("./users/users") },
-  { path: "/settings", title: "Settings", group: "Administration", key: ",", load: () => import("./settings/settings") },
+  { path: "/settings", title: "Settings", group: "Administration", key: "x", load: () => import("./settings/settings") },
 ];
 
 async function topicNames(): Promise<string[]> {
