@@ -9,6 +9,9 @@ export const screens: readonly Screen[] = [
   { path: "/topics/:topic", title: "Topic", objects: { kind: "topic", names: topicNames }, load: () => import("./topic/topic") },
   { path: "/schemas", title: "Schemas", group: "Data", key: "s", load: () => import("./schemas/schemas") },
   { path: "/schemas/:subject", title: "Schema", objects: { kind: "schema", names: subjectNames }, load: () => import("./schema/schema") },
+  { path: "/groups", title: "Groups", group: "Data", key: "g", load: () => import("./groups/groups") },
+  { path: "/groups/:group", title: "Group", objects: { kind: "group", names: groupNames }, load: () => import("./groups/group") },
+  { path: "/clients", title: "Clients", group: "Data", key: "c", load: () => import("./clients/clients") },
   { path: "/streams", title: "Streams and tables", group: "SQL", key: "e", load: () => import("./streams/streams") },
   { path: "/streams/:source", title: "Stream or table", objects: { kind: "stream or table", names: sourceNames }, load: () => import("./streams/source") },
   { path: "/queries", title: "Queries", group: "SQL", key: "q", load: () => import("./queries/queries") },
@@ -38,4 +41,9 @@ async function queryNames(): Promise<string[]> {
 async function subjectNames(): Promise<string[]> {
   const found = await get<{ subjects: { subject: string }[] }>("/v1/schemas", { query: { limit: 500 } });
   return found.subjects.map((one) => one.subject);
+}
+
+async function groupNames(): Promise<string[]> {
+  const found = await get<{ groups: { group: string }[] }>("/v1/groups", { query: { max: 500, lag: false } });
+  return found.groups.map((one) => one.group);
 }

@@ -1,0 +1,240 @@
+// Dialogs that change offsets of a group: reset with a preview, and deletion of a topic's offsets.
+import { useState } from "preact/hooks";
+import { asApiError, del, post, type ApiError } from "../../lib/api";
+import { formatCount, visible } from "../../lib/format";
+import { Confirm, Dialog } from "../../parts/dialog";
+import { ErrorPanel } from "../../parts/empty";
+import { Field, Select } from "../../parts/field";
+import { Table, copyText, type Column } from "../../parts/table";
+import { toast } from "../../shell/toasts";
+import { Unknown } from "./lag";
+import { TARGETS, resetBody, type GroupDetail, type Move, type ResetAnswer, type ResetForm } from "./model";
+
+interface DialogProps {
+  group: GroupDetail;
+  path: string;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+const columns: readonly Column<Move>[] = [
+  { id: "topic", title: "Topic", cell: (one) => visible(one.topic) },
+  { id: "partition", title: "Partition", width: 90, number: true, cell: (one) => one.partition },
+  {
+    id: "old",
+    title: "Now",
+    width: 120,
+    number: true,
+    cell: (one) => (one.old === null ? <Unknown /> : formatCount(one.old)),
+  },
+  {
+    id: "new",
+    title: "After",
+    width: 140,
+    number: true,
+    cell: (one) => (
+      <>
+        {formatCount(one.new)}
+        {one.limited && <span class="soft small"> nearest</span>}
+      </>
+    ),
+  },
+  { id: "records", title: "To read", width: 120, number: true, cell: (one) => formatCount(one.records) },
+];
+
+/** Choose a target, see what would change, then do it. */
+export function ResetDialog(props: DialogProps) {
+  const { group } = props;
+  const [form, setForm] = useState<ResetForm>({ to: "earliest", value: "", topic: "", partitions: "" });
+  const [preview, setPreview] = useState<ResetAnswer | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [asked, setAsked] = useState(false);
+  const change = (part: Partial<ResetForm>) => {
+    setForm((known) => ({ ...known, ...part }));
+    setPreview(null);
+    setError(null);
+  };
+  const found = resetBody(form);
+  const problem = "error" in found ? found.error : "";
+  const send = async (isPreview: boolean) => {
+    setAsked(true);
+    if ("error" in found) return;
+    setBusy(true);
+    setError(null);
+    try {
+      const answer = await post<ResetAnswer>(`${props.path}/reset`, { ...found.body, preview: isPreview });
+      if (isPreview) setPreview(answer);
+      else {
+        toast(`Moved group ${group.group} in ${formatCount(answer.partitions.length)} partitions`);
+        props.onDone();
+        props.onClose();
+      }
+    } catch (failed) {
+      setError(asApiError(failed));
+    }
+    setBusy(false);
+  };
+  const moves = preview?.partitions.length ?? 0;
+  const ready = preview !== null && preview.refusal === null && moves > 0;
+  return (
+    <Dialog
+      title={`Reset offsets of ${visible(group.group)}`}
+      wide
+      onClose={props.onClose}
+      actions={
+        <>
+          <button type="button" onClick={props.onClose}>
+            Cancel
+          </button>
+          <button type="button" disabled={busy} class={ready ? undefined : "primary"} onClick={() => void send(true)}>
+            Preview
+          </button>
+          {ready && (
+            <button type="button" class="primary" disabled={busy} onClick={() => void send(false)}>
+              Reset {formatCount(moves)} {moves === 1 ? "partition" : "partitions"}
+            </button>
+          )}
+        </>
+      }
+    >
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send(true);
+        }}
+      >
+        <ResetFields form={form} topics={topicsOf(group)} onChange={change} problem={asked ? problem : ""} />
+        <button type="submit" class="hidden-text" tabIndex={-1} aria-hidden="true">
+          Preview
+        </button>
+      </form>
+      <div aria-live="polite" class="stack">
+        {preview !== null && <Preview answer={preview} />}
+      </div>
+      {error !== null && <ErrorPanel error={error} />}
+    </Dialog>
+  );
+}
+
+function ResetFields(props: {
+  form: ResetForm;
+  topics: string[];
+  onChange: (part: Partial<ResetForm>) => void;
+  problem: string;
+}) {
+  const { form, onChange, problem } = props;
+  const label = {
+    offset: "Offset",
+    time: "Time",
+    duration: "Back from now",
+    shift: "Records",
+  }[form.to];
+  const hint = {
+    offset: "An offset out of range becomes the nearest retained one.",
+    time: "In the time zone of this browser. The first record at or after it is read next.",
+    duration: "30s, 10m, 2h or 7d",
+    shift: "Negative to read again, positive to skip: -100, 100",
+  }[form.to];
+  const ofPartitions = problem.startsWith("Give partitions");
+  return (
+    <>
+      <div class="row bottom">
+        <Select
+          label="Topics"
+          value={form.topic}
+          onChange={(topic) => onChange({ topic, partitions: "" })}
+          options={[{ value: "", label: "all with committed offsets" }, ...props.topics]}
+        />
+        {form.topic !== "" && (
+          <Field
+            label="Partitions"
+            value={form.partitions}
+            onInput={(partitions) => onChange({ partitions })}
+            placeholder="all"
+            error={ofPartitions ? problem : undefined}
+          />
+        )}
+      </div>
+      <div class="row top">
+        <Select
+          label="Continue at"
+          value={form.to}
+          onChange={(to) => onChange({ to, value: "" })}
+          options={TARGETS}
+        />
+        {label !== undefined && (
+          <Field
+            label={label}
+            hint={hint}
+            type={form.to === "time" ? "datetime-local" : "text"}
+            value={form.value}
+            onInput={(value) => onChange({ value })}
+            error={!ofPartitions && problem !== "" ? problem : undefined}
+          />
+        )}
+      </div>
+    </>
+  );
+}
+
+function Preview(props: { answer: ResetAnswer }) {
+  const { answer } = props;
+  return (
+    <>
+      {answer.refusal !== null && (
+        <div class="error-panel" role="alert">
+          {visible(answer.refusal)}
+        </div>
+      )}
+      <Table
+        caption="Offsets now and after the reset"
+        captionShown
+        columns={columns}
+        rows={answer.partitions}
+        rowKey={(one) => `${one.topic}-${one.partition}`}
+        height={answer.partitions.length > 8 ? "300px" : undefined!}
+        empty="No partition changes: the group has no committed offsets there. Choose a topic."
+      />
+      {answer.unchanged.length > 0 && (
+        <p class="soft">
+          Without a committed offset, and unchanged:{" "}
+          {visible(answer.unchanged.map(([topic, number]) => `${topic}-${number}`).join(", "))}
+        </p>
+      )}
+      <div class="row">
+        <code class="break grow">{answer.command}</code>
+        <button type="button" class="small" onClick={() => void copyText(answer.command)}>
+          Copy the command
+        </button>
+      </div>
+    </>
+  );
+}
+
+/** Delete the committed offsets of one topic. */
+export function OffsetsDialog(props: DialogProps) {
+  const topics = topicsOf(props.group);
+  const [topic, setTopic] = useState(topics[0] ?? "");
+  return (
+    <Confirm
+      title={`Delete offsets of ${visible(props.group.group)}`}
+      action={`Delete offsets of ${visible(topic)}`}
+      danger
+      onClose={props.onClose}
+      onConfirm={async () => {
+        await del(`${props.path}/offsets`, { body: { topics: [{ topic }] } });
+        toast(`Deleted the offsets of ${topic}`);
+        props.onDone();
+      }}
+    >
+      <p>The group forgets where it was in this topic. Members that read it must be stopped first.</p>
+      <Select label="Topic" value={topic} onChange={setTopic} options={topics} />
+    </Confirm>
+  );
+}
+
+function topicsOf(group: GroupDetail): string[] {
+  return [...new Set(group.partitions.map((one) => one.topic))].sort();
+}
