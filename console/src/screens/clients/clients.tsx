@@ -29,13 +29,13 @@ const columns: readonly Column<Client>[] = [
   {
     id: "roles",
     title: "Role",
-    width: 150,
+    width: 120,
     cell: (one) => one.roles.map((role) => <Badge key={role}>{role}</Badge>),
   },
   {
     id: "in",
     title: "In",
-    width: 100,
+    width: 96,
     number: true,
     cell: (one) => rate(one.bytesInPerSecond),
     sort: (a, b) => byNumber(a.bytesInPerSecond, b.bytesInPerSecond),
@@ -43,7 +43,7 @@ const columns: readonly Column<Client>[] = [
   {
     id: "out",
     title: "Out",
-    width: 100,
+    width: 96,
     number: true,
     cell: (one) => rate(one.bytesOutPerSecond),
     sort: (a, b) => byNumber(a.bytesOutPerSecond, b.bytesOutPerSecond),
@@ -54,13 +54,13 @@ const columns: readonly Column<Client>[] = [
     width: 100,
     number: true,
     wide: true,
-    cell: (one) => (one.requestsPerSecond === null ? <Unknown /> : formatRate(one.requestsPerSecond)),
+    cell: (one) => (one.requestsPerSecond === null ? <Unknown /> : formatRate(Number(one.requestsPerSecond))),
     sort: (a, b) => byNumber(a.requestsPerSecond, b.requestsPerSecond),
   },
   { id: "written", title: "Writes", wide: true, cell: (one) => names(one.written) },
   { id: "read", title: "Reads", wide: true, cell: (one) => names(one.read) },
-  { id: "software", title: "Software", wide: true, cell: (one) => visible(softwareOf(one)) },
-  { id: "user", title: "User", width: 110, wide: true, cell: (one) => visible(userOf(one)) },
+  { id: "software", title: "Software", width: 210, wide: true, cell: (one) => visible(softwareOf(one)) },
+  { id: "user", title: "User", width: 90, wide: true, cell: (one) => visible(userOf(one)) },
   { id: "address", title: "Address", width: 160, wide: true, cell: (one) => visible(one.address) },
   {
     id: "last",
@@ -255,5 +255,5 @@ function names(found: string[] | null) {
 }
 
 function rate(bytes: number | null) {
-  return bytes === null ? <Unknown /> : `${formatBytes(Math.round(bytes))}/s`;
+  return bytes === null ? <Unknown /> : `${formatBytes(Math.round(Number(bytes)))}/s`;
 }

@@ -55,7 +55,7 @@ export function userOf(client: Client): string {
   return name === "ANONYMOUS" ? "" : name;
 }
 
-/** Compare numbers; unknown ones are least. */
+/** Compare numbers, which may be texts as the server wrote them; unknown ones are least. */
 export function byNumber(a: number | null, b: number | null): number {
-  return (a ?? -1) - (b ?? -1);
+  return Number(a ?? -1) - Number(b ?? -1);
 }

@@ -25,13 +25,13 @@ const partitionColumns: readonly Column<Partition>[] = [
     cell: (one) => <Link to={pathOf("/topics/:topic", { topic: one.topic })}>{visible(one.topic)}</Link>,
     sort: (a, b) => a.topic.localeCompare(b.topic) || a.partition - b.partition,
   },
-  { id: "partition", title: "Partition", width: 100, number: true, cell: (one) => one.partition },
+  { id: "partition", title: "Partition", width: 84, number: true, cell: (one) => one.partition },
   { id: "committed", title: "Committed", width: 120, number: true, wide: true, cell: (one) => count(one.committed) },
   { id: "end", title: "End", width: 120, number: true, wide: true, cell: (one) => count(one.end) },
   {
     id: "lag",
     title: "Lag",
-    width: 120,
+    width: 100,
     number: true,
     cell: (one) => <Records records={one.lag} trend={one.trend} />,
     sort: (a, b) => compareCounts(a.lag, b.lag),
@@ -39,7 +39,7 @@ const partitionColumns: readonly Column<Partition>[] = [
   {
     id: "ms",
     title: "Lag in time",
-    width: 130,
+    width: 110,
     number: true,
     cell: (one) => <Age ms={one.lagMs} trend={null} />,
     sort: (a, b) => compareCounts(a.lagMs, b.lagMs),
@@ -61,7 +61,7 @@ const partitionColumns: readonly Column<Partition>[] = [
 
 const memberColumns: readonly Column<Member>[] = [
   { id: "client", title: "Client id", cell: (one) => visible(one.clientId), sort: byClient },
-  { id: "host", title: "Host", width: 160, cell: (one) => visible(one.host) },
+  { id: "host", title: "Host", width: 130, cell: (one) => visible(one.host) },
   {
     id: "partitions",
     title: "Partitions",
@@ -88,7 +88,9 @@ export default function GroupScreen(props: ScreenProps) {
     (signal) => get(path, { query: { max: PAGE }, signal }),
     EVERY_MS,
   );
-  const { data, error } = loaded;
+  const { error } = loaded;
+  // A group without offsets and members ends: what was read before is not shown any more.
+  const data = error?.status === 404 ? null : loaded.data;
   return (
     <div class="stack">
       <p class="small">

@@ -26,6 +26,7 @@ const columns: readonly Column<Group>[] = [
     id: "state",
     title: "State",
     width: 150,
+    wide: true,
     cell: (one) => <Badge tone={toneOf(one.state)}>{one.state || "unknown"}</Badge>,
     sort: (a, b) => a.state.localeCompare(b.state),
   },
@@ -35,13 +36,14 @@ const columns: readonly Column<Group>[] = [
     title: "Members",
     width: 100,
     number: true,
+    wide: true,
     cell: (one) => (one.members === null ? <Unknown /> : formatCount(one.members)),
     sort: (a, b) => compareCounts(a.members, b.members),
   },
   {
     id: "records",
     title: "Lag",
-    width: 130,
+    width: 110,
     number: true,
     cell: (one) => <Records records={one.lag?.records ?? null} trend={one.lag?.recordsTrend ?? null} />,
     sort: (a, b) => compareCounts(a.lag?.records ?? null, b.lag?.records ?? null),
@@ -49,7 +51,7 @@ const columns: readonly Column<Group>[] = [
   {
     id: "ms",
     title: "Lag in time",
-    width: 150,
+    width: 130,
     number: true,
     cell: (one) => (
       <Age ms={one.lag?.ms ?? null} trend={one.lag?.msTrend ?? null} complete={one.lag?.complete ?? true} />

@@ -157,7 +157,7 @@ function ResetFields(props: {
           />
         )}
       </div>
-      <div class="row top">
+      <div class="row starts">
         <Select
           label="Continue at"
           value={form.to}
@@ -188,13 +188,13 @@ function Preview(props: { answer: ResetAnswer }) {
           {visible(answer.refusal)}
         </div>
       )}
+      <h3>Offsets now and after the reset</h3>
       <Table
         caption="Offsets now and after the reset"
-        captionShown
         columns={columns}
         rows={answer.partitions}
         rowKey={(one) => `${one.topic}-${one.partition}`}
-        height={answer.partitions.length > 8 ? "300px" : undefined!}
+        {...(answer.partitions.length > 8 ? { height: "300px" } : {})}
         empty="No partition changes: the group has no committed offsets there. Choose a topic."
       />
       {answer.unchanged.length > 0 && (

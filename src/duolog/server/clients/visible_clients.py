@@ -115,9 +115,9 @@ class VisibleClients:
             "requests": str(fields.requests),
             "bytesIn": str(fields.bytes_in),
             "bytesOut": str(fields.bytes_out),
-            "requestsPerSecond": None if rates is None else round(rates.requests, 2),
-            "bytesInPerSecond": None if rates is None else round(rates.bytes_in, 1),
-            "bytesOutPerSecond": None if rates is None else round(rates.bytes_out, 1),
+            "requestsPerSecond": _rate(rates and rates.requests),
+            "bytesInPerSecond": _rate(rates and rates.bytes_in),
+            "bytesOutPerSecond": _rate(rates and rates.bytes_out),
             "written": list(fields.written),
             "read": list(fields.read),
             "groups": groups,
@@ -164,6 +164,19 @@ class VisibleClients:
         rows = sorted(map(_producer, by_id.values()), key=lambda row: -(row["lastMs"] or 0))
         more = len(places) > _PARTITIONS_MAX or len(rows) > _PRODUCERS_MAX
         return rows[:_PRODUCERS_MAX], more, found.problems
+
+
+def _rate(per_second: float | None) -> float | None:
+    """Return a rate with two digits, as a whole number if it is one: browsers read it exactly.
+
+    Example:
+        >>> _rate(3.0), _rate(0.126), _rate(None)
+        (3, 0.13, None)
+    """
+    if per_second is None:
+        return None
+    rounded = round(per_second, 2)
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 def _producer(places: list[ProducerAt]) -> Json:
