@@ -89,6 +89,7 @@ def test_groups_are_searched_and_opened_by_keyboard(
     no_axe_violations(page)
 
     page.keyboard.press("/")
+    expect(page.get_by_label("Search", exact=True)).to_be_focused()
     page.keyboard.type("team-b")
     expect(page.get_by_role("status").filter(has_text="1 of")).to_be_visible()
     expect(page).to_have_url(re.compile(r"q=team-b"))

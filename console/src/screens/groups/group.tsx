@@ -25,7 +25,7 @@ const partitionColumns: readonly Column<Partition>[] = [
     cell: (one) => <Link to={pathOf("/topics/:topic", { topic: one.topic })}>{visible(one.topic)}</Link>,
     sort: (a, b) => a.topic.localeCompare(b.topic) || a.partition - b.partition,
   },
-  { id: "partition", title: "Partition", width: 84, number: true, cell: (one) => one.partition },
+  { id: "partition", title: "Partition", width: 98, number: true, cell: (one) => one.partition },
   { id: "committed", title: "Committed", width: 120, number: true, wide: true, cell: (one) => count(one.committed) },
   { id: "end", title: "End", width: 120, number: true, wide: true, cell: (one) => count(one.end) },
   {
@@ -141,7 +141,6 @@ function Shown(props: { group: GroupDetail; path: string; onChange: () => void }
           <button
             key={one}
             aria-pressed={tab === one}
-            class={tab === one ? "primary" : undefined}
             onClick={() => setQuery({ tab: one === "partitions" ? null : one })}
           >
             {one === "partitions"

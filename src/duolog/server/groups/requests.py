@@ -1,6 +1,6 @@
 """Requests about groups, from query strings and JSON.
 
-    GET    /v1/groups?search=…&state=Stable,Empty&protocol=classic&after=NAME&max=50
+    GET    /v1/groups?search=…&state=Stable,Empty&protocol=classic&after=NAME&max=50&lag=false
     GET    /v1/groups/{group}?max=500&skip=0
     POST   {"preview": true, "to": "offset", "offset": "1000",
             "topics": [{"topic": "orders", "partitions": [0, 1]}]}
@@ -26,7 +26,7 @@ _INT64_MAX: Final = 2**63 - 1
 _INT32_MAX: Final = 2**31 - 1
 _DIGITS_MAX: Final = 19
 _SCOPES_MAX: Final = 1_000
-_LIST: Final = frozenset({"search", "state", "protocol", "after", "max"})
+_LIST: Final = frozenset({"search", "state", "protocol", "after", "max", "lag"})
 _ONE: Final = frozenset({"max", "skip"})
 _NUMBERS: Final = {
     To.OFFSET: "offset",
@@ -46,6 +46,7 @@ class ListRequest(NamedTuple):
         protocols: those of groups; empty for all.
         after: names after this one.
         limit: the number of groups.
+        lag: False for names and states only, without a measurement.
     """
 
     search: str
@@ -53,6 +54,7 @@ class ListRequest(NamedTuple):
     protocols: frozenset[str]
     after: str
     limit: int
+    lag: bool = True
 
 
 class ResetRequest(NamedTuple):
@@ -70,12 +72,16 @@ def read_list(given: Mapping[str, str]) -> ListRequest:
         RequestRefused: a parameter is unknown or invalid.
     """
     _ensure_known(given, _LIST)
+    lag = given.get("lag", "true")
+    if lag not in ("true", "false"):
+        raise RequestRefused("'lag' is neither true nor false")
     return ListRequest(
         given.get("search", "").strip().lower(),
         _words(given.get("state", "")),
         _words(given.get("protocol", "")),
         given.get("after", ""),
         _number("max", given.get("max", _PAGE), 1, _PAGE_MAX),
+        lag == "true",
     )
 
 

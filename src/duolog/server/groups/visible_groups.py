@@ -79,7 +79,7 @@ class VisibleGroups:
         return {
             "version": VERSION,
             "atMs": self.now_ms(),
-            "groups": self._rows(shown, described),
+            "groups": self._rows(shown, described if asked.lag else frozenset()),
             "total": len(visible),
             "matching": len(matching),
             "states": states,

@@ -13,7 +13,7 @@ from duolog.server.groups.requests import (
 def test_a_list_is_filtered_by_words() -> None:
     found = read_list({"search": " Bill ", "state": "Stable, empty", "max": "7", "after": "b"})
 
-    assert found == ("bill", frozenset({"stable", "empty"}), frozenset(), "b", 7)
+    assert found == ("bill", frozenset({"stable", "empty"}), frozenset(), "b", 7, True)
     assert read_list({}).limit == 50
     assert read_page({"skip": "10"}) == (10, 500)
 
@@ -74,7 +74,9 @@ def test_invalid_resets_are_refused(body: bytes, message: str) -> None:
         read_reset(body)
 
 
-@pytest.mark.parametrize("given", [{"max": "0"}, {"max": "501"}, {"max": "x"}, {"page": "1"}])
+@pytest.mark.parametrize(
+    "given", [{"max": "0"}, {"max": "501"}, {"max": "x"}, {"lag": "no"}, {"page": "1"}]
+)
 def test_invalid_lists_are_refused(given: dict[str, str]) -> None:
     with pytest.raises(RequestRefused):
         read_list(given)

@@ -134,6 +134,14 @@ def test_groups_are_searched_filtered_and_paged(monitor: Monitor) -> None:
     assert listed_by("max=3&after=backup%2Fnightly") == ["billing", "pay", "shared"]
 
 
+def test_names_are_listed_without_a_measurement(monitor: Monitor) -> None:
+    answer = found(ask(monitor, "GET", "/v1/groups?lag=false"))
+
+    assert names(answer) == ["audit", "backup/nightly", "billing", "pay", "shared"]
+    assert {one["lag"] for one in answer["groups"]} == {None}
+    assert monitor.watch.history("billing").records == []
+
+
 def test_a_coordinator_that_does_not_answer_is_named(monitor: Monitor) -> None:
     monitor.groups.problems.append("no broker answers at b2:9092")
 
