@@ -188,6 +188,10 @@ def test_streams_and_tables_lead_to_their_columns_topics_and_queries(
     no_axe_violations(page)
     page.get_by_role("link", name="CTAS_TOTALS_1").click()
     page.get_by_role("heading", name="CTAS_TOTALS_1", level=1).wait_for()
+    page.go_back()
+    page.get_by_role("link", name="Show rows").click()
+    editor = page.locator(".cm-content")
+    editor.filter(has_text="SELECT * FROM TOTALS LIMIT 100;").wait_for()
 
 
 def test_the_graph_has_live_rates_and_is_walked_by_arrow_keys(

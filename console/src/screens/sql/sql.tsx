@@ -222,6 +222,12 @@ function useSharedState(): void {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let opened = false;
     const take = async () => {
+      const given = queryOf("sql");
+      if (given !== "") {
+        // A link of another screen, such as the rows of a table. It is not run, either.
+        replaceText(given);
+        setQuery({ sql: null });
+      }
       const found = await decodeState(location.hash);
       if (found !== null) {
         replaceText(found.sql);
