@@ -80,7 +80,7 @@ class TopicDeletions:
     def waited_for(self, statement: Callable[[], T]) -> T:
         """Run a statement that calls `ensure_gone`; if that fails, wait and run it again.
 
-        The statement holds the lock of the service, but this wait does not: others can go on.
+        The statement holds the lock of the service, but this wait does not: others can run.
 
         Raises:
             SqlError: a topic has not been deleted in time, or the error of the statement.

@@ -3,6 +3,7 @@
 Threads: any; an answer is read by one thread at a time, and answers run side by side.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
@@ -16,6 +17,7 @@ from duolog.plan.types import Type
 from duolog.runtime.sql.duck.clauses import Query
 from duolog.runtime.sql.duck.failures import sql_error
 from duolog.runtime.sql.duck.interrupting import AnswerLimits, interruptible
+from duolog.runtime.sql.duck.lambda_sizes import SIZE_VARIABLE
 from duolog.runtime.sql.duck.lists import SERIES_VARIABLE
 from duolog.runtime.sql.duck.types import reader
 from duolog.runtime.sql.functions.registry import ensure_functions
@@ -26,6 +28,13 @@ _NO_LIMITS: Final = AnswerLimits()
 _ANSWERED_AT_ONCE: Final = 2_000
 SERIES_MAX: Final = 1 << 15
 """Most elements of GENERATE_SERIES over columns: 0.5 GiB in each thread, which has 2,048 rows."""
+
+
+LISTS_BYTES_MAX: Final = 1 << 29
+"""Most memory of the lists of a lambda in each thread, by the estimate of `lambda_sizes`."""
+_ROWS_AT_ONCE: Final = 2_048
+"""Rows for which DuckDB computes an expression at once."""
+_MULTIPLIES: Final = re.compile(r"\b(?:JOIN|unnest)\b", re.IGNORECASE)
 
 
 class Snapshot:
@@ -41,9 +50,10 @@ class Snapshot:
         self.cursor = connection.cursor()
         try:
             self.cursor.execute(f"SET VARIABLE {SERIES_VARIABLE} = {SERIES_MAX}")
+            self.tables = tuple(tables)
             self.cursor.begin()
             # The transaction starts with its first access.
-            for name in tables:
+            for name in self.tables:
                 self.cursor.execute(f"SELECT 1 FROM {name} LIMIT 0")  # noqa: S608 - generated names
         except BaseException:
             self.cursor.close()
@@ -75,6 +85,9 @@ def answered(
     connection, cursor = snapshot.connection, snapshot.cursor
     try:
         ensure_functions(connection, query.sql)
+        if SIZE_VARIABLE in query.sql:
+            most = LISTS_BYTES_MAX // _rows_at_once(snapshot, query)
+            cursor.execute(f"SET VARIABLE {SIZE_VARIABLE} = {most}")
         with _within(connection, limits):
             interruptible(cursor, lambda: cursor.execute(query.sql), limits)
     except duckdb.Error as error:
@@ -86,6 +99,19 @@ def answered(
         end()
         raise
     return _Answered(connection, cursor, [column.type for column in query.columns], end, limits)
+
+
+def _rows_at_once(snapshot: Snapshot, query: Query) -> int:
+    """Return an upper bound of the rows for which a lambda is computed at once.
+
+    Only a query over one table is known to have no more rows than it.
+    """
+    if len(snapshot.tables) != 1 or _MULTIPLIES.search(query.sql) is not None:
+        return _ROWS_AT_ONCE
+    (table,) = snapshot.tables
+    counted = snapshot.cursor.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - a generated name
+    assert counted is not None
+    return max(1, min(int(counted[0]), _ROWS_AT_ONCE))
 
 
 @contextmanager

@@ -40,6 +40,7 @@ from duolog.plan.types import (
     Type,
 )
 from duolog.runtime.sql.duck.casts import cast
+from duolog.runtime.sql.duck.lambda_sizes import bounded
 from duolog.runtime.sql.duck.lists import LIST_FUNCTIONS
 from duolog.runtime.sql.duck.lowering import ELSEWHERE, Lowering
 from duolog.runtime.sql.duck.operators import LOGIC, OPERATORS
@@ -122,8 +123,9 @@ def lowered(  # noqa: PLR0911 - a table of cases
 
 def _call(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> Lowered:
     if name in _LAMBDAS:
-        found = _of_lambda(name, args, names)
-        return Lowered(f"TRY({found.sql})", found.type) if any(map(_may_fail, args)) else found
+        of_columns = any(isinstance(part, Written) for arg in args for part in walk(arg))
+        # The bound of the outermost lambda counts the others; within TRY, an error would be null.
+        return _applied(name, args) if of_columns and not names else _tried(name, args, names)
     sides = [lowered(arg, names) for arg in args]
     if name == "IN" and any(map(_may_fail, args[1:])):
         return _among(sides)
@@ -174,6 +176,28 @@ def _among(sides: Sequence[Lowered]) -> Lowered:
     found = (OPERATORS["IN"]((value, one), types, BOOLEAN) for one in others)
     branches = " ".join(f"WHEN {one} THEN true" for one in found)
     return Lowered(f"CASE WHEN {value} IS NULL THEN false {branches} ELSE false END", BOOLEAN)
+
+
+def _applied(name: str, args: tuple[Expression, ...]) -> Lowered:
+    """Lower a function with lambdas over columns within the bound of `lambda_sizes`."""
+    given = lowered(args[0])
+    # A lambda over a list of one element names a value that is used several times.
+    value = given.sql if isinstance(args[0], Written) else "given"
+    made = _tried(name, (Written(value, given.type), *args[1:]), {})
+    bodies = [part for arg in args[1:] for part in walk(arg)]
+    used = {part.sql: part.type for part in bodies if isinstance(part, Written)}
+    nested = sum(isinstance(part, Lambda) for part in bodies) > sum(
+        isinstance(arg, Lambda) for arg in args
+    )
+    sql = bounded(made.sql, value, given.type, used.items(), nested=nested)
+    if value != given.sql:
+        sql = f"list_extract(list_transform([{given.sql}], lambda {value}: {sql}), 1)"
+    return Lowered(sql, made.type)
+
+
+def _tried(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> Lowered:
+    found = _of_lambda(name, args, names)
+    return Lowered(f"TRY({found.sql})", found.type) if any(map(_may_fail, args)) else found
 
 
 def _of_lambda(name: str, args: tuple[Expression, ...], names: Mapping[str, str]) -> Lowered:

@@ -9,6 +9,7 @@ from typing import Final
 
 from duolog.ksql.errors import SqlError
 from duolog.plan.sql.time_patterns import Unsupported
+from duolog.runtime.sql.duck.lambda_sizes import TOO_LARGE
 from duolog.runtime.sql.duck.lists import TOO_LONG
 from duolog.runtime.sql.duck.lowering import ELSEWHERE
 
@@ -46,6 +47,11 @@ _WORDS: Final = (
         re.compile(TOO_LONG),
         "GENERATE_SERIES makes more elements of a row than fit into memory",
         "Make shorter series, use a persistent query, or EMIT CHANGES.",
+    ),
+    (
+        re.compile(TOO_LARGE),
+        "TRANSFORM, FILTER or REDUCE of a row needs more memory than there is",
+        "Use shorter lists or fewer columns in the lambda, a persistent query, or EMIT CHANGES.",
     ),
     (
         re.compile(r"[Ii]nterrupt"),
