@@ -59,6 +59,7 @@ def test_topics_are_listed_with_figures(server: SqlServerProcess, orders: str) -
     answer = get(server, "/v1/topics", search=orders.upper(), formats="true")
 
     (one,) = answer["topics"]
+    assert int(one.pop("bytes")) > 1_000
     assert one == {
         "name": orders,
         "partitions": 4,

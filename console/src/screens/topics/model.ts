@@ -5,6 +5,8 @@ export interface ListedTopic {
   partitions: number;
   replication: number;
   records: string | null;
+  /** On disk; null if it is not known. */
+  bytes: string | null;
   lastTimestamp: string | null;
   cleanupPolicy: string | null;
   internal: boolean;

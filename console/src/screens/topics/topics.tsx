@@ -1,7 +1,7 @@
 // The list of topics: search, figures, create.
 import { useMemo, useState } from "preact/hooks";
 import { get } from "../../lib/api";
-import { formatCount, formatTime } from "../../lib/format";
+import { formatBytes, formatCount, formatTime } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { Badge } from "../../parts/badge";
 import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
@@ -86,6 +86,7 @@ const COLUMNS: readonly Column<ListedTopic>[] = [
   { id: "partitions", title: "Partitions", width: 100, number: true, cell: (row) => row.partitions, sort: (a, b) => a.partitions - b.partitions },
   { id: "replication", title: "Replicas", width: 90, number: true, wide: true, cell: (row) => row.replication, sort: (a, b) => a.replication - b.replication },
   { id: "records", title: "Records", width: 120, number: true, cell: (row) => formatCount(row.records), sort: (a, b) => byCount(a.records, b.records) },
+  { id: "size", title: "Size", width: 100, number: true, wide: true, cell: (row) => formatBytes(row.bytes), sort: (a, b) => byCount(a.bytes, b.bytes) },
   { id: "format", title: "Values", width: 100, wide: true, cell: (row) => row.format ?? "" },
   { id: "policy", title: "Cleanup", width: 130, wide: true, cell: (row) => row.cleanupPolicy ?? "" },
   {

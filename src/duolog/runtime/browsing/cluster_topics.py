@@ -21,7 +21,8 @@ from confluent_kafka.admin import (
     TopicMetadata,
 )
 
-from duolog.core.errors import KafkaError
+from duolog.core.errors import ConfigError, KafkaError
+from duolog.runtime.administration.wire import Wire
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.browsing.log import no_topic
 from duolog.runtime.renewed_admin import RenewedAdmin
@@ -29,6 +30,7 @@ from duolog.runtime.topics import client_error
 from duolog.security.clients.brokers import Brokers
 
 _REQUEST_S: Final = 15.0
+_DESCRIBE_LOG_DIRS: Final = (35, 2)
 _SOURCES: Final[dict[object, str]] = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value: "topic",
     ConfigSource.DEFAULT_CONFIG.value: "default",
@@ -84,6 +86,7 @@ class ClusterTopics:
 
     def __init__(self, brokers: Brokers) -> None:
         ensure_reachable(brokers)
+        self._brokers = brokers
         self._admin = RenewedAdmin(brokers)
 
     def names(self) -> dict[str, tuple[Replicas, ...]]:
@@ -122,6 +125,30 @@ class ClusterTopics:
                 sum(high[place][0] - low[place][0] for place in mine) if known else None,
                 newest if newest >= 0 else None,
             )
+        return found
+
+    def sizes(self, topics: Mapping[str, Iterable[Replicas]]) -> dict[str, int]:
+        """Return the bytes of topics on the disk of a cluster's only broker; else none are known.
+
+        Each broker knows its own replicas only, and a client may not reach all brokers.
+        """
+        holders = {one.replicas for parts in topics.values() for one in parts}
+        if len(holders) != 1 or len(next(iter(holders))) != 1:
+            return {}
+        asked = [
+            {"topic": name, "partitions": [one.number for one in parts]}
+            for name, parts in topics.items()
+        ]
+        try:
+            with Wire(self._brokers) as wire:
+                answer = wire.ask(*_DESCRIBE_LOG_DIRS, topics=asked)
+        except (KafkaError, ConfigError):
+            return {}
+        found: dict[str, int] = {}
+        for directory in answer.results:
+            for topic in directory.topics:
+                size = sum(one.partition_size for one in topic.partitions)
+                found[topic.name] = found.get(topic.name, 0) + size
         return found
 
     def spans(self, topic: str, parts: Iterable[Replicas]) -> dict[int, tuple[int, int]]:

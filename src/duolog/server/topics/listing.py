@@ -1,6 +1,7 @@
 """Lists and describes topics, as far as the client may see them.
 
-    list        DESCRIBE on the topic; its cleanup policy: DESCRIBE_CONFIGS; its format: READ
+    list        DESCRIBE on the topic; its cleanup policy: DESCRIBE_CONFIGS; its format: READ;
+                sizes on disk: DESCRIBE on the cluster
     describe    DESCRIBE; its settings: DESCRIBE_CONFIGS
 
 The server itself asks, with its own rights.
@@ -98,6 +99,8 @@ class Topics:
         chosen = {name: found[name] for name in page}
         figures = topics.figures(chosen)
         configs = topics.configs(self._allowed(Operation.DESCRIBE_CONFIGS, chosen))
+        may_see = self._checks.allowed(Operation.DESCRIBE, ResourceType.CLUSTER, [CLUSTER_NAME])
+        sizes = topics.sizes(chosen) if may_see else {}
         formats = self._formats(topics, chosen) if asked.formats else {}
         return {
             "topics": [
@@ -106,6 +109,7 @@ class Topics:
                     "partitions": len(parts),
                     "replication": _replication(parts),
                     "records": _text(figures[name].records),
+                    "bytes": _text(sizes.get(name)),
                     "lastTimestamp": _text(figures[name].last_ms),
                     "cleanupPolicy": _value(configs.get(name, ()), _POLICY),
                     "internal": is_internal(name),

@@ -89,6 +89,9 @@ class Cluster:
     def figures(self, topics: Iterable[str]) -> dict[str, Figures]:
         return {name: Figures(2**60, None) for name in topics}
 
+    def sizes(self, topics: Iterable[str]) -> dict[str, int]:
+        return dict.fromkeys(topics, 7)
+
     def configs(self, topics: Iterable[str]) -> dict[str, list[Config]]:
         policy = Config("cleanup.policy", "compact", "topic", read_only=False, sensitive=False)
         return {name: [policy] for name in topics}
@@ -113,3 +116,9 @@ def test_topics_without_describe_are_left_out(monkeypatch: pytest.MonkeyPatch) -
     assert answer["topics"][0]["records"] == str(2**60)
     assert (answer["total"], answer["internalTopics"]) == (2, 1)
     assert answer["may"] == {"create": False}
+    # Sizes need a right on the cluster.
+    assert answer["topics"][0]["bytes"] is None
+    see = (Operation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster")
+    more: Any = Rights({topic(Operation.DESCRIBE), see})
+    (orders,) = Topics(service, more).listed(read_asked({}))["topics"]
+    assert orders["bytes"] == "7"
