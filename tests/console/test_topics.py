@@ -260,6 +260,24 @@ def test_settings_and_partitions_are_changed_and_a_topic_is_deleted(
     assert topic not in [one["name"] for one in listed]
 
 
+def test_pages_that_were_left_hold_no_connection(page: "Page", console: Console) -> None:
+    topic = new_topic(console)
+    for _ in range(7):  # Browsers have six connections for a host.
+        show(page, console, topic, "?live=true")
+        page.get_by_role("status").filter(has_text="live").wait_for()
+
+    # The events of a page that the browser keeps, and shows again.
+    for event in ("pagehide", "pageshow"):
+        page.evaluate(
+            "(name) => dispatchEvent(new PageTransitionEvent(name, { persisted: true }))", event
+        )
+        if event == "pagehide":
+            page.get_by_role("status").filter(has_text="connecting").wait_for()
+    page.get_by_role("status").filter(has_text="live").wait_for()
+    write(console, topic, ("k", "after the return"))
+    page.get_by_role("table").get_by_text("after the return").wait_for()
+
+
 def test_axe_finds_nothing_on_topics(
     page: "Page", console: Console, no_axe_violations: Callable[["Page"], None]
 ) -> None:

@@ -26,14 +26,33 @@ const LAST_WAIT_MS = 5000;
 
 /** Open a stream of events; call the returned function to close it. */
 export function openEvents(path: string, options: EventsOptions): () => void {
-  const abort = new AbortController();
-  void run(path, options, abort);
-  return () => abort.abort();
+  let abort = new AbortController();
+  // A page that the browser keeps for its back button would keep the connection, for up to a minute:
+  // browsers have six of them for a host.
+  const hide = () => abort.abort();
+  const show = (event: PageTransitionEvent) => {
+    if (!event.persisted) return;
+    abort = new AbortController();
+    void run(path, options, abort, true);
+  };
+  const onPage = typeof window !== "undefined";
+  if (onPage) {
+    addEventListener("pagehide", hide);
+    addEventListener("pageshow", show);
+  }
+  void run(path, options, abort, false);
+  return () => {
+    if (onPage) {
+      removeEventListener("pagehide", hide);
+      removeEventListener("pageshow", show);
+    }
+    abort.abort();
+  };
 }
 
-async function run(path: string, options: EventsOptions, abort: AbortController): Promise<void> {
+async function run(path: string, options: EventsOptions, abort: AbortController, opened: boolean): Promise<void> {
   let wait = FIRST_WAIT_MS;
-  let again = false;
+  let again = opened;
   while (!abort.signal.aborted) {
     try {
       const response = await send("GET", path, {

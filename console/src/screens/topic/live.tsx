@@ -49,7 +49,7 @@ export function Live(props: { topic: Topic; filters: Record<string, string | und
   useEffect(() => {
     setState(NOTHING);
     setError(null);
-    return openEvents(`/v1/topics/${encodeURIComponent(props.topic.name)}/live`, {
+    const close = openEvents(`/v1/topics/${encodeURIComponent(props.topic.name)}/live`, {
       query: props.filters,
       onOpen: () => {
         setOpen(true);
@@ -64,6 +64,13 @@ export function Live(props: { topic: Topic; filters: Record<string, string | und
         else if (event.type === "failed") setError(failedOf(event.data));
       },
     });
+    // A page that the browser keeps for its back button has no stream until it is shown again.
+    const hide = () => setOpen(false);
+    addEventListener("pagehide", hide);
+    return () => {
+      removeEventListener("pagehide", hide);
+      close();
+    };
   }, [props.topic.name, key]);
   const at = positionOf(error?.body);
   return (
