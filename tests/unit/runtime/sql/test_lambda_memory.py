@@ -58,3 +58,9 @@ def test_usual_lists_of_many_rows_and_long_ones_of_few_are_computed() -> None:
 
     assert asked(5_000, 20, 100, many) == "100000"
     assert asked(1, 100_000, 1, long.replace("(s, t => s + 1)", "(s, t) => s + 1")) == "99999"
+
+
+def test_a_text_in_a_lambda_within_a_lambda_counts_for_each_inner_element() -> None:
+    inner = "ARRAY_LENGTH(TRANSFORM(tags, b => CONCAT(name, CAST(a + b AS STRING))))"
+
+    assert _TOO_LARGE in asked(2_100, 100, 100, f"ARRAY_LENGTH(TRANSFORM(tags, a => {inner}))")
