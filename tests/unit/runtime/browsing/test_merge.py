@@ -157,3 +157,19 @@ def test_a_request_that_is_stopped_says_so() -> None:
     found = page(merged, 5, None, budget)
 
     assert (found.records, found.stopped) == ([], "stopped")
+
+
+def test_a_part_that_was_not_read_to_its_end_is_read_again() -> None:
+    seen: list[tuple[int, int]] = []
+    positions: Mapping[int, int] = {}
+    for _ in range(100):
+        merged, budget = merge(Log(TWO), SPANS, positions, newest=True, limits=Limits(records=20))
+        found = page(merged, 1_000, None, budget)
+        seen += [(one.partition, one.offset) for one in found.records]
+        positions = found.positions
+        if not found.stopped:
+            break
+
+    for number in TWO:
+        mine = [offset for partition, offset in seen if partition == number]
+        assert mine == list(range(49, -1, -1))
