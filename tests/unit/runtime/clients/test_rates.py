@@ -9,6 +9,10 @@ def test_rates_are_those_since_the_oldest_report_of_half_a_minute() -> None:
         found = rates.note(second * 1000, {KEY: Counts(second, 10 * second, 0)})
 
     assert found == {KEY: Rates(1.0, 10.0, 0.0)}
+    # Three quiet reports do not hide that there were requests in the half minute.
+    for second in (20, 22):
+        found = rates.note(second * 1000, {KEY: Counts(18, 180, 0)})
+    assert found[KEY].requests > 0
 
 
 def test_reports_that_come_close_together_are_compared_with_an_older_one() -> None:

@@ -279,6 +279,7 @@ def test_a_user_sees_the_groups_and_topics_that_it_may_describe(monitor: Monitor
     assert audit["lag"]["history"] is None
     assert (pay["topics"], pay["lag"]) == ([], None)
     assert [part["topic"] for part in one["partitions"]] == ["orders"]
+    assert (one["lag"]["records"], one["lag"]["history"]) == ("40", None)
     assert (one["hidden"], one["may"]) == (1, {"reset": False, "delete": False})
     assert ask(monitor, "GET", "/v1/groups/billing", user=BOB, rules=rules).status == 404
 
