@@ -260,6 +260,23 @@ def test_a_link_has_text_and_session_and_runs_nothing(
     assert not [url for url in asked if url.endswith(("/ksql", "/query-stream", "/query"))]
 
 
+def test_a_statement_of_another_screen_comes_after_the_own_text(
+    sql: "Page", filled: Console
+) -> None:
+    write(sql, "-- mine")
+    sql.wait_for_function("() => localStorage.getItem('duolog.sql.text') === '-- mine'")
+
+    sql.goto(f"{filled.url.rstrip('/')}/sql?sql=SELECT%20*%20FROM%20sql_airlines%3B")
+    editor_of(sql).get_by_text("sql_airlines").wait_for()
+
+    shown = " ".join(editor_of(sql).inner_text().split())
+    assert shown == "-- mine SELECT * FROM sql_airlines;"
+    sql.wait_for_url(lambda url: "sql=" not in url.partition("#")[0])
+    sql.get_by_text("No results yet").wait_for()
+    sql.get_by_role("button", name="Run", exact=True).click()
+    cell(sql, "Airline 2").wait_for()
+
+
 def test_the_session_and_the_history_are_kept_without_secrets(sql: "Page") -> None:
     write(sql, "DEFINE db_password = 'hunter2';")
     sql.keyboard.press("Control+Enter")

@@ -57,6 +57,7 @@ export function Editor(props: EditorProps) {
       parent: parent.current!,
       state: EditorState.create({
         doc: props.value,
+        selection: { anchor: startOf(props) },
         extensions: [
           ...base(props, id),
           readOnly.current.of(EditorState.readOnly.of(props.readOnly === true)),
@@ -78,7 +79,10 @@ export function Editor(props: EditorProps) {
     const now = view.current;
     if (now === null) return;
     if (now.state.doc.toString() !== props.value) {
-      now.dispatch({ changes: { from: 0, to: now.state.doc.length, insert: props.value } });
+      now.dispatch({
+        changes: { from: 0, to: now.state.doc.length, insert: props.value },
+        selection: { anchor: startOf(props) },
+      });
     }
   }, [props.onChange === undefined ? props.value : props.revision]);
   useEffect(() => {
@@ -94,6 +98,12 @@ export function Editor(props: EditorProps) {
       </span>
     </div>
   );
+}
+
+/** Return the place of the cursor at first: after a text that the reader writes. */
+function startOf(props: EditorProps): number {
+  // CodeMirror counts an end of a line as one character.
+  return props.onChange === undefined ? 0 : props.value.replace(/\r\n?/g, "\n").length;
 }
 
 function base(props: EditorProps, description: string): Extension[] {

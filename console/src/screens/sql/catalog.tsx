@@ -48,7 +48,7 @@ export function CatalogTree(props: { onInsert: (text: string) => void; onRun: (s
         const some = found.filter((one) => one.type === type);
         return some.length === 0 ? null : (
           <section key={type}>
-            <h3>{type === "STREAM" ? "Streams" : "Tables"}</h3>
+            <h2>{type === "STREAM" ? "Streams" : "Tables"}</h2>
             <ul class="sql-tree">
               {some.slice(0, SHOWN_MAX).map((one) => (
                 <SourceItem source={one} key={one.name} {...props} />

@@ -75,9 +75,9 @@ function Source(props: { source: Record_ }) {
   const told = [statistics, errorStats].filter((one) => typeof one === "string" && one !== "").join("\n");
   return (
     <section class="stack" aria-label={String(rest["name"] ?? "")}>
-      <h3>
+      <h2>
         {String(rest["type"] ?? "")} {visible(String(rest["name"] ?? ""))}
-      </h3>
+      </h2>
       <Rows title={`Columns of ${String(rest["name"] ?? "")}`} rows={columns} />
       <Members of={rest} title="Properties" />
       {told !== "" && <pre class="value">{visible(told)}</pre>}
@@ -102,7 +102,7 @@ export function Members(props: { of: Record_; title: string }) {
       )}
       {lists.map(([name, value]) => (
         <div key={name} class="stack">
-          {!alone && <h3>{words(name)}</h3>}
+          {!alone && <h2>{words(name)}</h2>}
           <Rows title={alone ? props.title : words(name)} rows={listOf(value)} />
         </div>
       ))}

@@ -90,7 +90,7 @@ function Lineage(props: { names: readonly string[]; onOpen: (name: string) => vo
   );
   return (
     <section class="stack" aria-label="Lineage">
-      <h3>Lineage of {visible(name)}</h3>
+      <h2>Lineage of {visible(name)}</h2>
       {error !== null && <ErrorPanel error={error} />}
       {data === null ? (
         <Waiting />

@@ -93,7 +93,7 @@ function Values(props: {
   };
   return (
     <section class="stack" aria-label={props.title}>
-      <h3>{props.title}</h3>
+      <h2>{props.title}</h2>
       {entries.length === 0 && (
         <p class="soft small">
           {props.of === "property"

@@ -221,6 +221,13 @@ function useSharedState(): void {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let opened = false;
+    const asked = queryOf("sql");
+    if (asked !== "") {
+      // Another screen has written a statement: it comes after the reader's own text.
+      const before = text.peek().trimEnd();
+      replaceText(before === "" || before === asked ? asked : `${before}\n\n${asked}`);
+      setQuery({ sql: null });
+    }
     const take = async () => {
       const given = queryOf("sql");
       if (given !== "") {
