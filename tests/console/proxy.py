@@ -44,7 +44,7 @@ class CutProxy:
         self._thread.join()
 
     def cut(self) -> None:
-        """End all connections, and refuse new ones until `mend`."""
+        """End all connections, and refuse new ones until `restore`."""
         with self._lock:
             self._refuses = True
             ended, self._open = self._open, []
@@ -53,7 +53,7 @@ class CutProxy:
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """Accept connections again."""
         with self._lock:
             self._refuses = False

@@ -242,7 +242,7 @@ def test_a_query_continues_after_a_lost_connection_without_a_missing_row(
         proxy.cut()
         in_state(page, "reconnecting")
         produced(filled, "sql_flights", [("meanwhile", {"N": 3})])
-        proxy.mend()
+        proxy.restore()
 
         cell(page, "meanwhile").wait_for()
         keys = page.locator(".sql-grid tbody tr td:first-child").all_inner_texts()
