@@ -25,7 +25,7 @@ test("digits become bytes and bytes digits", () => {
 test("a change is what a request has", () => {
   assert.equal(changeOf("same", "x"), undefined);
   assert.deepEqual(changeOf("null", "x"), { null: true });
-  assert.deepEqual(changeOf("text", "é"), { text: "é" });
+  assert.deepEqual(changeOf("text", " é\n"), { text: " é\n" });
   assert.deepEqual(changeOf("hex", "ff00"), { base64: "/wA=" });
 });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { problemOf, sqlName } from "../src/lib/statements";
+import { getFigures, problemOf, sqlName } from "../src/lib/statements";
 import { drawn } from "../src/screens/lineage/application";
 import { agoText, chosen, compare, lagText, linesOf, withTrend, type Query } from "../src/screens/queries/figures";
 import { chosenSources, keyText, type Source } from "../src/screens/streams/sources";
@@ -12,6 +12,16 @@ test("an error of a query has a message, a detail and a hint", () => {
     hint: "mend it",
   });
   assert.deepEqual(problemOf("it broke"), { message: "it broke", detail: "", hint: "" });
+});
+
+test("figures are numbers, also those that JSON writes with a zero at the end", async () => {
+  const before = globalThis.fetch;
+  globalThis.fetch = () => Promise.resolve(new Response('{"rate": 0.0, "lag": [1.50, null]}'));
+  try {
+    assert.deepEqual(await getFigures("/v1/queries"), { rate: 0, lag: [1.5, null] });
+  } finally {
+    globalThis.fetch = before;
+  }
 });
 
 test("names are written in backquotes unless they are plain", () => {
