@@ -65,7 +65,7 @@ def test_topology_that_only_prints_runs_and_prints(
     assert of["[counts]"] == ['"a" {"n":1}', '"a" {"n":2}']
     assert (
         '  skipped: cannot read 1 record of topic "orders": its value is not JSON of (lines '
-        "ARRAY<STRING>, at TIMESTAMP): no JSON at line 2, column 1; the first: partition "
+        "ARRAY<STRING>, at TIMESTAMP): no JSON at line 1, column 2; the first: partition "
     ) in err.read_text()
     assert ", key b, value {\n" in err.read_text()
 
