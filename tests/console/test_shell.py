@@ -18,13 +18,18 @@ def search(page: "Page", text: str) -> None:
     page.get_by_role("combobox", name="Search screens").fill(text)
 
 
+def themed(page: "Page", theme: str) -> None:
+    """Wait for a theme; `wait_for_function` would evaluate a text, which the page forbids."""
+    page.locator(f"html[data-theme={theme}]").wait_for(state="attached")
+
+
 def test_the_palette_finds_by_letters_and_runs_by_keyboard(page: "Page") -> None:
     search(page, "thdk")
     page.get_by_role("option", name="Theme: dark").wait_for()
     page.keyboard.press("Enter")
 
     page.get_by_role("combobox", name="Search screens").wait_for(state="detached")
-    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    themed(page, "dark")
 
     search(page, "no such thing zzzz")
     page.get_by_text("Nothing has this name.").wait_for()
@@ -143,10 +148,10 @@ def test_the_theme_follows_the_system_and_the_choice_outlives_a_reload(
 ) -> None:
     other = "dark" if theme == "light" else "light"
     page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-    page.wait_for_function(f"document.documentElement.dataset.theme === '{theme}'")
+    themed(page, theme)
 
     page.get_by_label("Theme").select_option(other)
-    page.wait_for_function(f"document.documentElement.dataset.theme === '{other}'")
+    themed(page, other)
     page.reload()
     page.get_by_role("heading", name="Overview", level=1).wait_for()
 
@@ -188,7 +193,7 @@ def test_the_first_tab_stop_skips_to_the_content(page: "Page") -> None:
     assert skip.evaluate("element => element === document.activeElement")
     page.keyboard.press("Enter")
 
-    page.wait_for_function("document.activeElement.id === 'main'")
+    page.locator("main:focus").wait_for()
 
 
 def test_the_page_loads_nothing_from_elsewhere_and_keeps_nothing_secret(

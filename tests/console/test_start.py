@@ -1,6 +1,7 @@
 """The start screen and the shell around it, in a browser."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.servers import Console
@@ -30,3 +31,37 @@ def test_axe_finds_nothing_on_the_start_screen(
     page.get_by_role("heading", name="Overview", level=1).wait_for()
 
     no_axe_violations(page)
+
+
+def test_a_new_user_has_three_first_steps(
+    tmp_path: Path, browser_context: "BrowserContext"
+) -> None:
+    with Console(tmp_path) as server:
+        page = browser_context.new_page()
+        page.goto(server.url_with_token)
+        page.get_by_role("heading", name="Nothing is here yet.").wait_for()
+
+        page.locator("button:not([aria-disabled])", has_text="Load the flights demo").wait_for()
+        page.get_by_role("button", name="Open the SQL editor").wait_for()
+        page.get_by_role("button", name="Create a topic").click()
+        page.get_by_role("dialog").get_by_label("Name").fill("first-steps")
+        page.get_by_role("dialog").get_by_role("button", name="Create").click()
+        page.get_by_role("heading", name="first-steps").wait_for()
+        page.get_by_role("link", name="Overview").click()
+
+        # The server has told the page that there is a topic now.
+        page.get_by_role("link", name="Topics: 1").wait_for()
+
+
+def test_the_overview_shows_what_others_declare_without_a_reload(
+    page: "Page", console: Console
+) -> None:
+    page.get_by_role("heading", name="Overview", level=1).wait_for()
+    before = console.run("SHOW STREAMS;")[0]["streams"]
+
+    console.run(
+        "CREATE STREAM overview (id STRING KEY, n INT) "
+        "WITH (KAFKA_TOPIC='overview', PARTITIONS=1, VALUE_FORMAT='JSON');"
+    )
+
+    page.get_by_text(f"{len(before) + 1} streams").wait_for()
