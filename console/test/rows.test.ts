@@ -65,7 +65,7 @@ test("while rows are paused, none is shown and the answer is not read on; then n
   // More than one round of the timer that shows rows.
   await new Promise((resolve) => setTimeout(resolve, 250));
   assert.equal(rows.length, 0);
-  assert.ok(stream.counts.received <= 1001, String(stream.counts.received));
+  assert.ok(stream.counts.received <= 1, String(stream.counts.received));
 
   stream.resume();
 

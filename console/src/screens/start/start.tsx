@@ -70,7 +70,7 @@ function Numbers(props: { figures: Figures }) {
   return (
     <div class="panels numbers">
       <Number label="Topics" to="/topics" value={formatCount(topics)} />
-      <Number label="Streams and tables" to="/sources" value={formatCount(streams + tables)} note={`${streams} streams, ${tables} tables`} />
+      <Number label="Streams and tables" to="/streams" value={formatCount(streams + tables)} note={`${streams} streams, ${tables} tables`} />
       <Number label="Persistent queries" to="/queries" value={formatCount(states.reduce((sum, [, n]) => sum + n, 0))} note={running} />
       <Number label="Records read" to="/queries" value={formatRate(rate) || "–"} />
       <Number
