@@ -53,10 +53,10 @@ export default function Start() {
           <>
             <Demo />
             <Numbers figures={figuresOf(lineage.data!, found, topics.data!.length)} />
-            <section class="stack" aria-labelledby="queries-title">
-              <h2 id="queries-title">Persistent queries</h2>
+            <div class="stack">
+              <h2>Persistent queries</h2>
               <QueryTable queries={found} />
-            </section>
+            </div>
           </>
         )
       )}
