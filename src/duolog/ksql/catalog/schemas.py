@@ -64,6 +64,15 @@ def registries_replaced(source_at: Callable[[str], SchemaSource]) -> Iterator[No
         _SOURCE_AT.reset(before)
 
 
+def registry_in_force(address: str) -> SchemaSource:
+    """Return the registry that statements of this thread use for an address.
+
+    Raises:
+        RegistryError: no source is known for the address.
+    """
+    return _SOURCE_AT.get()(address)
+
+
 class TopicSchemas:
     """The schemas of topics in the registry of a session.
 

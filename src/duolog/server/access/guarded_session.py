@@ -10,20 +10,23 @@ Threads: one at a time, as the session itself.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from sqlglot import exp
 
 from duolog.core.errors import DuologError
+from duolog.ksql.catalog.schemas import registries_replaced
 from duolog.ksql.session import Done, SqlSession
 from duolog.ksql.statements.state import SessionState
 from duolog.ksql.syntax import nodes
 from duolog.runtime.sql.answers import Rows
+from duolog.schemas.source import SchemaSource
 from duolog.server.access.checks import Checks
 from duolog.server.access.client import Right
 from duolog.server.access.client_properties import ClientProperties
 from duolog.server.access.statement_rights import Known, rights_after, rights_before
 from duolog.server.errors import BAD_REQUEST, RequestRefused
+from duolog.server.schemas.readable_schemas import readable_by
 
 
 class Session(Protocol):
@@ -146,7 +149,15 @@ class GuardedSession:
     def printed(self, node: nodes.PrintTopic) -> Rows:
         """Return the records of a topic as they arrive; raises as `perform`."""
         self._ensure(node)
-        return self._inner.printed(node)
+        if not self._checks.decide:
+            return self._inner.printed(node)
+
+        def registry(address: str) -> SchemaSource:
+            # PRINT only reads schemas.
+            return cast("SchemaSource", readable_by(self._checks, address))
+
+        with registries_replaced(registry):
+            return self._inner.printed(node)
 
     def _ensure(
         self, node: exp.Expression, attempt: Callable[["SqlSession"], object] | None = None

@@ -53,6 +53,8 @@ Scope = MutableMapping[str, Any]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_SENT_BY_BROWSERS = frozenset({Login.SESSION, Login.PASSWORD})
+"""Browsers send these by themselves, also with requests of pages of other servers."""
 _FULL = "Too many requests are being answered"
 
 
@@ -184,6 +186,14 @@ class Gate:
         if client.login is Login.SESSION and guarded and "origin" not in headers:
             # A browser sends Origin with each such request; it was checked above.
             raise RequestRefused("A session needs the header Origin", FORBIDDEN)
+        if client.login in _SENT_BY_BROWSERS and _is_elsewhere(
+            headers.get("origin"), headers.get("host", "")
+        ):
+            raise RequestRefused(
+                f"A page of '{headers['origin'][:100]}' must not use a login at this server\n"
+                "Open the page of this server, or send the request without a browser.",
+                FORBIDDEN,
+            )
         passage.client = client
 
     async def _refuse(self, error: RequestRefused, passage: Passage) -> None:
@@ -220,6 +230,25 @@ class Gate:
             user=passage.client.name if passage.client.login is not Login.NONE else "",
             note=passage.note,
         )
+
+
+def _is_elsewhere(origin: str | None, host: str) -> bool:
+    """Return whether a listed origin is another server of the same machine, by its port.
+
+    Browsers send cookies to all ports of a host, and every user of a machine may listen on one. A
+    proxy that replaces the header Host listens on the port of its scheme.
+
+    Example:
+        >>> _is_elsewhere("http://127.0.0.1:9999", "127.0.0.1:8088")
+        True
+        >>> _is_elsewhere("https://db.example", "127.0.0.1:8088"), _is_elsewhere(None, "h:1")
+        (False, False)
+    """
+    if origin is None:
+        return False
+    _, _, address = origin.partition("://")
+    has_port = ":" in address.rpartition("]")[2]
+    return has_port and address.lower() != host.lower()
 
 
 def _is_public(path: str) -> bool:

@@ -61,7 +61,9 @@ async def dead_letters(request: Request, context: ServerContext) -> Response:
     def found(letters: "DeadLetters") -> object:
         from duolog.server.dead_letters.guesses import guess_of  # noqa: PLC0415
 
-        return letters.letters(request.path["topic"], asked, guess_of(letters.service))
+        return letters.letters(
+            request.path["topic"], asked, guess_of(letters.service, letters.checks)
+        )
 
     return await _json(request, context, found)
 

@@ -46,7 +46,7 @@ async def topic_records(request: Request, context: ServerContext) -> Response:
 
     def found(service: "SqlService", checks: Checks, stopped: Stopped) -> object:
         checks.ensure([_reading(topic)])
-        return browse(service, topic, selection, stopped)
+        return browse(service, checks, topic, selection, stopped)
 
     return json_response(await run(request, context, found), media_type=JSON)
 
@@ -79,10 +79,11 @@ async def live_records(request: Request, context: ServerContext) -> Streamed:
     filters = read_filters(request.query)
     ensure_service(context)
     topic = request.path["topic"]
-    _ensure(request, topic)
+    checks = Checks(request.client, asyncio.get_running_loop())
+    checks.ensure([_reading(topic)])
     release = context.readers.reserve()
     try:
-        tail = LiveTail(context.sql, topic, filters)
+        tail = LiveTail(context.sql, checks, topic, filters)
         await context.readers.run(tail.open)
     except DuologError as error:
         release()
@@ -90,7 +91,11 @@ async def live_records(request: Request, context: ServerContext) -> Streamed:
     except BaseException:
         release()
         raise
-    events = LiveEvents(tail, context.readers.run, release, context.stopping)
+
+    def ensure() -> None:
+        checks.ensure([_reading(topic)])
+
+    events = LiveEvents(tail, context.readers.run, release, context.stopping, ensure)
     headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
     return Streamed(events, "text/event-stream", headers=headers)
 
@@ -101,11 +106,12 @@ async def export_records(request: Request, context: ServerContext) -> Streamed:
     form = one_of("as", request.query.get("as", "jsonl"), tuple(MEDIA))
     ensure_service(context)
     topic = request.path["topic"]
-    _ensure(request, topic)
+    checks = Checks(request.client, asyncio.get_running_loop())
+    checks.ensure([_reading(topic)])
     release = context.readers.reserve()
     try:
         export = await context.readers.run(
-            Export, context.sql, topic, selection, form, context.stopping.is_set
+            Export, context.sql, checks, topic, selection, form, context.stopping.is_set
         )
         await context.readers.run(export.open)
     except DuologError as error:
@@ -156,10 +162,6 @@ class _Pieces:
 
 def _reading(topic: str) -> Right:
     return Right(Operation.READ, ResourceType.TOPIC, topic)
-
-
-def _ensure(request: Request, topic: str) -> None:
-    Checks(request.client, asyncio.get_running_loop()).ensure([_reading(topic)])
 
 
 def _is_number(text: str) -> bool:

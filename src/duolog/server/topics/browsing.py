@@ -17,7 +17,9 @@ from duolog.runtime.browsing.pages import Select, page
 from duolog.runtime.browsing.record import BrowsedRecord
 from duolog.runtime.browsing.search import TextSearch
 from duolog.schemas.source import SchemaSource, source_at
+from duolog.server.access.checks import EVERYTHING, Checks
 from duolog.server.errors import NOT_FOUND, RequestRefused
+from duolog.server.schemas.readable_schemas import readable_by
 from duolog.server.topics.cursors import NEWEST, OLDEST, Cursor, cursor_text
 from duolog.server.topics.selections import BEGINNING, Filters, Selection, Start
 from duolog.server.topics.shown import shown_record, text_max
@@ -37,6 +39,7 @@ class Browser:
 
     Args:
         service: the SQL service of the server.
+        checks: the rights of the client, for schemas.
         topic: the topic, which the client may read.
         filters: what the client wants of it.
         stopped: returns True if the client need not wait any longer.
@@ -49,11 +52,12 @@ class Browser:
     def __init__(
         self,
         service: "SqlService",
+        checks: Checks,
         topic: str,
         filters: Filters,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.decoder = decoder_of(service, filters)
+        self.decoder = decoder_of(service, checks, filters)
         self.topic = topic
         self.filters = filters
         self.stopped = stopped
@@ -144,7 +148,11 @@ class Both:
 
 
 def browse(
-    service: "SqlService", topic: str, selection: Selection, stopped: Callable[[], bool]
+    service: "SqlService",
+    checks: Checks,
+    topic: str,
+    selection: Selection,
+    stopped: Callable[[], bool],
 ) -> Json:
     """Return one page of a topic.
 
@@ -153,7 +161,7 @@ def browse(
         InvalidPredicate: see `Predicate`.
     """
     budget = Budget(SEARCH if selection.filters.selects else PAGE, stopped)
-    with Browser(service, topic, selection.filters, stopped) as browser:
+    with Browser(service, checks, topic, selection.filters, stopped) as browser:
         log = browser.open_log()
         merge = browser.merged(log, selection, budget)
         found = page(merge, selection.limit, browser.select, budget)
@@ -183,7 +191,7 @@ def data_of(
         RequestRefused: there is no such record.
         KafkaError: the topic does not exist, or cannot be read.
     """
-    with Browser(service, topic, Filters(committed=False)) as browser:
+    with Browser(service, EVERYTHING, topic, Filters(committed=False)) as browser:
         log = browser.open_log(whole=True)
         low, end = log.partitions().spans.get(partition, (0, 0))
         if low <= offset < end:
@@ -202,14 +210,14 @@ def registry_of(service: "SqlService") -> SchemaSource | None:
     return None if address is None else source_at(address)
 
 
-def decoder_of(service: "SqlService", filters: Filters) -> Decoder:
-    """Return a decoder with the schemas of a service's registry."""
-    source = registry_of(service)
-    if source is None:
+def decoder_of(service: "SqlService", checks: Checks, filters: Filters) -> Decoder:
+    """Return a decoder with the schemas of a service's registry that a client may read."""
+    address = service.session().state.settings[settings.REGISTRY]
+    if address is None:
         return Decoder(None, filters.key_format, filters.value_format)
     # The formats are loaded for records with schemas only.
     from duolog.serde.patient_schemas import PatientSchemas  # noqa: PLC0415
     from duolog.serde.readable import SchemaReader  # noqa: PLC0415
 
-    reader = SchemaReader(PatientSchemas(source))
+    reader = SchemaReader(PatientSchemas(readable_by(checks, address)))
     return Decoder(reader, filters.key_format, filters.value_format)

@@ -1,7 +1,8 @@
 """Records of a topic as a file: CSV, JSON lines or Parquet, made in pieces.
 
     jsonl     the objects that `duolog consume -o jsonl` writes, for `duolog produce -i jsonl`
-    csv       partition, offset, timestamp (RFC 3339), key, value, key_format, value_format, headers
+    csv       partition, offset, timestamp (RFC 3339), key, value, key_format, value_format, headers;
+              a text that a spreadsheet would run as a formula has an apostrophe before it
     parquet   the same columns
 
 A file is whole: if a limit other than the number of records ends it early, its download fails.
@@ -14,6 +15,7 @@ import csv
 import datetime as dt
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -23,6 +25,7 @@ from duolog.runtime.browsing.budget import Budget, Limits
 from duolog.runtime.browsing.decoding import Decoded, Decoder
 from duolog.runtime.browsing.pages import scanned
 from duolog.runtime.browsing.record import BrowsedRecord, Part
+from duolog.server.access.checks import Checks
 from duolog.server.errors import RequestRefused
 from duolog.server.topics.browsing import Browser
 from duolog.server.topics.selections import Selection
@@ -41,6 +44,9 @@ MEDIA: Final = {
     "parquet": "application/vnd.apache.parquet",
 }
 _AT_ONCE: Final = 500
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""Starts of formulas, in both widths, and what spreadsheets skip before them."""
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _LATEST_MS: Final = 253_402_300_799_999
 
 
@@ -59,6 +65,7 @@ class Export:
 
     Args:
         service: the SQL service of the server.
+        checks: the rights of the client, for schemas.
         topic: the topic, which the client may read.
         selection: what to export.
         form: `csv`, `jsonl` or `parquet`.
@@ -72,12 +79,13 @@ class Export:
     def __init__(
         self,
         service: "SqlService",
+        checks: Checks,
         topic: str,
         selection: Selection,
         form: str,
         stopped: Callable[[], bool],
     ) -> None:
-        self._browser = Browser(service, topic, selection.filters, stopped)
+        self._browser = Browser(service, checks, topic, selection.filters, stopped)
         self._file = _FILES[form](topic, self._browser.decoder)
         self._selection = selection
         self._budget = Budget(LIMITS, stopped)
@@ -187,11 +195,24 @@ class _Csv:
         for one in records:
             row = _columns(one, self._decoder)
             row["timestamp"] = _moment(one.timestamp_ms)
-            writer.writerow([row[name] for name in COLUMNS])
+            writer.writerow([inert(row[name]) for name in COLUMNS])
         return text.getvalue().encode(errors="replace")
 
     def end(self) -> bytes:
         return b"" if self._begun else self.rows([])
+
+
+def inert(cell: object) -> object:
+    """Return a cell that no spreadsheet runs as a formula; numbers stay as they are.
+
+    Source: OWASP, "CSV Injection".
+
+    Example:
+        >>> inert("=1+1"), inert("-5.2e3"), inert("a=b"), inert(7)
+        ("'=1+1", '-5.2e3', 'a=b', 7)
+    """
+    runs = isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if runs else cell
 
 
 class _Parquet:

@@ -156,7 +156,7 @@ class Topics:
             spans = topics.spans(name, chosen[name])
             if spans:
                 places[name] = max(spans.items(), key=lambda one: one[1][1] - one[1][0])
-        decoder = decoder_of(self._service, Filters())
+        decoder = decoder_of(self._service, self._checks, Filters())
         return {
             name: decoder.decoded("value", record.value, record.headers).form
             for name, record in newest_of(self._service.brokers, places, _SAMPLE_S).items()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from duolog.core.errors import DuologError
 from duolog.runtime.browsing.budget import Budget, Limits
 from duolog.runtime.browsing.record import BrowsedRecord
+from duolog.server.access.checks import Checks
 from duolog.server.topics.browsing import Browser
 from duolog.server.topics.refusals import refusal_of
 from duolog.server.topics.selections import Filters
@@ -61,11 +62,12 @@ class LiveTail:
     def __init__(
         self,
         service: "SqlService",
+        checks: Checks,
         topic: str,
         filters: Filters,
         allowance: Allowance | None = None,
     ) -> None:
-        self._browser = Browser(service, topic, filters)
+        self._browser = Browser(service, checks, topic, filters)
         self._allowance = allowance or Allowance(ROWS_PER_S)
         self._log: TopicLog | None = None
         self._lock = threading.Lock()
@@ -126,6 +128,7 @@ class LiveEvents:
         run: runs a function on a thread.
         ended: called once, when the body is closed.
         stopping: set when the server stops.
+        ensure: raises a RequestRefused as soon as the client may read the topic no longer.
     """
 
     def __init__(
@@ -134,11 +137,13 @@ class LiveEvents:
         run: Callable[..., Any],
         ended: Callable[[], None],
         stopping: asyncio.Event,
+        ensure: Callable[[], None],
     ) -> None:
         self._tail = tail
         self._run = run
         self._ended = ended
         self._stopping = stopping
+        self._ensure = ensure
         self._sent_at = 0.0
         self._is_over = False
 
@@ -149,6 +154,8 @@ class LiveEvents:
         while not self._stopping.is_set() and not self._is_over:
             try:
                 event = await self._run(self._tail.next)
+                # A rule may have changed since the response began.
+                self._ensure()
             except DuologError as error:
                 self._is_over = True
                 return _event("failed", refusal_of(error).body())

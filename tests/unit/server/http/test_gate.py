@@ -170,6 +170,30 @@ def test_a_session_changes_nothing_without_the_header_origin() -> None:
     with_client(test, context(access_with_users()))
 
 
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://127.0.0.1:9999", 403),
+        ("https://db.example:9999", 403),
+        ("http://127.0.0.1:08088", 403),
+        ("http://127.0.0.1:8088", 200),
+        ("https://db.example", 200),
+    ],
+)
+@pytest.mark.parametrize("kind", ["Cookie", "Authorization"])
+def test_a_page_of_another_port_does_not_use_what_a_browser_sends_by_itself(
+    kind: str, origin: str, status: int
+) -> None:
+    async def test(client: Client) -> None:
+        begun = await client.ask("POST", "/session", Authorization=ANN)
+        login = begun.headers["set-cookie"].partition(";")[0] if kind == "Cookie" else ANN
+        for method in ("POST", "GET"):
+            reply = await client.ask(method, "/show", b"", Origin=origin, **{kind: login})
+            assert reply.status == status, method
+
+    with_client(test, context(access_with_users()), hosts=["127.0.0.1", "db.example"])
+
+
 @pytest.mark.parametrize("passed_s", [IDLE_S, LIFE_S])
 def test_a_session_ends(passed_s: float) -> None:
     clock = Clock()

@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
 from duolog.core.errors import DuologError, KafkaError
+from duolog.ksql.catalog.schemas import registry_in_force
 from duolog.ksql.errors import SqlError
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
@@ -23,7 +24,6 @@ from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.sql.answers import Rows
 from duolog.runtime.sql.reply.row_source import PushedRows
 from duolog.schemas.schema import Language
-from duolog.schemas.source import source_at
 from duolog.security.clients.brokers import Brokers
 from duolog.serde.times import MILLISECONDS_MAX, MILLISECONDS_MIN
 from duolog.serde.wire_format import ID_BYTES, MAGIC_OF_ID
@@ -147,7 +147,7 @@ def _reader(registry: str) -> "SchemaReader":
     # The formats are loaded for PRINT only.
     from duolog.serde.readable import SchemaReader  # noqa: PLC0415
 
-    return SchemaReader(source_at(registry))
+    return SchemaReader(registry_in_force(registry))
 
 
 def guessed_by_schema(reader: "SchemaReader", data: bytes | None) -> tuple[str, str]:
