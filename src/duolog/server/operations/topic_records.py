@@ -111,7 +111,8 @@ async def export_records(request: Request, context: ServerContext) -> Streamed:
     release = context.readers.reserve()
     try:
         export = await context.readers.run(
-            Export, context.sql, checks, topic, selection, form, context.stopping.is_set
+            *(Export, context.sql, checks, topic, selection, form),
+            stopped=context.stopping.is_set,
         )
         await context.readers.run(export.open)
     except DuologError as error:

@@ -1,9 +1,10 @@
 """Records of a topic as a file: CSV, JSON lines or Parquet, made in pieces.
 
     jsonl     the objects that `duolog consume -o jsonl` writes, for `duolog produce -i jsonl`
-    csv       partition, offset, timestamp (RFC 3339), key, value, key_format, value_format, headers;
-              a text that a spreadsheet would run as a formula has an apostrophe before it
+    csv       partition, offset, timestamp (RFC 3339), key, value, key_format, value_format, headers
     parquet   the same columns
+
+In CSV, a text that a spreadsheet would run as a formula has an apostrophe before it.
 
 A file is whole: if a limit other than the number of records ends it early, its download fails.
 
@@ -44,7 +45,7 @@ MEDIA: Final = {
     "parquet": "application/vnd.apache.parquet",
 }
 _AT_ONCE: Final = 500
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """Starts of formulas, in both widths, and what spreadsheets skip before them."""
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _LATEST_MS: Final = 253_402_300_799_999
@@ -83,6 +84,7 @@ class Export:
         topic: str,
         selection: Selection,
         form: str,
+        *,
         stopped: Callable[[], bool],
     ) -> None:
         self._browser = Browser(service, checks, topic, selection.filters, stopped)

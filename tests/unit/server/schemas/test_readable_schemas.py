@@ -142,7 +142,7 @@ class PrintedSession:
         return SqlSession()
 
     def printed(self, node: object) -> Any:
-        return guessed_by_schema(printing._reader(ADDRESS), FRAMED)
+        return guessed_by_schema(printing.schema_reader(ADDRESS), FRAMED)
 
 
 @pytest.mark.parametrize(

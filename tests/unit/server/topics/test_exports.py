@@ -17,7 +17,7 @@ def record(key: bytes, value: bytes) -> BrowsedRecord:
 
 @pytest.mark.parametrize(
     "text",
-    ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1", "-", "+"],
+    ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "-", "+"],
 )
 def test_a_key_or_value_that_is_a_formula_has_an_apostrophe_before_it(text: str) -> None:
     file = _Csv("orders", Decoder())

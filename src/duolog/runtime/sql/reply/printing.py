@@ -82,7 +82,9 @@ def printed(bootstrap: Brokers | str, node: nodes.PrintTopic, registry: str | No
         )
     every = int(node.args["interval"].name) if node.args.get("interval") else 1
     limit = int(node.args["limit"].name) if node.args.get("limit") else None
-    guess: Guess = guessed if registry is None else partial(guessed_by_schema, _reader(registry))
+    guess: Guess = (
+        guessed if registry is None else partial(guessed_by_schema, schema_reader(registry))
+    )
     source = _Records(consumer, topic, max(1, every), guess)
     return Rows(COLUMNS, PushedRows(source, limit), unbounded=True)
 
@@ -143,7 +145,9 @@ def _row(message: Message, guess: Guess) -> tuple[object, ...]:
     )
 
 
-def _reader(registry: str) -> "SchemaReader":
+def schema_reader(registry: str) -> "SchemaReader":
+    """Return a reader with the schemas of the registry at an address, as statements see it."""
+    """Return a reader with the schemas of the registry at an address, as statements see it."""
     # The formats are loaded for PRINT only.
     from duolog.serde.readable import SchemaReader  # noqa: PLC0415
 
