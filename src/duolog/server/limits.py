@@ -30,6 +30,8 @@ class Limits:
         waiting_max: statements that wait for such a thread. All requests may wait: clients that
             subscribe at the same moment, for instance after a restart, get their turns.
         readers: threads for responses that block between their pieces.
+        topic_readers_max: followers and exports of topics at once. Each has a Kafka client with
+            threads of its own; a process that can start no more of them ends.
         unending_max: push queries with joins, groups or windows, and PRINT: each has such a thread.
     """
 
@@ -51,6 +53,7 @@ class Limits:
     waiting_max: int = 1000
     readers: int = 200
     unending_max: int = 150
+    topic_readers_max: int = 32
 
 
 DEFAULT_LIMITS: Final = Limits()

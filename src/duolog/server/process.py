@@ -55,6 +55,7 @@ from duolog.server.operations.command_waits import CommandWaits
 from duolog.server.operations.context import ServerContext
 from duolog.server.operations.events import digests_of
 from duolog.server.operations.quick_lookups import QuickLookups
+from duolog.server.operations.shares import topic_readers
 from duolog.server.operations.workers import Workers
 from duolog.server.proxies import behind_proxies, checked_base_path
 from duolog.server.schemas.place import RegistryPlace
@@ -213,6 +214,7 @@ def _context(
             reserved_max=limits.unending_max,
             name="readers",
         ),
+        topic_readers=topic_readers(limits.topic_readers_max),
         health=BrokerHealth(cluster.answers, clock),
         clients=ClientMonitor(groups.connections),
         groups=groups,

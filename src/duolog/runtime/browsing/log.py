@@ -96,7 +96,7 @@ class TopicLog:
         self.topic = topic
         self._committed = committed
         self._whole = whole
-        self._admin: AdminClient = admin_of(brokers)
+        self._admin: AdminClient | None = admin_of(brokers)
         level = "read_committed" if committed else "read_uncommitted"
         self._consumer = Consumer(brokers.client({**OPTIONS, "isolation.level": level}))
 
@@ -163,7 +163,11 @@ class TopicLog:
         return chunks
 
     def follow(self, positions: Mapping[int, int]) -> None:
-        """Read from positions on, without an end: see `arrivals`."""
+        """Read from positions on, without an end: see `arrivals`.
+
+        Partitions cannot be looked up any more: a client with threads of its own would be kept.
+        """
+        self._admin = None
         self._consumer.assign(
             [TopicPartition(self.topic, number, at) for number, at in positions.items()]
         )
@@ -211,11 +215,16 @@ class TopicLog:
         found = self._consumer.consume(1, _POLL_S)
         return found + self._consumer.consume(_AT_ONCE, 0) if found else found
 
+    @property
+    def _lookups(self) -> AdminClient:
+        assert self._admin is not None, "nothing is looked up after `follow`"
+        return self._admin
+
     def _numbers(self) -> dict[int, int]:
         """Return the leader of each partition."""
         try:
             # All topics: a request that names a topic may create it.
-            topics = self._admin.list_topics(timeout=REQUEST_S).topics
+            topics = self._lookups.list_topics(timeout=REQUEST_S).topics
         except KafkaException as error:
             raise self._refused("describe", error) from error
         if self.topic not in topics:
@@ -230,7 +239,7 @@ class TopicLog:
         )
         asked = {TopicPartition(self.topic, number): spec for number in numbers}
         try:
-            found = self._admin.list_offsets(
+            found = self._lookups.list_offsets(
                 asked, isolation_level=level, request_timeout=REQUEST_S
             )
             return {at.partition: one.result(REQUEST_S).offset for at, one in found.items()}

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from duolog.server.access.server_access import ServerAccess
+from duolog.server.limits import DEFAULT_LIMITS
 from duolog.server.messages import Messages, Request, Response, Streamed
 from duolog.server.operations.broker_health import BrokerHealth
 from duolog.server.operations.counts import Counts
+from duolog.server.operations.shares import Shares, topic_readers
 from duolog.server.operations.workers import Workers
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ class ServerContext:
         groups: groups of consumers of the cluster; None in a server without them.
         flights: the flights of the demo; None in a server without `sql`.
         address: `HOST:PORT` of this server.
+        topic_readers: places for followers and exports of topics.
         stopping: set when the server stops; responses without an end then end.
     """
 
@@ -70,6 +74,9 @@ class ServerContext:
     address: str = ""
     base_path: str = ""
     counts: Counts = field(default_factory=Counts)
+    topic_readers: Shares = field(
+        default_factory=partial(topic_readers, DEFAULT_LIMITS.topic_readers_max)
+    )
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tables_read(self) -> "dict[str, Progress]":

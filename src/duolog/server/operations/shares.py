@@ -101,3 +101,14 @@ class Shares:
         if not self._by_holder[holder]:
             # Addresses of former clients would be kept for ever.
             del self._by_holder[holder]
+
+
+def topic_readers(most: int) -> Shares:
+    """Return the places for followers and exports of topics."""
+    hint = "Stop following a topic, or wait for the end of an export."
+    return Shares(
+        most,
+        full=f"Too many followers and exports of topics are running: at most {most}. {hint}",
+        noun="places for followers and exports of topics",
+        hint=hint,
+    )

@@ -81,7 +81,7 @@ async def live_records(request: Request, context: ServerContext) -> Streamed:
     topic = request.path["topic"]
     checks = Checks(request.client, asyncio.get_running_loop())
     checks.ensure([_reading(topic)])
-    release = context.readers.reserve()
+    release = context.topic_readers.take()
     try:
         tail = LiveTail(context.sql, checks, topic, filters)
         await context.readers.run(tail.open)
@@ -108,7 +108,7 @@ async def export_records(request: Request, context: ServerContext) -> Streamed:
     topic = request.path["topic"]
     checks = Checks(request.client, asyncio.get_running_loop())
     checks.ensure([_reading(topic)])
-    release = context.readers.reserve()
+    release = context.topic_readers.take()
     try:
         export = await context.readers.run(
             *(Export, context.sql, checks, topic, selection, form),
