@@ -53,7 +53,7 @@ class Limits:
     waiting_max: int = 1000
     readers: int = 200
     unending_max: int = 150
-    topic_readers_max: int = 32
+    topic_readers_max: int = 24
 
 
 DEFAULT_LIMITS: Final = Limits()

@@ -23,6 +23,7 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from duolog.core.errors import KafkaError
+from duolog.core.units import MIB
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.browsing.budget import Budget
 from duolog.runtime.browsing.record import BrowsedRecord, browsed
@@ -33,6 +34,7 @@ REQUEST_S: Final = 15.0
 _STALLED_S: Final = 30.0
 _POLL_S: Final = 0.1
 _AT_ONCE: Final = 500
+_BYTES_AT_ONCE: Final = 16 * MIB
 _UNKNOWN_TOPIC: Final = 3
 OPTIONS: Final = {
     # The reader does not join the group or commit offsets.
@@ -43,7 +45,9 @@ OPTIONS: Final = {
     "enable.partition.eof": True,
     "auto.offset.reset": "earliest",
     "fetch.wait.max.ms": 50,
-    "queued.max.messages.kbytes": 32_768,
+    # For each client: a server has many of them, and records may be large.
+    "queued.max.messages.kbytes": 8_192,
+    "fetch.max.bytes": 8_388_608,
     "log_level": 0,
 }
 
@@ -136,7 +140,8 @@ class TopicLog:
     ) -> dict[int, Chunk]:
         """Return the records of ranges, or their beginnings when the budget is spent.
 
-        With `completely`, at least one of the ranges is read to its end.
+        Of large records, a part of each range is read. With `completely`, at least one of the
+        ranges is read to its end.
 
         Raises:
             KafkaError: the broker refuses, or nothing arrives for half a minute.
@@ -145,7 +150,7 @@ class TopicLog:
         waiting = {number: end for number, (start, end) in ranges.items() if start < end}
         if not waiting:
             return chunks
-        moved_at = time.monotonic()
+        moved_at, before = time.monotonic(), budget.bytes
         try:
             self._consumer.assign(
                 [TopicPartition(self.topic, number, ranges[number][0]) for number in waiting]
@@ -156,6 +161,9 @@ class TopicLog:
                 for message in self._arrived():
                     moved_at = time.monotonic()
                     self._take(message, chunks, waiting, budget)
+                if not completely and budget.bytes - before >= _BYTES_AT_ONCE:
+                    # Those with a record can be merged; what is left is read later.
+                    waiting = {one: end for one, end in waiting.items() if not chunks[one].records}
                 _ensure_moving(time.monotonic() - moved_at)
             self._consumer.unassign()
         except KafkaException as error:

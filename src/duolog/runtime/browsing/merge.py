@@ -85,13 +85,14 @@ class Merge:
         return not self._heads
 
     def take(self, count: int) -> list[BrowsedRecord]:
-        """Return the next records; fewer if there are no more, or if the budget is spent.
+        """Return the next records; fewer if there are no more, if the budget is spent, or if large.
 
         Raises:
             KafkaError: see `TopicLog.read`.
         """
         found: list[BrowsedRecord] = []
-        while len(found) < count:
+        size = 0
+        while len(found) < count and size < _BYTES_AT_ONCE:
             self._fill(count - len(found))
             if not self._heads:
                 break
@@ -99,6 +100,7 @@ class Merge:
             number = -order if self._newest else order
             record = self._buffers[number].popleft()
             found.append(record)
+            size += record.size
             self._push(number)
         return found
 

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from duolog.core.errors import DuologError
@@ -110,10 +111,8 @@ async def export_records(request: Request, context: ServerContext) -> Streamed:
     checks.ensure([_reading(topic)])
     release = context.topic_readers.take()
     try:
-        export = await context.readers.run(
-            *(Export, context.sql, checks, topic, selection, form),
-            stopped=context.stopping.is_set,
-        )
+        made = partial(Export, context.sql, checks, topic, selection, form)
+        export = await context.readers.run(partial(made, stopped=context.stopping.is_set))
         await context.readers.run(export.open)
     except DuologError as error:
         release()

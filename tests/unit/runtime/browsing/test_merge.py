@@ -173,3 +173,15 @@ def test_a_part_that_was_not_read_to_its_end_is_read_again() -> None:
     for number in TWO:
         mine = [offset for partition, offset in seen if partition == number]
         assert mine == list(range(49, -1, -1))
+
+
+def test_few_large_records_are_taken_at_once() -> None:
+    large = 3 * 1024 * 1024
+    merged, _ = merge(Log(TWO, large), {0: (0, 50), 1: (0, 50)}, limits=Limits(bytes=10**12))
+
+    taken = []
+    while some := merged.take(500):
+        assert len(some) == 2, "the second one reaches the limit of 4 MiB"
+        taken += some
+
+    assert [one.timestamp_ms for one in taken] == list(range(0, 500, 5))
