@@ -24,9 +24,9 @@ from duolog.schemas.source import SchemaSource
 from duolog.server.access.checks import Checks
 from duolog.server.access.client import Right
 from duolog.server.access.client_properties import ClientProperties
+from duolog.server.access.readable_schemas import readable_by
 from duolog.server.access.statement_rights import Known, rights_after, rights_before
 from duolog.server.errors import BAD_REQUEST, RequestRefused
-from duolog.server.schemas.readable_schemas import readable_by
 
 
 class Session(Protocol):

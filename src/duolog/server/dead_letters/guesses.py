@@ -7,7 +7,7 @@ from duolog.ksql import settings
 from duolog.runtime.sql.reply.printing import guessed, guessed_by_schema
 from duolog.serde.patient_schemas import PatientSchemas
 from duolog.server.access.checks import Checks
-from duolog.server.schemas.readable_schemas import readable_by
+from duolog.server.access.readable_schemas import readable_by
 
 if TYPE_CHECKING:
     from duolog.runtime.sql.service import SqlService

@@ -18,8 +18,8 @@ from duolog.runtime.browsing.record import BrowsedRecord
 from duolog.runtime.browsing.search import TextSearch
 from duolog.schemas.source import SchemaSource, source_at
 from duolog.server.access.checks import EVERYTHING, Checks
+from duolog.server.access.readable_schemas import readable_by
 from duolog.server.errors import NOT_FOUND, RequestRefused
-from duolog.server.schemas.readable_schemas import readable_by
 from duolog.server.topics.cursors import NEWEST, OLDEST, Cursor, cursor_text
 from duolog.server.topics.selections import BEGINNING, Filters, Selection, Start
 from duolog.server.topics.shown import shown_record, text_max

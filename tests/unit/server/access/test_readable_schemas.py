@@ -19,8 +19,8 @@ from duolog.schemas.source import UnknownSchemaError, provide, withdraw
 from duolog.schemas.subjects import SchemaKey
 from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.server.access.guarded_session import GuardedSession
+from duolog.server.access.readable_schemas import ReadableSchemas
 from duolog.server.dead_letters.guesses import guess_of
-from duolog.server.schemas.readable_schemas import ReadableSchemas
 from duolog.server.topics.browsing import decoder_of
 from duolog.server.topics.selections import Filters
 
