@@ -9,7 +9,7 @@ import pytest
 from console.servers import Console
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Page, Request
 
 
 def search(page: "Page", text: str) -> None:
@@ -237,3 +237,21 @@ def test_a_page_of_another_site_gets_nothing(
     )
 
     assert status == 403, body
+
+
+def test_a_page_in_the_background_gives_its_connection_up(page: "Page", console: Console) -> None:
+    """A browser opens six connections to a host: tabs in the background must not hold them."""
+    hide = """hidden => {
+        Object.defineProperty(document, "hidden", {value: hidden, configurable: true});
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+
+    def is_events(request: "Request") -> bool:
+        return request.url.endswith("/v1/events")
+
+    with page.expect_request(is_events):
+        page.goto(console.url)
+    with page.expect_event("requestfailed", is_events):
+        page.evaluate(hide, True)
+    with page.expect_request(is_events):
+        page.evaluate(hide, False)

@@ -17,6 +17,8 @@ export interface EventsOptions {
   onOpen?: (again: boolean) => void;
   /** Called with each error; with one that is final (4xx), no further try follows. */
   onError?: (error: unknown, final: boolean) => void;
+  /** Whether the connection is given up while the page is hidden; false by default. */
+  onlyVisible?: boolean;
   /** Whether a stream that the server ends is opened again; true by default. */
   reconnect?: boolean;
 }
@@ -29,22 +31,34 @@ export function openEvents(path: string, options: EventsOptions): () => void {
   let abort = new AbortController();
   // A page that the browser keeps for its back button would keep the connection, for up to a minute:
   // browsers have six of them for a host.
+  let opened = false;
   const hide = () => abort.abort();
-  const show = (event: PageTransitionEvent) => {
-    if (!event.persisted) return;
+  const open = () => {
     abort = new AbortController();
-    void run(path, options, abort, true);
+    void run(path, options, abort, opened);
+    opened = true;
+  };
+  const show = (event: PageTransitionEvent) => {
+    if (event.persisted && abort.signal.aborted) open();
+  };
+  // Seven tabs in the background would take the connections from the one in front.
+  const turn = () => {
+    if (document.hidden) hide();
+    else if (abort.signal.aborted) open();
   };
   const onPage = typeof window !== "undefined";
   if (onPage) {
     addEventListener("pagehide", hide);
     addEventListener("pageshow", show);
+    if (options.onlyVisible) document.addEventListener("visibilitychange", turn);
   }
-  void run(path, options, abort, false);
+  if (onPage && options.onlyVisible && document.hidden) hide();
+  else open();
   return () => {
     if (onPage) {
       removeEventListener("pagehide", hide);
       removeEventListener("pageshow", show);
+      document.removeEventListener("visibilitychange", turn);
     }
     abort.abort();
   };

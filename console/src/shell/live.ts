@@ -20,6 +20,7 @@ let close: (() => void) | null = null;
 /** Listen from now on, if not yet. */
 export function startLive(): void {
   close ??= openEvents("/v1/events", {
+    onlyVisible: true,
     onEvent: ({ type, data }) => {
       if (type === "hello") outdated.value = isOther((data as { console?: string }).console ?? "");
       if (type === "changed") note((data as { changed?: string[] }).changed ?? []);

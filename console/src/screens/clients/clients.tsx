@@ -29,13 +29,13 @@ const columns: readonly Column<Client>[] = [
   {
     id: "roles",
     title: "Role",
-    width: 120,
+    width: 116,
     cell: (one) => one.roles.map((role) => <Badge key={role}>{role}</Badge>),
   },
   {
     id: "in",
     title: "In",
-    width: 96,
+    width: 88,
     number: true,
     cell: (one) => rate(one.bytesInPerSecond),
     sort: (a, b) => byNumber(a.bytesInPerSecond, b.bytesInPerSecond),
@@ -43,7 +43,7 @@ const columns: readonly Column<Client>[] = [
   {
     id: "out",
     title: "Out",
-    width: 96,
+    width: 92,
     number: true,
     cell: (one) => rate(one.bytesOutPerSecond),
     sort: (a, b) => byNumber(a.bytesOutPerSecond, b.bytesOutPerSecond),
@@ -51,26 +51,37 @@ const columns: readonly Column<Client>[] = [
   {
     id: "requests",
     title: "Requests",
-    width: 100,
+    width: 92,
     number: true,
     wide: true,
     cell: (one) => (one.requestsPerSecond === null ? <Unknown /> : formatRate(Number(one.requestsPerSecond))),
     sort: (a, b) => byNumber(a.requestsPerSecond, b.requestsPerSecond),
   },
-  { id: "written", title: "Writes", wide: true, cell: (one) => names(one.written) },
-  { id: "read", title: "Reads", wide: true, cell: (one) => names(one.read) },
-  { id: "software", title: "Software", width: 210, wide: true, cell: (one) => visible(softwareOf(one)) },
-  { id: "user", title: "User", width: 90, wide: true, cell: (one) => visible(userOf(one)) },
-  { id: "address", title: "Address", width: 160, wide: true, cell: (one) => visible(one.address) },
+  { id: "topics", title: "Topics", wide: true, cell: topicsOf },
+  { id: "software", title: "Software", width: 160, wide: true, cell: (one) => visible(softwareOf(one)) },
+  { id: "user", title: "User", width: 76, wide: true, cell: (one) => visible(userOf(one)) },
+  { id: "address", title: "Address", width: 150, wide: true, cell: (one) => visible(one.address) },
   {
     id: "last",
     title: "Last request",
-    width: 120,
+    width: 112,
     wide: true,
     cell: (one) => (one.lastRequestMs === null ? <Unknown /> : formatAgo(one.lastRequestMs)),
     sort: (a, b) => byNumber(a.lastRequestMs, b.lastRequestMs),
   },
 ];
+
+function topicsOf(one: Client) {
+  if (one.written === null && one.read === null) return <Unknown />;
+  const parts = [
+    ["writes", one.written],
+    ["reads", one.read],
+  ] as const;
+  return parts
+    .filter(([, topics]) => topics !== null && topics.length > 0)
+    .map(([verb, topics]) => `${verb} ${visible(topics!.join(", "))}`)
+    .join("; ");
+}
 
 const producerColumns: readonly Column<Producer>[] = [
   { id: "id", title: "Producer id", width: 130, number: true, cell: (one) => one.producerId },
