@@ -112,7 +112,7 @@ def browser(chromium: str) -> Iterator["Browser"]:
 
 
 class Errors(list[str]):
-    """What a page reports that it should not: exceptions, and violations of its policy."""
+    """Reports of a page that there should not be: exceptions, and violations of its policy."""
 
     def follow(self, page: "Page") -> None:
         page.on("pageerror", lambda error: self.append(f"exception: {error}"))

@@ -23,7 +23,7 @@ def test_a_page_says_that_the_server_is_away_and_continues_when_it_is_back(
     page.get_by_role("heading", name="Overview", level=1).wait_for()  # The page stays.
 
     with Console(tmp_path, ports=ports) as again:
-        # The token has survived, and with it the session: nobody has to log in.
+        # The token has survived, and with it the session: no login is needed.
         assert again.token == token
         page.get_by_text("The server cannot be reached.").wait_for(state="detached")
         page.get_by_text("Connected again").wait_for()

@@ -252,6 +252,6 @@ def test_a_page_in_the_background_gives_its_connection_up(page: "Page", console:
     with page.expect_request(is_events):
         page.goto(console.url)
     with page.expect_event("requestfailed", is_events):
-        page.evaluate(hide, True)
+        page.evaluate(hide, arg=True)
     with page.expect_request(is_events):
-        page.evaluate(hide, False)
+        page.evaluate(hide, arg=False)

@@ -49,7 +49,7 @@ def test_a_new_user_has_three_first_steps(
         page.get_by_role("heading", name="first-steps").wait_for()
         page.get_by_role("link", name="Overview").click()
 
-        # The server has told the page that there is a topic now.
+        # The server has reported the new topic to the page.
         page.get_by_role("link", name="Topics: 1").wait_for()
 
 

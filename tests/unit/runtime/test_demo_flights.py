@@ -1,6 +1,7 @@
 """The process that writes the flights of the demo, as a server sees it."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -36,23 +37,25 @@ def test_nothing_runs_before_the_start(tmp_path: Path) -> None:
 
 def test_progress_is_shown_from_loading_to_live_to_the_end(tmp_path: Path) -> None:
     program = """
-import json, pathlib, sys, time
-gate = pathlib.Path(sys.argv[2], "go")
+import json, pathlib, sys
+gate = pathlib.Path(sys.argv[2], "gate")  # A pipe: to read it waits until the test writes it.
 json.loads(sys.stdin.readline())
 print('{"produced": 5, "total": 9, "live": false}', flush=True)
-while not gate.exists(): time.sleep(0.01)
+gate.read_text()
 print('{"produced": 7, "total": 9, "live": true}', flush=True)
-while gate.exists(): time.sleep(0.01)
+gate.read_text()
 print('{"produced": 9, "total": 9, "live": false}', flush=True)
 """
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
     found = flights(tmp_path, program)
     found.start()
     wait_until(lambda: found.status()["produced"] == 5, found.status)
     assert found.status()["state"] == "loading"
 
-    (tmp_path / "go").touch()
+    gate.write_text("go live")
     assert reached(found, "live")["produced"] == 7
-    (tmp_path / "go").unlink()
+    gate.write_text("end")
 
     assert reached(found, "done") == {"state": "done", "produced": 9, "total": 9, "error": ""}
 

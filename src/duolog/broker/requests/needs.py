@@ -90,7 +90,7 @@ class Passed(Protocol):
 
 
 class Activity(Protocol):
-    """What a connection notes of its client; see `network.clients`."""
+    """Facts that a connection notes of its client; see `network.clients`."""
 
     software_name: str
     software_version: str

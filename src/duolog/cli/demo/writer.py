@@ -28,7 +28,7 @@ from duolog.core.errors import DuologError
 from duolog.security.clients.brokers import Brokers
 
 LIVE: Final = 240_000
-"""Flights that arrive live: 40 minutes, in which somebody looks at the tables."""
+"""Flights that arrive live: 40 minutes, in which a user can look at the tables."""
 _REPORT_S: Final = 0.5
 
 

@@ -33,7 +33,7 @@ class ConsoleToken:
 
     Args:
         text: the token.
-        clock: tells when cookies expire.
+        clock: decides when cookies expire.
     """
 
     def __init__(self, text: str, clock: Clock) -> None:

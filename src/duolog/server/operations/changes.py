@@ -2,7 +2,7 @@
 
     topics ───────────────────┐
     command topic ────────────┼─▶ digest of each, once a second ─▶ the names of those that differ
-    states of queries ────────┘   while somebody listens
+    states of queries ────────┘   while a client listens
 
 The names alone are sent: who listens reads the lists again, with its own rights.
 
@@ -47,7 +47,7 @@ class Changes:
 
     @property
     def listeners(self) -> int:
-        """How many listen now."""
+        """The number of streams that are open."""
         return len(self._listeners)
 
     def listen(self) -> "_Listener":

@@ -3,7 +3,7 @@
     GET /console, /console/topics/…     the page: not cached, with a policy for its content
     GET /console/assets/NAME-HASH.js    a file: cached for ever, as its name has its digest
 
-They are public: they are the same for everybody and have nothing of this server in them. All that
+They are public: they are the same for all clients and have nothing of this server in them. All that
 the page shows comes from routes that need a login.
 """
 

@@ -45,7 +45,7 @@ class ServerContext:
         quick: repeated look-ups, answered on the event loop; None in a server without them.
         registry: the schema registry; None in a server without one.
         administration: users, rules and settings of the cluster; None without one.
-        changes: tells pages what has changed; None in a server without `sql`.
+        changes: reports to pages what has changed; None in a server without `sql`.
         clients: clients of the cluster; None in a server without them.
         groups: groups of consumers of the cluster; None in a server without them.
         flights: the flights of the demo; None in a server without `sql`.

@@ -1,6 +1,6 @@
 """A walk over the table of routes: no endpoint answers a client that has not logged in.
 
-The signs of life are public, and so are the files of the console, which are the same for everybody.
+The signs of life are public, and so are the files of the console, which are the same for all clients.
 """
 
 import asyncio

@@ -19,7 +19,7 @@ from waiting import DEADLINE_S
 
 
 class State:
-    """What a server's digests are made of."""
+    """The parts of a server that its digests are made of."""
 
     def __init__(self) -> None:
         self.now = {"catalog": "0", "queries": "a", "topics": "x"}
