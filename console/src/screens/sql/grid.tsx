@@ -58,7 +58,7 @@ function columnOf(column: ResultColumn, at: number, live: boolean): Column<Row> 
   const numeric = NUMBERS.test(column.type);
   return {
     id: `${at}`,
-    title: `${visible(column.name)} · ${column.type.length > 18 ? `${column.type.slice(0, 17)}…` : column.type}${column.key ? " 🔑" : ""}`,
+    title: `${visible(column.name)} · ${column.type.length > 18 ? `${column.type.slice(0, 17)}…` : column.type}${column.key ? " key" : ""}`,
     cell: (row) => <Cell raw={row.cells[at] ?? "null"} column={column} tombstone={row.tombstone} />,
     number: numeric,
     // New rows come first in a live view; any other order would move them.
