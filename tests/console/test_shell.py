@@ -31,6 +31,13 @@ def test_the_palette_finds_by_letters_and_runs_by_keyboard(page: "Page") -> None
     page.get_by_role("combobox", name="Search screens").wait_for(state="detached")
     themed(page, "dark")
 
+    search(page, "create a topic")
+    page.get_by_role("option", name="Create a topic").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog", name="Create a topic").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+
     search(page, "no such thing zzzz")
     page.get_by_text("Nothing has this name.").wait_for()
     page.keyboard.press("Escape")

@@ -165,9 +165,21 @@ def test_a_record_is_opened_and_closed_by_keyboard(
     page.get_by_role("region", name="Value").get_by_text("9007199254740993").wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("heading", name="Partition 0, offset 118").wait_for(state="detached")
+    page.locator("main [data-table]:focus").wait_for()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Partition 0, offset 117").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", name="Partition 0, offset 117").wait_for(state="detached")
     page.keyboard.press("/")
-    page.keyboard.type("k1")
-    assert page.get_by_label("Search text").input_value() == "k1"
+    page.keyboard.type("k11")
+    page.keyboard.press("Enter")
+    page.get_by_text("11 records shown, 120 read.").wait_for()
+    page.keyboard.type("9")
+    assert page.get_by_label("Search text").input_value() == "k119"
+    page.go_back()
+    page.get_by_text("50 records shown.").wait_for()
+    assert page.get_by_label("Search text").input_value() == ""
 
 
 def test_new_records_are_followed_and_paused(page: "Page", console: Console) -> None:

@@ -115,6 +115,7 @@ function actionEntries(): Entry[] {
     kind: "action",
     run: () => chooseTheme(one),
   }));
+  found.push({ label: "Create a topic", kind: "action", run: () => navigate("/topics", { create: "true" }) });
   found.push({ label: "Show keyboard shortcuts", kind: "action", run: () => (sheetOpen.value = true) });
   if (who.state === "open" && who.users) {
     found.push({ label: "Log out", kind: "action", run: () => void logOut().catch(toastError) });

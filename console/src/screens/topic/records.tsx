@@ -23,7 +23,7 @@ export function Records(props: { topic: Topic }) {
   if (!topic.may.read) return <p>You have no right to read the records of this topic: Read on topic {topic.name}.</p>;
   return (
     <div class="stack">
-      <SeekForm key={JSON.stringify(seek)} seek={seek} partitions={topic.partitions.length} live={live} />
+      <SeekForm seek={seek} partitions={topic.partitions.length} live={live} />
       {live ? <Live topic={topic} filters={filtersOf(seek)} /> : <Paged topic={topic} seek={seek} address={address} />}
     </div>
   );

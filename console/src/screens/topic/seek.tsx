@@ -1,5 +1,5 @@
 // The form that says which records to read. Its state goes to the address when it is submitted.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Checkbox, Field, Select } from "../../parts/field";
 import { setQuery } from "../../shell/router";
 import { FORMATS, fromOf, startOf, type Seek, type StartKind } from "./model";
@@ -25,6 +25,13 @@ export function SeekForm(props: { seek: Seek; partitions: number; live: boolean 
   const [given, setGiven] = useState(seek);
   const [wrong, setWrong] = useState("");
   const [more, setMore] = useState(seek.key_format !== "" || seek.value_format !== "" || seek.isolation !== "" || seek.in !== "");
+  // The address may change, for instance by "back". A new form would lose the focus of the keyboard.
+  useEffect(() => {
+    setKind(begin.kind);
+    setValue(begin.value);
+    setGiven(seek);
+    setWrong("");
+  }, [JSON.stringify(seek)]);
   const set = (change: Partial<Seek>) => setGiven({ ...given, ...change });
   const submit = () => {
     const from = fromOf(kind, value);
