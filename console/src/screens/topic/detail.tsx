@@ -9,14 +9,6 @@ export function Detail(props: { record: BrowsedRecord; topic: string; onClose: (
   const heading = useRef<HTMLHeadingElement>(null);
   const id = `${record.partition}/${record.offset}`;
   useEffect(() => heading.current?.focus(), [id]);
-  useEffect(() => {
-    const section = heading.current?.closest("section");
-    const list = section?.parentElement?.querySelector<HTMLElement>("[data-table]");
-    // Without this, the keyboard starts again at the top of the page.
-    return () => {
-      if (section?.contains(document.activeElement)) list?.focus();
-    };
-  }, []);
   const address = `/v1/topics/${encodeURIComponent(topic)}/records/${id}`;
   return (
     <section class="detail stack" aria-label="Record">

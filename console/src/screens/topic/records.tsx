@@ -1,6 +1,6 @@
 // The records of a topic: seek, search, select by SQL, page, follow, export, and one record in detail.
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, url, type ApiError } from "../../lib/api";
 import { formatBytes, formatTime, visible } from "../../lib/format";
 import { useLoad } from "../../lib/load";
@@ -81,15 +81,22 @@ export function RecordTable(props: { topic: Topic; records: readonly BrowsedReco
     if (open !== null) setKept(open);
   }, [open]);
   const shown = open ?? (kept !== null && idOf(kept) === at ? kept : null);
+  const whole = useRef<HTMLDivElement>(null);
+  // The list gets the focus. Otherwise the keyboard begins again at the top of the page.
+  const close = () => {
+    whole.current?.querySelector<HTMLElement>("[data-table]")?.focus();
+    setQuery({ at: null });
+  };
   const several = props.topic.partitions.length > 1;
   const columns = useMemo(() => columnsOf(several, shown !== null), [several, shown !== null]);
   return (
     <div
+      ref={whole}
       class={shown === null ? "records" : "records with-detail"}
       onKeyDown={(event) => {
         if (event.key === "Escape" && shown !== null) {
           event.preventDefault();
-          setQuery({ at: null });
+          close();
         }
       }}
     >
@@ -105,7 +112,7 @@ export function RecordTable(props: { topic: Topic; records: readonly BrowsedReco
         empty={props.empty}
         {...(props.records.length > 15 ? { height: "min(64vh, 900px)" } : {})}
       />
-      {shown !== null && <Detail record={shown} topic={props.topic.name} onClose={() => setQuery({ at: null })} />}
+      {shown !== null && <Detail record={shown} topic={props.topic.name} onClose={close} />}
     </div>
   );
 }
