@@ -6,6 +6,7 @@ import { Dialog } from "../../parts/dialog";
 import { copyText, Table, type Column } from "../../parts/table";
 import { csvOf, download, jsonLinesOf } from "./export";
 import type { ResultColumn, Row } from "./rows";
+import { properties } from "./state";
 
 const CELL_MAX = 200;
 const VALUE_MAX = 100_000;
@@ -44,7 +45,7 @@ export function Grid(props: { name: string; columns: readonly ResultColumn[]; ro
           rowKey={(row) => row.id}
           onOpen={setOpen}
           copy={(row) => jsonLinesOf(props.columns, [row]).trimEnd()}
-          empty={props.live ? "No rows yet." : "No rows."}
+          empty={props.live ? waiting() : "No rows."}
           // A live view keeps its height while rows arrive.
           {...(props.live || props.rows.length > FEW ? { height: "min(52vh, 560px)" } : {})}
         />
@@ -52,6 +53,11 @@ export function Grid(props: { name: string; columns: readonly ResultColumn[]; ro
       {open !== null && <RowDialog columns={props.columns} row={open} onClose={() => setOpen(null)} />}
     </>
   );
+}
+
+function waiting(): string {
+  const all = properties.value["auto.offset.reset"] === "earliest";
+  return all ? "No rows yet." : "No rows yet. For records that are already there, read streams from: earliest.";
 }
 
 function columnOf(column: ResultColumn, at: number, live: boolean): Column<Row> {

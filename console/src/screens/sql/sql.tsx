@@ -175,7 +175,8 @@ function Side(props: { tools: Tools }) {
 function Problems(props: { onOpen: (from: number, to: number) => void }) {
   const found = checked.value?.diagnostics ?? [];
   const errors = found.filter((one) => one.severity === "error").length;
-  const told =
+  const first = found[0];
+  const summary =
     checked.value === null
       ? "Not checked: the server does not answer."
       : found.length === 0
@@ -184,7 +185,7 @@ function Problems(props: { onOpen: (from: number, to: number) => void }) {
   return (
     <details class="sql-problems small">
       <summary>
-        <span role="status">{told}</span>
+        <span role="status">{first === undefined ? summary : `${summary}: ${first.message}`}</span>
       </summary>
       <ul>
         {found.slice(0, 50).map((one, at) => (
