@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 FILES = sorted(Path(duolog.broker.apis.__file__).parent.glob("k*.py"))
 IMPORT = re.compile(r"from kio\.schema\.(\w+)\.v(\d+)\.request import \(?\s*\w+Request as (\w+)")
 READS_BYTES = {"k00_produce", "k01_fetch", "k03_metadata", "k18_api_versions"}
+OWN = {"k31000_describe_clients"}
+"""APIs of one version that kio does not have."""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -26,6 +28,10 @@ def test_a_request_has_the_types_of_the_versions_that_are_served(file: Path) -> 
 
     assert "request: Any" not in text
     if file.stem in READS_BYTES:
+        return
+    if file.stem in OWN:
+        assert re.search(r"from duolog\.protocol\.\w+ import \w+Request as Request", text)
+        assert len(api.versions) == 1
         return
     (message,) = {message for message, _ in types.values()}
     assert file.stem == f"k{api.key:02}_{message}"

@@ -14,7 +14,7 @@ ApiVersions first. The decision is ADR 0149.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from kio.schema.errors import ErrorCode
 from kio.schema.request_header.v2.header import RequestHeader
@@ -22,9 +22,7 @@ from kio.schema.response_header.v1.header import ResponseHeader
 from kio.static.constants import EntityType
 from kio.static.primitive import i16, i32, i32Timedelta, i64
 
-DESCRIBE_CLIENTS: Final = 31_000
-OPEN: Final = -1
-"""In place of the time when a connection was closed."""
+from duolog.protocol.messages import DESCRIBE_CLIENTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

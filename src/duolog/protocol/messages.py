@@ -32,7 +32,8 @@ from duolog.protocol.schema import Fields, Schema, is_message
 if TYPE_CHECKING:
     from kio.static.protocol import Entity
 
-_DESCRIBE_CLIENTS: Final = 31_000
+DESCRIBE_CLIENTS: Final = 31_000
+"""A request of Duolog's own, see `describe_clients`; the number is here, without kio's types."""
 _Reader = Callable[[bytes, int], tuple[object, int]]
 
 _MODULES: Final = {
@@ -92,7 +93,7 @@ _MODULES: Final = {
     77: "share_group_describe",
     89: "streams_group_describe",
     90: "describe_share_group_offsets",
-    _DESCRIBE_CLIENTS: "describe_clients",
+    DESCRIBE_CLIENTS: "describe_clients",
 }
 """Also of requests that only another broker serves, for clients."""
 
@@ -100,7 +101,7 @@ _MODULES: Final = {
 def entity_type(api_key: int, version: int, kind: str) -> type[Any]:  # Its fields are the schema's.
     """Return kio's class for a `"request"` or `"response"`."""
     name = _MODULES[api_key]
-    if api_key == _DESCRIBE_CLIENTS:  # The only one that is not Kafka's.
+    if api_key == DESCRIBE_CLIENTS:  # The only one that is not Kafka's.
         module = import_module(f"duolog.protocol.{name}")
     else:
         module = import_module(f"kio.schema.{name}.v{version}.{kind}")

@@ -12,7 +12,7 @@ from duolog.broker.apis.context import RequestContext
 from duolog.broker.authorization.table import checks_of
 from duolog.broker.requests.api import Api
 from duolog.broker.requests.many_items import Steps, run_steps
-from duolog.protocol.describe_clients import DESCRIBE_CLIENTS
+from duolog.protocol.messages import DESCRIBE_CLIENTS
 
 if TYPE_CHECKING:
     from duolog.protocol.describe_clients import DescribeClientsRequest as Request

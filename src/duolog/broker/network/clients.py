@@ -12,7 +12,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.core.units import SECOND_MS
-from duolog.protocol.describe_clients import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +26,8 @@ TOPICS_MAX: Final = 100
 _LATELY_S: Final = 300.0
 _CLOSED_S: Final = 900.0
 _CLOSED_MAX: Final = 1_000
+_OPEN: Final = -1
+"""In place of the time when a connection was closed."""
 
 
 class SentBytes(Protocol):
@@ -170,7 +171,7 @@ class SeenClient:
             "user": self.user,
             "connected_ms": at_ms(activity.connected_s),
             "last_request_ms": at_ms(activity.last_request_s),
-            "closed_ms": OPEN if self.closed_s is None else at_ms(self.closed_s),
+            "closed_ms": _OPEN if self.closed_s is None else at_ms(self.closed_s),
             "requests": activity.requests,
             "bytes_in": self.received_bytes,
             "bytes_out": self.sent_bytes,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from duolog.core.errors import DuologError
-from duolog.protocol.describe_clients import DESCRIBE_CLIENTS
+from duolog.protocol.messages import DESCRIBE_CLIENTS
 from duolog.runtime.clients.producers import Producers, read_producers
 from duolog.runtime.clients.rates import ClientKey, ClientRates, Counts, Rates
 from duolog.runtime.consumer_groups.connections import Connections

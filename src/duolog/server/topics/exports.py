@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from duolog.core.errors import ServerError
+from duolog.core.optional_packages import pip_install
 from duolog.core.units import MIB
 from duolog.runtime.browsing.budget import Budget, Limits
 from duolog.runtime.browsing.decoding import Decoded, Decoder
@@ -224,7 +225,7 @@ class _Parquet:
             import pyarrow.parquet as pq  # noqa: PLC0415 - as above
         except ImportError as error:
             raise RequestRefused(
-                "Parquet needs pyarrow on the server: pip install 'duolog[arrow]'"
+                f"Parquet needs a package on the server: {pip_install('pyarrow')}"
             ) from error
         del topic
         self._decoder = decoder

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 from duolog.broker.network.clients import TOPICS_MAX, Activity, Clients, SeenClient
-from duolog.protocol.describe_clients import OPEN
 from duolog.testing.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def test_a_client_is_described_with_its_software_and_topics(harness: Any) -> Non
 
     one = next(row for row in answer.clients if row.software_name)
     assert (one.client_id, one.software_name, one.software_version) == ("test", "my-app", "1.2.3")
-    assert (one.user, one.address, one.closed_ms) == ("User:ANONYMOUS", "127.0.0.1:1", OPEN)
+    assert (one.user, one.address, one.closed_ms) == ("User:ANONYMOUS", "127.0.0.1:1", -1)
     assert (one.written, one.read) == (("orders", "paid"), ("orders",))
     assert one.requests == 4
     assert one.bytes_in > 1000
@@ -60,7 +59,7 @@ def test_a_closed_client_is_remembered_with_its_counts(harness: Any) -> None:
     client.socket.close()
     harness.turn_until(lambda: client.connection.closed)
 
-    rows = [row for row in described(harness).clients if row.closed_ms != OPEN]
+    rows = [row for row in described(harness).clients if row.closed_ms != -1]
 
     assert [(row.client_id, row.requests) for row in rows] == [("test", 1)]
     assert rows[0].bytes_in > 0
