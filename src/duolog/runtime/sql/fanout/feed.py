@@ -271,7 +271,8 @@ class Feed:
             return "too early"
         if not reaches(self._positions, member.positions):
             return "waits"
-        if member.positions != self._positions:
+        # Without recent batches, they differ only by a partition that was added just now.
+        if self._recent and member.positions != self._positions:
             member.take(together(self._recent), self._tables)
         group = self._groups.get(member.shape)
         if group is None:
