@@ -19,7 +19,6 @@ from confluent_kafka import (
     Message,
     TopicPartition,
 )
-from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from duolog.core.errors import KafkaError
@@ -27,6 +26,7 @@ from duolog.core.units import MIB
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.browsing.budget import Budget
 from duolog.runtime.browsing.record import BrowsedRecord, browsed
+from duolog.runtime.reading_progress import ensure_moving, offset_after
 from duolog.runtime.topics import admin_of, client_error
 from duolog.security.clients.brokers import Brokers
 
@@ -164,7 +164,7 @@ class TopicLog:
                 if not completely and budget.bytes - before >= _BYTES_AT_ONCE:
                     # Those with a record can be merged; what is left is read later.
                     waiting = {one: end for one, end in waiting.items() if not chunks[one].records}
-                _ensure_moving(time.monotonic() - moved_at)
+                ensure_moving(time.monotonic() - moved_at, _STALLED_S)
             self._consumer.unassign()
         except KafkaException as error:
             raise self._refused("read", error) from error
@@ -193,7 +193,7 @@ class TopicLog:
             return [
                 browsed(one, whole=self._whole)
                 for one in found
-                if _reached(one) is not None and one.error() is None
+                if offset_after(one) is not None and one.error() is None
             ]
         except KafkaException as error:
             raise self._refused("read", error) from error
@@ -206,7 +206,7 @@ class TopicLog:
         budget: Budget,
     ) -> None:
         number = message.partition()
-        reached = _reached(message)
+        reached = offset_after(message)
         if number is None or reached is None or number not in waiting:
             return
         chunk, end = chunks[number], waiting[number]
@@ -276,24 +276,3 @@ def no_partition(topic: str, number: int, partitions: int) -> KafkaError:
         code=_UNKNOWN_TOPIC,
         hint=f"Use a partition from 0 to {partitions - 1}.",
     )
-
-
-def _ensure_moving(still_s: float) -> None:
-    if still_s > _STALLED_S:
-        raise KafkaException(ClientError(ClientError.REQUEST_TIMED_OUT, "no record arrives"))
-
-
-def _reached(message: Message) -> int | None:
-    """Return the offset after a message; None for an error that passes.
-
-    Raises:
-        KafkaException: it is an error that the client does not recover from.
-    """
-    error = message.error()
-    if error is None:
-        return (message.offset() or 0) + 1
-    if error.code() == ClientError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes
-        return message.offset() or 0
-    if error.code() in (ClientError._TRANSPORT, ClientError._ALL_BROKERS_DOWN):  # noqa: SLF001
-        return None
-    raise KafkaException(error)

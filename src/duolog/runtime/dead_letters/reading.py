@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Self, cast
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaException, Message, TopicPartition
-from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from duolog.core.errors import KafkaError
@@ -19,6 +18,7 @@ from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.dead_letters.errors import ReadingStopped
 from duolog.runtime.dead_letters.letter import Headers, Record
 from duolog.runtime.dead_letters.selection import Selection
+from duolog.runtime.reading_progress import ensure_moving, offset_after
 from duolog.runtime.topics import admin_of, client_error
 from duolog.security.clients.brokers import Brokers
 
@@ -189,11 +189,12 @@ class Records:
                     moved_at = time.monotonic()
                     start, end = ranges[at]
                     try:
-                        reached = _reached(message, start)
+                        after = offset_after(message)
                     except KafkaException as error:
                         problems(refused(f'read topic "{at[0]}"', error))
                         ranges = {one: of for one, of in ranges.items() if one[0] != at[0]}
                         continue
+                    reached = start if after is None else after
                     if message.error() is None and reached <= end:
                         yield as_record(message)
                     if reached >= end:
@@ -229,11 +230,12 @@ class Records:
                     error = message.error()
                     if error is None and position <= (message.offset() or 0) < end:
                         yield as_record(message)
-                    position = max(position, _reached(message, position))
+                    after = offset_after(message)
+                    position = position if after is None else max(position, after)
                 if position > before:
                     # Errors that pass do not count: a broker that has gone repeats them for ever.
                     moved_at, before = time.monotonic(), position
-                _ensure_moving(time.monotonic() - moved_at)
+                ensure_moving(time.monotonic() - moved_at, _STALLED_S)
         except KafkaException as error:
             raise refused(f'read partition {number} of topic "{topic}"', error) from error
         finally:
@@ -244,27 +246,6 @@ class Records:
     def _ensure_wanted(self) -> None:
         if self._stopped():
             raise ReadingStopped
-
-
-def _ensure_moving(still_s: float) -> None:
-    if still_s > _STALLED_S:
-        raise KafkaException(ClientError(ClientError.REQUEST_TIMED_OUT, "no record arrives"))
-
-
-def _reached(message: Message, position: int) -> int:
-    """Return the offset after a message.
-
-    Raises:
-        KafkaException: it is an error that the client does not recover from.
-    """
-    error = message.error()
-    if error is None:
-        return (message.offset() or 0) + 1
-    if error.code() == ClientError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes
-        return message.offset() or 0
-    if error.code() in (ClientError._TRANSPORT, ClientError._ALL_BROKERS_DOWN):  # noqa: SLF001
-        return position
-    raise KafkaException(error)
 
 
 def as_record(message: Message) -> Record:
