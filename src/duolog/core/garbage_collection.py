@@ -30,6 +30,7 @@ class LastingObjects:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._scanned_at = clock.monotonic()
+        self._thresholds = gc.get_threshold()
 
     def start(self) -> None:
         """Set the thresholds of this process, and leave out what exists now."""
@@ -40,6 +41,7 @@ class LastingObjects:
     def stop(self) -> None:
         """Treat all objects alike again."""
         gc.callbacks.remove(self._collected)
+        gc.set_threshold(*self._thresholds)
         gc.unfreeze()
 
     def _collected(self, phase: str, info: Mapping[str, Any]) -> None:

@@ -25,8 +25,9 @@ def watch() -> Iterator[Watch]:
     lasting = LastingObjects(watch)
     lasting.start()
     yield watch
+    assert gc.get_threshold() != thresholds
     lasting.stop()
-    gc.set_threshold(*thresholds)
+    assert gc.get_threshold() == thresholds
     assert gc.get_freeze_count() == 0
 
 
