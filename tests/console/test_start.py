@@ -17,12 +17,25 @@ def test_the_printed_address_opens_the_console_and_its_token_leaves_the_address(
 
     assert page.url == console.url
     (cookie,) = browser_context.cookies()
-    assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"]) == (
-        "duolog_session",
-        True,
-        "Strict",
-    )
+    assert cookie["name"].startswith("duolog_session_")
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
     assert console.token not in cookie["value"]
+
+
+def test_the_consoles_of_two_servers_of_one_host_are_open_in_one_browser(
+    page: "Page", query_page: "Page", browser_context: "BrowserContext"
+) -> None:
+    for opened in (page, query_page):
+        opened.reload()
+        opened.get_by_role("heading", name="Overview", level=1).wait_for()
+    assert len(browser_context.cookies()) == 2
+
+    query_page.get_by_role("button", name="Log out").click()
+
+    query_page.get_by_role("heading", name="Open the console").wait_for()
+    page.reload()
+    page.get_by_role("heading", name="Overview", level=1).wait_for()
+    assert len(browser_context.cookies()) == 1
 
 
 def test_axe_finds_nothing_on_the_start_screen(

@@ -61,9 +61,9 @@ function Top(props: { onMenu: () => void; menuOpen: boolean }) {
       <button class="plain wide" onClick={() => (sheetOpen.value = true)} aria-label="Keyboard shortcuts">
         ?
       </button>
-      {who.state === "open" && who.users && (
+      {who.state === "open" && (
         <button class="plain" onClick={() => void logOut().catch(toastError)}>
-          Log out {who.user}
+          {who.users ? `Log out ${who.user}` : "Log out"}
         </button>
       )}
     </header>

@@ -117,7 +117,7 @@ function actionEntries(): Entry[] {
   }));
   found.push({ label: "Create a topic", kind: "action", run: () => navigate("/topics", { create: "true" }) });
   found.push({ label: "Show keyboard shortcuts", kind: "action", run: () => (sheetOpen.value = true) });
-  if (who.state === "open" && who.users) {
+  if (who.state === "open") {
     found.push({ label: "Log out", kind: "action", run: () => void logOut().catch(toastError) });
   }
   return found;

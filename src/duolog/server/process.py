@@ -182,7 +182,7 @@ def _context(
     if options.access is None:
         access = OpenAccess(ConsoleToken.of_directory(options.data, clock))
     else:
-        access = UserAccess(options.kafka, options.access, clock)
+        access = UserAccess(options.kafka, options.access, clock, str(address))
     service = SqlService(
         options.brokers,
         data=options.data,

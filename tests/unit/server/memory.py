@@ -42,6 +42,7 @@ class Access:
         )
         self.sessions = sessions
         self.console_token = console_token
+        self.cookie_scope = "" if console_token is None else console_token.scope
 
     def load(self) -> None: ...
 

@@ -4,11 +4,13 @@
     users      Basic: a password · Bearer: a token · cookie: a session
 
 A request with a header Authorization is judged by it alone, so that a program does not act for the
-user of a browser by accident.
+user of a browser by accident. A browser may send several cookies of one name: the first that is
+valid counts.
 
 Thread: the event loop.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from duolog.registry.access.authentication import (
@@ -19,10 +21,10 @@ from duolog.registry.access.authentication import (
 )
 from duolog.security.logins.authenticator import Authenticator, LoginFailed, TooManyLogins
 from duolog.server.access.client import NOBODY, Client, Login
-from duolog.server.access.sessions import Sessions, cookie_of
+from duolog.server.access.sessions import Sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from duolog.security.authorization.authorizer import Authorizer
     from duolog.server.access.console_token import ConsoleToken
@@ -37,8 +39,10 @@ class Authentication(Protocol):
     def challenges(self) -> tuple[str, ...]:
         """The headers WWW-Authenticate of a refusal; empty if there are no users."""
 
-    async def client(self, authorization: str | None, cookie: str | None, host: str) -> Client:
-        """Return the client of the headers Authorization and Cookie, from an IP address.
+    async def client(
+        self, authorization: str | None, cookies: "Sequence[str]", host: str
+    ) -> Client:
+        """Return the client of the header Authorization and of cookies, from an IP address.
 
         Raises:
             Unauthenticated: the headers are missing or wrong.
@@ -51,8 +55,10 @@ class NoAuthentication:
 
     challenges: Final[tuple[str, ...]] = ()
 
-    async def client(self, authorization: str | None, cookie: str | None, host: str) -> Client:
-        del authorization, cookie
+    async def client(
+        self, authorization: str | None, cookies: "Sequence[str]", host: str
+    ) -> Client:
+        del authorization, cookies
         return NOBODY._replace(identity=NOBODY.identity._replace(host=host))
 
 
@@ -68,17 +74,19 @@ class TokenAuthentication:
     def __init__(self, token: "ConsoleToken") -> None:
         self._token = token
 
-    async def client(self, authorization: str | None, cookie: str | None, host: str) -> Client:
-        return Client(NOBODY.identity._replace(host=host), login=self._login(authorization, cookie))
-
-    def _login(self, authorization: str | None, cookie: str | None) -> Login:
+    async def client(
+        self, authorization: str | None, cookies: "Sequence[str]", host: str
+    ) -> Client:
+        identity = NOBODY.identity._replace(host=host)
         if authorization is not None:
             given = bearer_token(authorization)
             known = given is not None and self._token.matches(given)
-            return Login.TOKEN if known else Login.NONE
-        session = cookie_of(cookie)
-        known = session is not None and self._token.accepts(session)
-        return Login.SESSION if known else Login.NONE
+            return Client(identity, login=Login.TOKEN if known else Login.NONE)
+        accepts = self._token.accepts
+        for cookie in cookies:
+            if accepts(cookie):
+                return Client(identity, login=Login.SESSION, lasts=partial(accepts, cookie))
+        return Client(identity)
 
 
 class UserAuthentication:
@@ -101,12 +109,11 @@ class UserAuthentication:
         self._authorizer = authorizer
         self._sessions = sessions
 
-    async def client(self, authorization: str | None, cookie: str | None, host: str) -> Client:
-        if authorization is None and (token := cookie_of(cookie)) is not None:
-            found = self._sessions.identity(token, host)
-            if found is None:
-                raise Unauthenticated
-            return Client(found, self._authorizer(), Login.SESSION)
+    async def client(
+        self, authorization: str | None, cookies: "Sequence[str]", host: str
+    ) -> Client:
+        if authorization is None and cookies:
+            return self._by_session(cookies, host)
         try:
             if (token := bearer_token(authorization)) is not None:
                 identity = await self._authenticator.by_token(token, host)
@@ -119,6 +126,14 @@ class UserAuthentication:
         except TooManyLogins as error:
             raise TooManyChecks from error
         return Client(identity, self._authorizer(), Login.PASSWORD, epoch)
+
+    def _by_session(self, cookies: "Sequence[str]", host: str) -> Client:
+        for token in cookies:
+            found = self._sessions.identity(token, host)
+            if found is not None:
+                lasts = partial(self._sessions.lasts, token)
+                return Client(found, self._authorizer(), Login.SESSION, lasts=lasts)
+        raise Unauthenticated
 
 
 __all__ = [

@@ -4,6 +4,7 @@ A server without users lets every client do everything. With users, the rules of
 decide; without an authorizer, every user may do everything.
 """
 
+from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -32,6 +33,10 @@ class Login(Enum):
     SESSION = "session"
 
 
+def _always() -> bool:
+    return True
+
+
 class Client(NamedTuple):
     """A client that has logged in, or one that need not.
 
@@ -39,12 +44,14 @@ class Client(NamedTuple):
         authorizer: the rules of the cluster; None if the client may do everything.
         login: how the client logged in; NONE if there are no users.
         epoch: that of the credentials before the password was checked, see `Sessions`.
+        lasts: returns False after the end of the client's session, for responses without an end.
     """
 
     identity: Identity
     authorizer: "Authorizer | None" = None
     login: Login = Login.NONE
     epoch: object = None
+    lasts: Callable[[], bool] = _always
 
     @property
     def name(self) -> str:

@@ -3,11 +3,11 @@
     DATA/console-token ─▶ URL that the server prints ─▶ POST /session ─▶ cookie ─▶ requests
 
 The file has mode 0600 and survives a restart, so that a bookmark and an open page stay valid.
-Remove it and restart the server to make both invalid. The cookie is `EXPIRY.HMAC-SHA256` with the
-token as key: the server keeps nothing of it, so that a page that reconnects after a restart is
-still logged in.
+Remove it and restart the server to make both invalid. The cookie is `EXPIRY.ID.HMAC-SHA256` with
+the token as key: the server keeps nothing of it, so that a page that reconnects after a restart is
+still logged in. A session that its client ends is kept in `ended_sessions`.
 
-Thread: any; nothing changes after the start.
+Thread: the event loop.
 """
 
 import hashlib
@@ -20,10 +20,13 @@ from typing import Final
 from duolog.core.clock import Clock
 from duolog.core.errors import ConfigError
 from duolog.core.operating_system.files import sync
+from duolog.server.access import ended_sessions
+from duolog.server.access.ended_sessions import EndedSessions
 from duolog.server.access.sessions import LIFE_S
 
 FILE: Final = "console-token"
 _BYTES: Final = 32
+_ID_BYTES: Final = 12
 _SHORTEST: Final = 32
 """Characters of a token: a file with fewer is damaged."""
 
@@ -34,12 +37,20 @@ class ConsoleToken:
     Args:
         text: the token.
         clock: decides when cookies expire.
+        data: the directory for sessions that have ended; None to keep them in memory only.
     """
 
-    def __init__(self, text: str, clock: Clock) -> None:
+    def __init__(self, text: str, clock: Clock, data: Path | None = None) -> None:
         self.text = text
         self._key = text.encode()
         self._clock = clock
+        path = None if data is None else data / ended_sessions.FILE
+        self._ended = EndedSessions(clock, path, _write, LIFE_S)
+
+    @property
+    def scope(self) -> str:
+        """What distinguishes this token from others, and does not reveal it."""
+        return hmac.new(self._key, b"duolog console scope", hashlib.sha256).hexdigest()
 
     @classmethod
     def of_directory(cls, data: Path, clock: Clock) -> "ConsoleToken":
@@ -68,29 +79,49 @@ class ConsoleToken:
                 detail=f"Expected at least {_SHORTEST} characters without spaces.",
                 hint="Remove the file: the next start makes a new token.",
             )
-        return cls(text, clock)
+        return cls(text, clock, data)
 
     def matches(self, text: str) -> bool:
         """Return whether a text is the token."""
         return hmac.compare_digest(text.encode("utf-8", "surrogatepass"), self._key)
 
     def cookie(self) -> str:
-        """Return a cookie that is valid for `LIFE_S` seconds from now."""
-        expiry = str(self._clock.now_ms() // 1000 + round(LIFE_S))
-        return f"{expiry}.{self._signature(expiry)}"
+        """Return the cookie of a new session, valid for `LIFE_S` seconds from now."""
+        expiry = self._clock.now_ms() // 1000 + round(LIFE_S)
+        signed = f"{expiry}.{secrets.token_urlsafe(_ID_BYTES)}"
+        return f"{signed}.{self._signature(signed)}"
 
     def accepts(self, cookie: str) -> bool:
-        """Return whether a cookie was signed with this token and has not expired."""
-        expiry, _, signature = cookie.partition(".")
-        given = signature.encode("utf-8", "surrogatepass")
-        if not hmac.compare_digest(given, self._signature(expiry).encode()):
+        """Return whether a cookie is that of a session of this token which has not ended."""
+        found = self._session(cookie)
+        if found is None:
             return False
-        return int(expiry) > self._clock.now_ms() // 1000
+        session, expiry = found
+        return expiry > self._clock.now_ms() // 1000 and not self._ended.has(session, expiry)
 
-    def _signature(self, expiry: str) -> str:
-        message = f"duolog console session {expiry}".encode("utf-8", "surrogatepass")
-        # 192 bits: the cookie stays below the 64 characters that `cookie_of` reads.
-        return hmac.new(self._key, message, hashlib.sha256).hexdigest()[:48]
+    def end(self, cookie: str) -> bool:
+        """End the session of a cookie; return whether it was one. Call `save` afterwards."""
+        found = self._session(cookie)
+        if found is not None:
+            self._ended.add(*found)
+        return found is not None
+
+    def save(self) -> None:
+        """Write ended sessions to the disk; blocks."""
+        self._ended.save()
+
+    def _session(self, cookie: str) -> tuple[str, int] | None:
+        """Return id and expiry of a session; None if this token has not signed the cookie."""
+        signed, _, signature = cookie.rpartition(".")
+        given = signature.encode("utf-8", "surrogatepass")
+        if not hmac.compare_digest(given, self._signature(signed).encode()):
+            return None
+        expiry, _, session = signed.partition(".")
+        return session, int(expiry)
+
+    def _signature(self, signed: str) -> str:
+        message = f"duolog console session {signed}".encode("utf-8", "surrogatepass")
+        return hmac.new(self._key, message, hashlib.sha256).hexdigest()
 
 
 def _write(path: Path, text: str) -> None:

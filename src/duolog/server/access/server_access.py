@@ -36,6 +36,10 @@ class ServerAccess(Protocol):
     console_token: "ConsoleToken | None"
     """What opens the console if there are no users; None if there are."""
 
+    @property
+    def cookie_scope(self) -> str:
+        """What distinguishes this server's cookies from those of others, see `session_cookie`."""
+
     def load(self) -> None:
         """Read the users.
 
@@ -60,6 +64,11 @@ class OpenAccess:
         self.sessions: Sessions | None = None
         self.console_token = token
 
+    @property
+    def cookie_scope(self) -> str:
+        """That of the token, which survives a restart as the cookies do."""
+        return "" if self.console_token is None else self.console_token.scope
+
     def load(self) -> None:
         """Do nothing: there are no users."""
 
@@ -71,9 +80,16 @@ class OpenAccess:
 
 
 class UserAccess:
-    """The users, tokens and rights of the cluster, see `duolog.registry.access.cluster_users`."""
+    """The users, tokens and rights of the cluster, see `duolog.registry.access.cluster_users`.
 
-    def __init__(self, kafka: "KafkaOptions", settings: "AccessSettings", clock: Clock) -> None:
+    Args:
+        address: that of this server for others: its sessions end with it.
+    """
+
+    def __init__(
+        self, kafka: "KafkaOptions", settings: "AccessSettings", clock: Clock, address: str = ""
+    ) -> None:
+        self.cookie_scope = address
         self._cluster = cluster = ClusterAccess(kafka, settings, listener=LISTENER)
         self.console_token: ConsoleToken | None = None
         self.sessions: Sessions | None = Sessions(clock, self._moment)

@@ -3,8 +3,9 @@
     login (password or token) ─▶ cookie ─▶ client ── logout, IDLE_S, LIFE_S, credential changed ─▶ ∅
 
 The server keeps a digest of the cookie only. The cookie is HttpOnly, so that scripts cannot read
-it, and SameSite=Strict, so that pages of other sites cannot use it. Sessions end when the server
-stops, and as soon as a credential of their user changes: a removed user has no session left.
+it, and SameSite=Strict, so that pages of other sites cannot use it (`session_cookie`). Sessions end
+when the server stops, and as soon as a credential of their user changes: a removed user has no
+session left.
 
 Thread: the event loop.
 Source: RFC 6265bis.
@@ -19,12 +20,10 @@ from typing import Final, NamedTuple
 from duolog.core.clock import Clock
 from duolog.security.identity.principal import Identity
 
-COOKIE: Final = "duolog_session"
 LIFE_S: Final = 12 * 3600.0
 IDLE_S: Final = 3600.0
 SESSIONS_MAX: Final = 10_000
 _BYTES: Final = 32
-_CHARACTERS_MAX: Final = 64
 
 
 class _Session(NamedTuple):
@@ -74,28 +73,18 @@ class Sessions:
         self._sessions.move_to_end(digest)
         return session.identity._replace(host=host)
 
+    def lasts(self, token: str) -> bool:
+        """Return whether a session has not ended; this is no request that prolongs it."""
+        session = self._sessions.get(_digest(token))
+        return (
+            session is not None
+            and self._clock.monotonic() < session.ends_at
+            and session.epoch == self.epoch(session.identity.principal.name)
+        )
+
     def end(self, token: str) -> None:
         """End a session; do nothing if there is none."""
         self._sessions.pop(_digest(token), None)
-
-
-def cookie_of(header: str | None) -> str | None:
-    """Return the session in a header Cookie; None if there is none, or more than one.
-
-    Example:
-        >>> cookie_of("a=1; duolog_session=x"), cookie_of("duolog_session=x; duolog_session=y")
-        ('x', None)
-    """
-    pairs = [part.strip().partition("=") for part in (header or "").split(";")]
-    found = [value for name, _, value in pairs if name == COOKIE]
-    return found[0] if len(found) == 1 and 0 < len(found[0]) <= _CHARACTERS_MAX else None
-
-
-def set_cookie(token: str, path: str, *, secure: bool) -> str:
-    """Return the header Set-Cookie of a session; an empty token removes the cookie."""
-    life = f"Max-Age={round(LIFE_S) if token else 0}"
-    flags = f"Path={path or '/'}; HttpOnly; SameSite=Strict; {life}"
-    return f"{COOKIE}={token}; {flags}{'; Secure' if secure else ''}"
 
 
 def _digest(token: str) -> bytes:

@@ -88,13 +88,14 @@ class _AtPath:
         try:
             answer = await endpoint.operation(request, self._context)
             if isinstance(answer, Messages):
-                await send_messages(answer, receive, passage.send)
+                await send_messages(answer, receive, passage.send, passage.client.lasts)
             elif isinstance(answer, Response):
                 passage.note = answer.note
                 await send_response(answer, send, head=head)
             else:
                 listens = not endpoint.in_pieces
-                await send_streamed(answer, receive, send, head=head, listens=listens)
+                lasts = passage.client.lasts
+                await send_streamed(answer, receive, send, lasts, head=head, listens=listens)
         finally:
             self._bodies.release(request.body)
 

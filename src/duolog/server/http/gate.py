@@ -171,9 +171,13 @@ class Gate:
         authorization = headers.get("authorization")
         if authorization is None and passage.is_socket and (token := token_of(scope)) is not None:
             authorization = f"Bearer {token}"
+        cookies: tuple[str, ...] = ()
+        if (sent := headers.get("cookie")) is not None:
+            cookie = self._context.session_cookie(headers.get("host", ""), secure=passage.secure)
+            cookies = cookie.tokens(sent)
         try:
             client = await self._context.access.authentication.client(
-                authorization, headers.get("cookie"), passage.host
+                authorization, cookies, passage.host
             )
         except Unauthenticated:
             raise RequestRefused("Unauthorized", UNAUTHORIZED) from None

@@ -1,21 +1,28 @@
 """Responses of operations as messages of ASGI.
 
+A response that is made while it is sent ends with the session of its client: after a logout, or a
+change of the password, nothing more is sent. Events end as usual; all else is cut off, so that no
+client takes a part of a file for all of it.
+
 Thread: the event loop.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Final
 
-from duolog.server.http.bodies import Receive
+from duolog.server.http.bodies import ClientGone, Receive
 from duolog.server.http.passage import Message, Send
 from duolog.server.messages import Closing, Messages, Response, Streamed
 
 _START: Final = "http.response.start"
 _BODY: Final = "http.response.body"
 _DISCONNECTED: Final = frozenset({"http.disconnect", "websocket.disconnect"})
+_EVENTS: Final = "text/event-stream"
 _REASON_MAX: Final = 123
 """Bytes of the reason of a close, by RFC 6455."""
+_LOGGED_OUT: Final = Closing(1008, "The session has ended")
+"""1008 is a violation of a policy."""
 _BODILESS: Final = frozenset({204, 304})
 
 
@@ -32,12 +39,21 @@ async def send_response(response: Response, send: Send, *, head: bool) -> None:
 
 
 async def send_streamed(
-    streamed: Streamed, receive: Receive, send: Send, *, head: bool, listens: bool
+    streamed: Streamed,
+    receive: Receive,
+    send: Send,
+    lasts: Callable[[], bool],
+    *,
+    head: bool,
+    listens: bool,
 ) -> None:
     """Send a response while it is made, and close its iterator in every case.
 
     With `listens`, it ends when the client leaves, also while it waits for its next piece. An
     operation that reads the request meanwhile notices that by itself.
+
+    Raises:
+        ClientGone: the session of the client has ended before the response.
     """
     headers = [(b"content-type", streamed.media_type.encode("latin-1")), *_encoded(streamed)]
     try:
@@ -46,7 +62,9 @@ async def send_streamed(
         if head:
             await send({"type": _BODY, "body": b""})
             return
-        sending = _send_pieces(streamed.pieces, send)
+        # A page connects again, and is then asked to log in.
+        is_cut = not streamed.media_type.startswith(_EVENTS)
+        sending = _send_pieces(streamed.pieces, send, lasts, is_cut=is_cut)
         await _while_connected(sending, receive if listens else None)
     finally:
         close = getattr(streamed.pieces, "aclose", None)
@@ -54,17 +72,19 @@ async def send_streamed(
             await close()
 
 
-async def send_messages(messages: Messages, receive: Receive, send: Send) -> None:
+async def send_messages(
+    messages: Messages, receive: Receive, send: Send, lasts: Callable[[], bool]
+) -> None:
     """Open a WebSocket, send its texts while they are made, and close it.
 
-    It ends when the client leaves, also while it waits for the next texts; the iterator is closed
-    in every case.
+    It ends when the client leaves, also while it waits for the next texts, and before the next
+    texts if `lasts` returns False; the iterator is closed in every case.
     """
     try:
         await receive()  # The request to connect.
         accept: Message = {"type": "websocket.accept", "headers": []}
         await send(accept)
-        await _while_connected(_send_texts(messages.parts, send), receive)
+        await _while_connected(_send_texts(messages.parts, send, lasts), receive)
     finally:
         close = getattr(messages.parts, "aclose", None)
         if close is not None:
@@ -86,8 +106,11 @@ async def _while_connected(sending: Coroutine[None, None, None], receive: Receiv
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _send_texts(parts: AsyncIterator[list[bytes] | Closing], send: Send) -> None:
-    async for part in parts:
+async def _send_texts(
+    parts: AsyncIterator[list[bytes] | Closing], send: Send, lasts: Callable[[], bool]
+) -> None:
+    async for made in parts:
+        part = made if lasts() else _LOGGED_OUT
         if isinstance(part, Closing):
             reason = _cut(part.reason)
             await send({"type": "websocket.close", "code": part.code, "reason": reason})
@@ -105,8 +128,14 @@ def _cut(reason: str) -> str:
     return encoded[: _REASON_MAX - 3].decode(errors="ignore") + "..."
 
 
-async def _send_pieces(made: AsyncIterator[bytes], send: Send) -> None:
+async def _send_pieces(
+    made: AsyncIterator[bytes], send: Send, lasts: Callable[[], bool], *, is_cut: bool
+) -> None:
     async for piece in made:
+        if not lasts():
+            if is_cut:
+                raise ClientGone
+            break
         await send({"type": _BODY, "body": piece, "more_body": True})
         # uvicorn returns at once if the client has gone. An iterator that never waits would then
         # keep the loop, so that it never ends.

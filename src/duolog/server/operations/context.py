@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duolog.server.access.server_access import ServerAccess
+from duolog.server.access.session_cookie import SessionCookie, session_cookie
 from duolog.server.limits import DEFAULT_LIMITS
 from duolog.server.messages import Messages, Request, Response, Streamed
 from duolog.server.operations.broker_health import BrokerHealth
@@ -78,6 +79,10 @@ class ServerContext:
         default_factory=partial(topic_readers, DEFAULT_LIMITS.topic_readers_max)
     )
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def session_cookie(self, host: str, *, secure: bool) -> SessionCookie:
+        """Return the cookie of clients that address this server by a header Host."""
+        return session_cookie(host, self.base_path, self.access.cookie_scope, secure=secure)
 
     def tables_read(self) -> "dict[str, Progress]":
         """Return the progress of the first read of tables; none in a server without tables."""

@@ -3,13 +3,16 @@
     POST /session     with a password in the header Authorization: sets the cookie. Without users:
                       with the token of the console, as `Bearer TOKEN`
     GET /session      the name of the user
-    DELETE /session   removes the cookie
+    DELETE /session   ends the session, and removes the cookie
 
 The token of a user gets no session: it may expire or be revoked while the session lasts.
 """
 
+import asyncio
+
 from duolog.server.access.client import Login
-from duolog.server.access.sessions import cookie_of, set_cookie
+from duolog.server.access.session_cookie import SessionCookie
+from duolog.server.access.sessions import LIFE_S
 from duolog.server.errors import BAD_REQUEST, RequestRefused, closed
 from duolog.server.messages import JSON, Request, Response, json_response
 from duolog.server.operations.context import ServerContext
@@ -41,7 +44,7 @@ def _log_in_by_token(request: Request, context: ServerContext) -> Response:
 
 
 def _logged_in(session: str, request: Request, context: ServerContext) -> Response:
-    cookie = set_cookie(session, context.base_path, secure=request.secure)
+    cookie = _cookie(request, context).set(session, LIFE_S)
     return Response(b"", 204, headers=(("Set-Cookie", cookie), ("Cache-Control", "no-store")))
 
 
@@ -54,9 +57,16 @@ async def who(request: Request, context: ServerContext) -> Response:
 
 
 async def log_out(request: Request, context: ServerContext) -> Response:
-    """End the session of the cookie."""
-    token = cookie_of(request.headers.get("cookie"))
-    if context.access.sessions is not None and token is not None:
-        context.access.sessions.end(token)
-    cookie = set_cookie("", context.base_path, secure=request.secure)
-    return Response(b"", 204, headers=(("Set-Cookie", cookie),))
+    """End the sessions of all cookies that the client has sent for this server."""
+    sessions, token = context.access.sessions, context.access.console_token
+    cookie = _cookie(request, context)
+    for session in cookie.tokens(request.headers.get("cookie")):
+        if sessions is not None:
+            sessions.end(session)
+        elif token is not None and token.end(session):
+            await asyncio.to_thread(token.save)
+    return Response(b"", 204, headers=(("Set-Cookie", cookie.removal()),))
+
+
+def _cookie(request: Request, context: ServerContext) -> SessionCookie:
+    return context.session_cookie(request.headers.get("host", ""), secure=request.secure)

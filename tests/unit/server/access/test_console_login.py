@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from duolog.server.access.console_token import ConsoleToken
+from duolog.server.access.session_cookie import session_cookie
 from duolog.server.http.routes import ENDPOINTS, Endpoint
 from duolog.server.messages import Request, Response, json_response
 from duolog.server.operations.context import ServerContext
@@ -16,6 +17,7 @@ from unit.server.users import Clock
 TOKEN = "t" * 43
 ORIGIN = "http://127.0.0.1:8088"
 BEARER = f"Bearer {TOKEN}"
+NAME = session_cookie("127.0.0.1:8088", "", ConsoleToken(TOKEN, Clock()).scope, secure=False).name
 
 
 async def _guarded(request: Request, _context: ServerContext) -> Response:
@@ -82,8 +84,8 @@ def test_a_program_may_send_the_token_with_each_request() -> None:
         {"Authorization": "Bearer no"},
         {"Authorization": "Basic YW5uOnNlY3JldA=="},
         {"Authorization": "Bearer"},
-        {"Cookie": "duolog_session=x"},
-        {"Cookie": f"duolog_session={TOKEN}"},
+        {"Cookie": f"{NAME}=x"},
+        {"Cookie": f"{NAME}={TOKEN}"},
     ],
 )
 def test_other_endpoints_ignore_what_guarded_ones_refuse(headers: dict[str, str]) -> None:
@@ -112,14 +114,32 @@ def test_a_cookie_does_not_open_the_door_to_requests_that_another_site_sends() -
     run(body)
 
 
-def test_log_out_removes_the_cookie() -> None:
+def test_log_out_ends_the_session_and_removes_the_cookie() -> None:
     async def body(client: Client, _clock: Clock) -> None:
-        cookie = await logged_in(client)
+        cookie, other = await logged_in(client), await logged_in(client)
 
         reply = await client.ask("DELETE", "/session", Cookie=cookie, Origin=ORIGIN)
 
         assert reply.status == 204
+        assert reply.headers["set-cookie"].startswith(f"{NAME}=; Path=/; ")
         assert "Max-Age=0" in reply.headers["set-cookie"]
+        assert (await client.ask("GET", "/guarded", Cookie=cookie)).status == 401
+        assert (await client.ask("GET", "/guarded", Cookie=other)).status == 200
+
+    run(body)
+
+
+def test_of_several_cookies_of_one_name_the_valid_one_counts_and_a_logout_ends_them_all() -> None:
+    async def body(client: Client, _clock: Clock) -> None:
+        first, second = await logged_in(client), await logged_in(client)
+
+        found = await client.ask("GET", "/guarded", Cookie=f"{NAME}=old; {first}; {second}")
+        ended = f"{NAME}=old; {first}; {second}"
+        await client.ask("DELETE", "/session", Cookie=ended, Origin=ORIGIN)
+
+        assert found.status == 200
+        for cookie in (first, second):
+            assert (await client.ask("GET", "/guarded", Cookie=cookie)).status == 401
 
     run(body)
 

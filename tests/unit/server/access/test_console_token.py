@@ -9,7 +9,8 @@ import pytest
 from duolog.core.clock import SystemClock
 from duolog.core.errors import ConfigError
 from duolog.server.access.console_token import ConsoleToken
-from duolog.server.access.sessions import LIFE_S, cookie_of
+from duolog.server.access.session_cookie import session_cookie
+from duolog.server.access.sessions import LIFE_S
 from unit.server.users import Clock
 
 
@@ -66,18 +67,100 @@ def test_a_cookie_is_valid_until_its_life_ends_and_after_a_restart() -> None:
 def test_a_cookie_that_was_changed_or_signed_by_another_token_is_refused() -> None:
     clock = Clock()
     token = ConsoleToken("t" * 43, clock)
-    expiry, _, signature = token.cookie().partition(".")
+    expiry, session, signature = token.cookie().split(".")
 
     assert not ConsoleToken("u" * 43, clock).accepts(token.cookie())
-    assert not token.accepts(f"{int(expiry) + 1}.{signature}")
-    assert not token.accepts(f"{expiry}.{signature[:-1]}")
-    assert not token.accepts(f"{expiry}.")
-    for other in ("", ".", "x", "x.y", f"x.{signature}", "\udc80.é", f"{expiry}.é"):
+    assert not token.accepts(f"{int(expiry) + 1}.{session}.{signature}")
+    assert not token.accepts(f"{expiry}.{session}x.{signature}")
+    assert not token.accepts(f"{expiry}.{session}.{signature[:-1]}")
+    assert not token.accepts(f"{expiry}.{session}.")
+    assert not token.accepts(f"{expiry}.{signature}")
+    for other in ("", ".", "..", "x", "x.y.z", f"x.y.{signature}", "\udc80.é", f"{expiry}.x.é"):
         assert not token.accepts(other)
 
 
 def test_a_cookie_fits_into_what_the_server_reads_and_hides_the_token() -> None:
-    cookie = ConsoleToken("t" * 43, SystemClock()).cookie()
+    token = ConsoleToken("t" * 43, SystemClock())
+    cookie = token.cookie()
+    of_server = session_cookie("localhost:8088", "", token.scope, secure=False)
 
-    assert cookie_of(f"duolog_session={cookie}") == cookie
-    assert "tttt" not in cookie
+    assert of_server.tokens(of_server.set(cookie, 60)) == (cookie,)
+    for public in (cookie, token.scope, of_server.name):
+        assert "tttt" not in public
+
+
+def test_a_session_that_has_ended_is_refused_after_a_restart_too_and_no_other(
+    tmp_path: Path,
+) -> None:
+    clock = Clock()
+    token = ConsoleToken.of_directory(tmp_path, clock)
+    mine, other = token.cookie(), token.cookie()
+
+    assert token.end(mine)
+    token.save()
+
+    for server in (token, ConsoleToken.of_directory(tmp_path, clock)):
+        assert not server.accepts(mine)
+        assert server.accepts(other)
+    assert stat.S_IMODE((tmp_path / "console-ended-sessions").stat().st_mode) == 0o600
+
+
+def test_what_is_not_a_session_cannot_be_ended() -> None:
+    token = ConsoleToken("t" * 43, Clock())
+    cookie = token.cookie()
+
+    assert not token.end(f"{cookie}x")
+    assert not token.end("1.x.y")
+    assert token.accepts(cookie)
+
+
+def test_a_damaged_file_of_ended_sessions_ends_all_sessions_of_before(tmp_path: Path) -> None:
+    clock = Clock()
+    cookie = ConsoleToken.of_directory(tmp_path, clock).cookie()
+    (tmp_path / "console-ended-sessions").write_text("12 a b", encoding="ascii")
+    clock.now += 60
+
+    restarted = ConsoleToken.of_directory(tmp_path, clock)
+
+    assert not restarted.accepts(cookie)
+    assert restarted.accepts(restarted.cookie())
+
+
+def test_a_session_ends_although_the_disk_refuses_to_save_that(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = ConsoleToken.of_directory(tmp_path, Clock())
+    cookie = token.cookie()
+    (tmp_path / "console-ended-sessions").mkdir()
+
+    token.end(cookie)
+    token.save()
+
+    assert not token.accepts(cookie)
+    assert "a restart would make its cookie valid" in caplog.text
+
+
+def test_ended_sessions_are_forgotten_when_they_would_have_expired_and_are_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duolog.server.access.ended_sessions.ENDED_MAX", 3)
+    clock = Clock()
+    token = ConsoleToken.of_directory(tmp_path, clock)
+    cookies = []
+    for _ in range(5):
+        cookies.append(token.cookie())
+        clock.now += 10
+    last = token.cookie()
+
+    for cookie in cookies:
+        token.end(cookie)
+    token.save()
+
+    restarted = ConsoleToken.of_directory(tmp_path, clock)
+    assert not any(map(restarted.accepts, cookies)), "those that were dropped are not valid again"
+    assert restarted.accepts(last)
+    assert len((tmp_path / "console-ended-sessions").read_text().splitlines()) <= 4
+    clock.now += LIFE_S
+    token.end(token.cookie())
+    token.save()
+    assert len((tmp_path / "console-ended-sessions").read_text().splitlines()) == 2
