@@ -27,6 +27,7 @@ from duolog.server.http.responses import send_messages, send_response, send_stre
 from duolog.server.http.routes import ENDPOINTS, Endpoint
 from duolog.server.limits import Limits
 from duolog.server.messages import Messages, Request, Response
+from duolog.server.operations.administrators import ensure_own_rights
 from duolog.server.operations.context import ServerContext
 
 PARAMETERS_MAX: Final = 100
@@ -82,6 +83,8 @@ class _AtPath:
             raise closed()
         if endpoint.right is not None:
             passage.client.ensure(endpoint.right)
+        if endpoint.changes:
+            ensure_own_rights(self._context)
         if endpoint.socket != passage.is_socket:
             raise RequestRefused("This path is a WebSocket", UPGRADE_REQUIRED)
         request = await self._request(endpoint, scope, passage, receive)

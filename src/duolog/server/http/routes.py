@@ -52,6 +52,9 @@ class Endpoint(NamedTuple):
         guarded: True if the endpoint needs the token of the console, or its cookie, if the server
             has no users. For all endpoints of the console that act on objects of Kafka, so that no
             other user of this machine reaches them. With users, their login counts.
+        changes: True if the operation changes something of the cluster by the login of the server,
+            and not by a statement of SQL. A server without users refuses it if it has a login
+            (ADR 0151). Operations on schemas check the login at the registry themselves.
         in_pieces: True if the operation reads the body in pieces, without a limit of its size.
         socket: True if the endpoint is a WebSocket: its operation returns `Messages`.
     """
@@ -62,6 +65,7 @@ class Endpoint(NamedTuple):
     right: Right | None = None
     public: bool = False
     guarded: bool = False
+    changes: bool = False
     in_pieces: bool = False
     socket: bool = False
 
@@ -98,7 +102,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("GET", "/v1/sources/{source}", sources.source, guarded=True),
     Endpoint("GET", "/v1/graph", graph.graph, guarded=True),
     Endpoint("GET", "/v1/demo", demo.demo, guarded=True),
-    Endpoint("POST", "/v1/demo", demo.start_demo, right=_ALTER_CLUSTER, guarded=True),
+    Endpoint("POST", "/v1/demo", demo.start_demo, right=_ALTER_CLUSTER, guarded=True, changes=True),
     Endpoint("GET", "/v1/events", events.events, guarded=True),
     Endpoint("GET", "/v1/lineage", lineage.lineage),
     Endpoint("GET", "/v1/lineage/{source}", lineage.lineage_of_source),
@@ -106,7 +110,12 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("POST", "/v1/check", editor.check, guarded=True),
     Endpoint("GET", "/v1/dead-letters", dead_letters.dead_letter_topics),
     Endpoint("GET", "/v1/dead-letters/{topic}", dead_letters.dead_letters),
-    Endpoint("POST", "/v1/dead-letters/{topic}/replay", dead_letters.replay_dead_letters),
+    Endpoint(
+        "POST",
+        "/v1/dead-letters/{topic}/replay",
+        dead_letters.replay_dead_letters,
+        changes=True,
+    ),
     Endpoint(
         "GET",
         "/v1/dead-letters/{topic}/{partition}/{offset}/{part}",
@@ -123,33 +132,50 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("POST", "/v1/schemas/impact", schemas.impact, guarded=True),
     Endpoint("POST", "/v1/schemas/register", schemas.register, guarded=True),
     Endpoint("GET", "/v1/users", users.users, right=_SEE_CLUSTER, guarded=True),
-    Endpoint("POST", "/v1/users", users.add_user, right=_ALTER_CLUSTER, guarded=True),
-    Endpoint("DELETE", "/v1/users", users.remove_user, right=_ALTER_CLUSTER, guarded=True),
+    Endpoint("POST", "/v1/users", users.add_user, right=_ALTER_CLUSTER, guarded=True, changes=True),
     Endpoint(
-        "POST", "/v1/users/password", users.change_password, right=_ALTER_CLUSTER, guarded=True
+        "DELETE", "/v1/users", users.remove_user, right=_ALTER_CLUSTER, guarded=True, changes=True
+    ),
+    Endpoint(
+        "POST",
+        "/v1/users/password",
+        users.change_password,
+        right=_ALTER_CLUSTER,
+        guarded=True,
+        changes=True,
     ),
     Endpoint("GET", "/v1/acls", acls.acls, right=_SEE_CLUSTER, guarded=True),
-    Endpoint("POST", "/v1/acls", acls.add_acls, right=_ALTER_CLUSTER, guarded=True),
-    Endpoint("DELETE", "/v1/acls", acls.remove_acls, right=_ALTER_CLUSTER, guarded=True),
+    Endpoint("POST", "/v1/acls", acls.add_acls, right=_ALTER_CLUSTER, guarded=True, changes=True),
+    Endpoint(
+        "DELETE", "/v1/acls", acls.remove_acls, right=_ALTER_CLUSTER, guarded=True, changes=True
+    ),
     Endpoint("GET", "/v1/settings", settings.settings, guarded=True),
-    Endpoint("POST", "/v1/settings", settings.change_settings, guarded=True),
+    Endpoint("POST", "/v1/settings", settings.change_settings, guarded=True, changes=True),
     Endpoint("GET", "/v1/clients", clients.clients, right=_SEE_CLUSTER, guarded=True),
     Endpoint("GET", "/v1/groups", groups.groups, guarded=True),
     # Names of groups may have slashes: the longer paths come first.
     Endpoint(
-        "DELETE", "/v1/groups/{group:path}/offsets", groups.delete_group_offsets, guarded=True
+        "DELETE",
+        "/v1/groups/{group:path}/offsets",
+        groups.delete_group_offsets,
+        guarded=True,
+        changes=True,
     ),
-    Endpoint("POST", "/v1/groups/{group:path}/reset", groups.reset_group, guarded=True),
+    Endpoint(
+        "POST", "/v1/groups/{group:path}/reset", groups.reset_group, guarded=True, changes=True
+    ),
     Endpoint("GET", "/v1/groups/{group:path}", groups.group, guarded=True),
-    Endpoint("DELETE", "/v1/groups/{group:path}", groups.delete_group, guarded=True),
+    Endpoint("DELETE", "/v1/groups/{group:path}", groups.delete_group, guarded=True, changes=True),
     Endpoint("GET", "/v1/topics", topics.topics, guarded=True),
-    Endpoint("POST", "/v1/topics", topics.create_topic, guarded=True),
+    Endpoint("POST", "/v1/topics", topics.create_topic, guarded=True, changes=True),
     Endpoint("GET", "/v1/topics/{topic}", topics.topic, guarded=True),
-    Endpoint("PATCH", "/v1/topics/{topic}", topics.change_topic, guarded=True),
-    Endpoint("DELETE", "/v1/topics/{topic}", topics.delete_topic, guarded=True),
+    Endpoint("PATCH", "/v1/topics/{topic}", topics.change_topic, guarded=True, changes=True),
+    Endpoint("DELETE", "/v1/topics/{topic}", topics.delete_topic, guarded=True, changes=True),
     Endpoint("GET", "/v1/topics/{topic}/form", topics.topic_form, guarded=True),
     Endpoint("GET", "/v1/topics/{topic}/records", topic_records.topic_records, guarded=True),
-    Endpoint("POST", "/v1/topics/{topic}/records", topics.produce_record, guarded=True),
+    Endpoint(
+        "POST", "/v1/topics/{topic}/records", topics.produce_record, guarded=True, changes=True
+    ),
     Endpoint(
         "GET",
         "/v1/topics/{topic}/records/{partition}/{offset}/{part}",

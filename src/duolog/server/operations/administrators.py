@@ -37,13 +37,24 @@ def administration_of(context: ServerContext, *, secret: bool) -> "Administratio
     found = context.administration
     if found is None:
         raise RequestRefused("The server has no cluster", NOT_READY)
-    if secret and found.has_login and context.access.sessions is None:
+    if secret:
+        ensure_own_rights(context)
+    return found
+
+
+def ensure_own_rights(context: ServerContext) -> None:
+    """Ensure that a change would be made by the rights of the client, not by those of the server.
+
+    Raises:
+        RequestRefused: the server has a login at the cluster, and no users to tell apart.
+    """
+    found = context.administration
+    if found is not None and found.has_login and context.access.sessions is None:
         raise RequestRefused(
             "This server has no users, but a login of its own, whose rights it does not pass on\n"
             "Start it with --cluster-users, so that each user has rights of its own.",
             FORBIDDEN,
         )
-    return found
 
 
 async def run(context: ServerContext, call: Callable[[], T]) -> T:

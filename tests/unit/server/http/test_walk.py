@@ -10,6 +10,9 @@ import re
 import pytest
 
 from duolog.core.clock import SystemClock
+from duolog.runtime.administration.administration import Administration
+from duolog.security.clients.brokers import Brokers
+from duolog.security.clients.client_security import ClientSecurity
 from duolog.server.access.console_token import ConsoleToken
 from duolog.server.http.routes import ENDPOINTS, PUBLIC_PATHS, PUBLIC_PREFIXES, Endpoint
 from unit.server.memory import Access, MemoryServer, Reply, context
@@ -38,6 +41,12 @@ NEED_A_SERVICE = (
 """Modules of operations that a server without a SQL service, registry or cluster refuses."""
 CONSOLE = {"/console", "/console/assets/{name}", "/console/{screen:path}"}
 CONSOLE_TOKEN = "t" * 43
+ONLY_ASK = {
+    *("/v1/completion", "/v1/check", "/v1/schemas/check", "/v1/schemas/impact"),
+    # The login at the registry counts, which may have none: see `unit/server/operations`.
+    *("/v1/schemas", "/v1/schemas/register", "/v1/schemas/compatibility"),
+}
+"""Guarded endpoints with other methods than GET that change nothing of the cluster."""
 
 
 def ask(
@@ -45,9 +54,10 @@ def ask(
     authorization: str | None,
     rules: Rules | None = None,
     access: Access | None = None,
+    **parts: object,
 ) -> Reply:
     async def run() -> Reply:
-        server = MemoryServer(context(access or access_with_users(rules)))
+        server = MemoryServer(context(access or access_with_users(rules), **parts))
         headers = {"Origin": "http://127.0.0.1:8088"}
         if authorization is not None:
             headers["Authorization"] = authorization
@@ -142,6 +152,30 @@ def test_without_users_a_guarded_endpoint_needs_the_token_of_the_console(
     if needs:
         assert "token of the console" in json.loads(refused.body)["message"]
     assert answered.status != 401
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda row: f"{row.method} {row.path}")
+def test_without_users_the_login_of_the_server_changes_nothing(endpoint: Endpoint) -> None:
+    """Everyone with the token would have the rights of the server, which cannot tell users apart."""
+    token = f"Bearer {CONSOLE_TOKEN}"
+    access = Access(console_token=ConsoleToken(CONSOLE_TOKEN, SystemClock()))
+    login = ClientSecurity("SASL_PLAINTEXT", mechanism="PLAIN", username="server", password="s")  # noqa: S106
+    logged_in = Administration(Brokers("127.0.0.1:1", login))
+    anonymous = Administration(Brokers("127.0.0.1:1"))
+    reads = endpoint.method == "GET" or endpoint.path in ONLY_ASK
+
+    assert endpoint.changes == (
+        not reads and (endpoint.guarded or endpoint.path.startswith("/v1/dead-letters/"))
+    )
+    if endpoint.changes:
+        refused = ask(endpoint, token, access=access, administration=logged_in)
+        of_users = ask(endpoint, ANN, administration=logged_in)
+        without_login = ask(endpoint, token, access=access, administration=anonymous)
+
+        assert refused.status == 403
+        assert "whose rights it does not pass on" in json.loads(refused.body)["message"]
+        assert of_users.status != 403
+        assert without_login.status != 403
 
 
 @pytest.mark.parametrize(
