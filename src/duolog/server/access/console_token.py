@@ -49,7 +49,7 @@ class ConsoleToken:
 
     @property
     def scope(self) -> str:
-        """What distinguishes this token from others, and does not reveal it."""
+        """A text that distinguishes this token from others, and does not reveal it."""
         return hmac.new(self._key, b"duolog console scope", hashlib.sha256).hexdigest()
 
     @classmethod

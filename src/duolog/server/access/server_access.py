@@ -38,7 +38,7 @@ class ServerAccess(Protocol):
 
     @property
     def cookie_scope(self) -> str:
-        """What distinguishes this server's cookies from those of others, see `session_cookie`."""
+        """A text that keeps this server's cookies apart from others, see `session_cookie`."""
 
     def load(self) -> None:
         """Read the users.

@@ -74,7 +74,7 @@ class Sessions:
         return session.identity._replace(host=host)
 
     def lasts(self, token: str) -> bool:
-        """Return whether a session has not ended; this is no request that prolongs it."""
+        """Return whether a session has not ended; this does not prolong it."""
         session = self._sessions.get(_digest(token))
         return (
             session is not None

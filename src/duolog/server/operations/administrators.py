@@ -46,7 +46,7 @@ def ensure_own_rights(context: ServerContext) -> None:
     """Ensure that a change would be made by the rights of the client, not by those of the server.
 
     Raises:
-        RequestRefused: the server has a login at the cluster, and no users to tell apart.
+        RequestRefused: the server has a login at the cluster, but no users.
     """
     found = context.administration
     if found is not None and found.has_login and context.access.sessions is None:

@@ -156,7 +156,7 @@ def test_without_users_a_guarded_endpoint_needs_the_token_of_the_console(
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda row: f"{row.method} {row.path}")
 def test_without_users_the_login_of_the_server_changes_nothing(endpoint: Endpoint) -> None:
-    """Everyone with the token would have the rights of the server, which cannot tell users apart."""
+    """Everyone with the token would have the rights of the server."""
     token = f"Bearer {CONSOLE_TOKEN}"
     access = Access(console_token=ConsoleToken(CONSOLE_TOKEN, SystemClock()))
     login = ClientSecurity("SASL_PLAINTEXT", mechanism="PLAIN", username="server", password="s")  # noqa: S106
