@@ -33,14 +33,8 @@ ALLOWED: Final[dict[str, Allowed]] = {
     ),
     "conformance/kafka/admin_conversations.py": Allowed(Counts(poll=1), POLLS),
     "conformance/kafka/consumer_group_conversations.py": Allowed(Counts(poll=2), POLLS),
-    "conformance/kafka/group_conversations.py": Allowed(
-        Counts(sleep=1, poll=2),
-        "Apache Kafka shows a group's new state some time after its answer; polls a state until it comes",
-    ),
-    "conformance/kafka/members.py": Allowed(
-        Counts(sleep=1, poll=1),
-        "Apache Kafka shows what its log has some milliseconds after its answer; polls for the coordinator",
-    ),
+    "conformance/kafka/group_conversations.py": Allowed(Counts(poll=2), POLLS),
+    "conformance/kafka/members.py": Allowed(Counts(poll=1), POLLS),
     "conformance/kafka/offset_conversations.py": Allowed(Counts(poll=1), POLLS),
     "conformance/kafka/peer.py": Allowed(
         Counts(poll=2, deadline=1),
@@ -50,10 +44,6 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "conformance/kafka/wire_helpers.py": Allowed(Counts(poll=2), POLLS),
     "conformance/kafka/test_compaction.py": Allowed(Counts(poll=1), POLLS),
     "conformance/kafka/transaction_conversations.py": Allowed(Counts(poll=3), POLLS),
-    "conformance/kafka/wire_client.py": Allowed(
-        Counts(sleep=1),
-        "the brokers of Apache Kafka learn of a change some time after the controller has answered",
-    ),
     "conformance/reader.py": Allowed(Counts(poll=1), POLLS),
     "conformance/streams/test_engine_added_partitions.py": Allowed(Counts(poll=1), POLLS),
     "conformance/streams/test_engine_backlogs.py": Allowed(

@@ -7,7 +7,7 @@ import struct
 import time
 from typing import Any, Final
 
-from conformance.kafka.members import Members, subscription
+from conformance.kafka.members import Members, await_offsets_topic, subscription
 from conformance.kafka.wire_client import WireClient
 from conformance.kafka.wire_helpers import create_and_wait, new_topic, plain
 
@@ -58,6 +58,7 @@ class Consumers:
         return self.beat(member_id, topic_partitions=self.owned.get(member_id, []))
 
     def describe(self, version: int = 1) -> None:
+        await_offsets_topic(self.client)
         answer = plain(
             self.client.ask(
                 CONSUMER_DESCRIBE,
@@ -72,6 +73,7 @@ class Consumers:
         self.said.append(in_order(answer))
 
     def listed(self, version: int = 5, **filters: Any) -> None:
+        await_offsets_topic(self.client)
         groups = plain(self.client.ask(LIST, version, **filters))["groups"]
         self.said.append([group for group in groups if group["group_id"] == self.group_id])
 

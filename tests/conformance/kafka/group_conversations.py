@@ -11,6 +11,7 @@ from conformance.kafka.members import (
     LIST,
     SYNC,
     Members,
+    await_offsets_topic,
     subscription,
 )
 from conformance.kafka.wire_client import WireClient
@@ -227,7 +228,7 @@ def groups_that_are_listed(client: WireClient) -> Any:
     rebalancing = Members(client, "listed_rebalancing")
     joined = rebalancing.join()
     rebalancing.join(joined.member_id)
-    time.sleep(0.2)
+    await_offsets_topic(client)
 
     def listed(version: int, states: Any = (), types: Any = ()) -> Any:
         answer = plain(client.ask(LIST, version, states_filter=states, types_filter=types))

@@ -9,14 +9,20 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from conformance.kafka.wire_client import WireClient
-from conformance.kafka.wire_helpers import plain
+from conformance.kafka.wire_helpers import create_and_wait, new_topic, plain
 from duolog.protocol.encoder import encoder
 from duolog.protocol.messages import entity_type
+from waiting import wait_until
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
 JOIN, HEARTBEAT, LEAVE, SYNC, DESCRIBE, LIST = 11, 12, 13, 14, 15, 16
 TXN_OFFSET_COMMIT, DELETE_GROUPS, OFFSET_DELETE = 28, 42, 47
 READY: Final = (24, 25)
+LOADING: Final = (14, 15, 16)
+MARKERS: Final = "markers"
+"""Begins the names of groups, and names the topic, of offsets that are committed as markers."""
+OFFSETS_PARTITIONS: Final = 4
+"""As `server.properties` sets it."""
 _RANDOM: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
@@ -124,7 +130,7 @@ class Members:
         return self.ask(LEAVE, version, **fields)
 
     def describe(self, version: int = 6, **more: Any) -> Any:
-        time.sleep(0.05)  # Kafka answers from its log, which it writes some milliseconds later.
+        await_offsets_topic(self.client)
         fields = {"groups": [self.group_id], "include_authorized_operations": False, **more}
         answer = named(plain(self.client.ask(DESCRIBE, version, **fields)), self.names)
         for group in answer["groups"]:
@@ -210,6 +216,40 @@ def await_coordinator(client: WireClient, group_id: str) -> None:
             return
         assert time.monotonic() < deadline, "there is no coordinator"
         time.sleep(0.1)
+
+
+def await_offsets_topic(client: WireClient) -> None:
+    """Wait until all that coordinators have answered is committed to `__consumer_offsets`.
+
+    Apache Kafka describes and lists groups as its log has them, and writes some answers' records
+    later. The answer to a commit of an offset comes after its record, and so after all earlier ones
+    of its partition: names with successive last digits are in successive partitions.
+    """
+    row = {
+        "partition_index": 0,
+        "committed_offset": 1,
+        "committed_leader_epoch": -1,
+        "committed_metadata": "",
+    }
+    create_and_wait(client, new_topic(MARKERS))
+    for number in range(OFFSETS_PARTITIONS):
+        fields = {
+            "group_id": f"{MARKERS}-{number}",
+            "generation_id_or_member_epoch": -1,
+            "member_id": "",
+            "topics": [{"name": MARKERS, "partitions": [row]}],
+        }
+        wait_until(
+            lambda fields=fields: _commits(client, fields),  # type: ignore[misc]
+            "a marker is not committed",
+        )
+
+
+def _commits(client: WireClient, fields: dict[str, Any]) -> bool:
+    answer = client.ask(OFFSET_COMMIT, 8, **fields)
+    (code,) = {row.error_code for topic in answer.topics for row in topic.partitions}
+    assert code in {0, *LOADING}, answer
+    return not code
 
 
 class Waiting:

@@ -22,7 +22,7 @@ from duolog.coordinator.consumer_groups.records import (
 from duolog.coordinator.decoding import decode_record
 from duolog.testing.cluster import EmbeddedCluster
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 TOPICS = ("k848_records_a", "k848_records_b")
 GROUP = "k848_records_group"
 

@@ -126,7 +126,7 @@ def test_both_brokers_answer_alike(
     kafka_peer: KafkaPeer, duolog: str, conversation: Conversation
 ) -> None:
     with (
-        WireClient(kafka_peer.bootstrap_servers, controller_apart=True) as kafka,
+        WireClient(kafka_peer.bootstrap_servers) as kafka,
         WireClient(duolog) as ours,
         ThreadPoolExecutor(1) as pool,
     ):

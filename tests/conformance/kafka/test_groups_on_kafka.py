@@ -83,7 +83,12 @@ def test_a_group_of_a_consumer_has_its_member_and_lag(
     wait_until(lambda: consumer.poll(0) is None and consumer.assignment(), "an assignment")
     consumer.commit(offsets=[TopicPartition("orders", 0, 3)], asynchronous=False)
 
-    group = monitor.groups.listed().groups[f"by-{protocol}"]
+    # A member of the new protocol confirms its assignment with its next heartbeat.
+    group = wait_until(
+        lambda: (found := monitor.groups.listed().groups[f"by-{protocol}"]).state == "Stable" and found,
+        "the group is stable",
+    )
+    assert group
     described = monitor.groups.described([group])[group.name]
     lag = monitor.watch.look([group])[group.name]
 

@@ -23,6 +23,7 @@ from conformance.mirrored import (
 from duolog.cli.mirror import open_transactions
 from duolog.testing import Client, EmbeddedCluster
 from duolog.testing.local_broker.local_broker import SETTINGS as OF_BROKER
+from waiting import wait_for_equal
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -55,9 +56,10 @@ def test_a_data_directory_moves_to_apache_kafka_after_kills(
     assert [one.returncode for one in first] == [-signal.SIGKILL] * 2, first
     assert done.returncode == 0, done.stderr
     assert [row["records"] for row in json.loads(done.stdout)] == [150, 150]
-    assert records(there, TOPIC) == expected
+    # Apache Kafka commits the records of a transaction after its answer.
+    wait_for_equal(lambda: records(there, TOPIC), expected)
     for group in GROUPS:
-        assert rest_of(there, TOPIC, group) == rest[group], group
+        wait_for_equal(lambda group=group: rest_of(there, TOPIC, group), rest[group])  # type: ignore[misc]
     described = run_here("topics", "describe", TOPIC, "-o", "json", "-b", there)
     configs = json.loads(described.stdout)[0]["configs"]
     assert {name: configs.get(name) for name in SETTINGS} == SETTINGS

@@ -18,7 +18,7 @@ from duolog.coordinator.records import (
 )
 from duolog.testing.cluster import EmbeddedCluster
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 TOPIC = "offsets_topic_test"
 GROUP = "offsets_topic_test_group"
 

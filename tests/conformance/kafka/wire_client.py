@@ -6,7 +6,6 @@ closes the connection instead.
 
 import socket
 import struct
-import time
 from typing import Any, Final, Self
 
 from kio.serial import entity_reader
@@ -14,9 +13,12 @@ from kio.serial import entity_reader
 from duolog.protocol.encoder import encoder
 from duolog.protocol.headers import API_VERSIONS, is_flexible
 from duolog.protocol.messages import entity_type
+from waiting import wait_until
 
 TIMEOUT_S: Final = 60.0
-SETTLE_S: Final = 0.3
+DESCRIBE_CONFIGS, ALTER_CONFIGS, GROUP = 32, 44, 32
+MARKER: Final = ("settled", "consumer.session.timeout.ms", "50000")
+"""A group, and a config of it: changed to learn that the broker has applied all earlier changes."""
 
 
 class ConnectionClosed(Exception):
@@ -26,10 +28,7 @@ class ConnectionClosed(Exception):
 class WireClient:
     """One connection, from the host `source` if given; requests are sent one by one."""
 
-    def __init__(
-        self, address: str, *, controller_apart: bool = False, source: str | None = None
-    ) -> None:
-        self._controller_apart = controller_apart
+    def __init__(self, address: str, *, source: str | None = None) -> None:
         host, _, port = address.rpartition(":")
         self.socket = socket.create_connection(
             (host, int(port)), timeout=TIMEOUT_S, source_address=source and (source, 0)
@@ -46,9 +45,38 @@ class WireClient:
         self.socket.close()
 
     def settle(self, *, changed: bool = True) -> None:
-        """Wait until the broker has applied a change: Kafka's applies it after the answer."""
-        if changed and self._controller_apart:
-            time.sleep(SETTLE_S)
+        """Wait until the broker has applied all changes that its controller has answered.
+
+        Apache Kafka's broker reads the controller's log later and in order. It shows a batch of
+        changes before its log manager and its own configs have them, and shows the next batch
+        only after that. So the config of a marker is set, and removed once it is visible.
+        """
+        if changed:
+            for operation in (0, 1):
+                self._mark(operation)
+                wait_until(
+                    lambda wanted=operation == 0: self._is_marked() is wanted,  # type: ignore[misc]
+                    "the broker does not apply the changes of its controller",
+                )
+
+    def _mark(self, operation: int) -> None:
+        group, name, value = MARKER
+        config = {"name": name, "config_operation": operation, "value": None if operation else value}
+        resource = {"resource_type": GROUP, "resource_name": group, "configs": [config]}
+        answer = self.ask(ALTER_CONFIGS, 1, resources=[resource], validate_only=False)
+        assert answer.responses[0].error_code == 0, answer
+
+    def _is_marked(self) -> bool:
+        group, name, value = MARKER
+        resource = {"resource_type": GROUP, "resource_name": group, "configuration_keys": [name]}
+        answer = self.ask(
+            DESCRIBE_CONFIGS,
+            4,
+            resources=[resource],
+            include_synonyms=False,
+            include_documentation=False,
+        )
+        return [row.value for row in answer.results[0].configs] == [value]
 
     def ask(self, key: int, version: int, /, **fields: Any) -> Any:
         """Send a request and return the answer's entity."""

@@ -66,7 +66,10 @@ class App:
         return ids
 
     def seen(self) -> list[str]:
-        """Return the keys that a reader of committed records finds."""
+        """Return the keys that a reader of committed records finds.
+
+        Apache Kafka commits them after it has answered: wait for those that are expected.
+        """
         return sorted((record.key or b"").decode() for record in self.client.read(self.topic))
 
     @property
@@ -109,7 +112,7 @@ def test_executors_continue_after_the_drivers_commit_and_write_each_result_once(
             kernel.commits(app.spark_dir, epoch)
         kernel.close(str(app.spark_dir))
 
-    assert app.seen() == ["0-a", "0-b", "1-a", "1-b", "2-b", "3-a", "3-b", "3-c"]
+    waiting.wait_for_equal(app.seen, ["0-a", "0-b", "1-a", "1-b", "2-b", "3-a", "3-b", "3-c"])
     assert app.left == []
 
 
@@ -133,7 +136,7 @@ def test_an_epoch_that_was_decided_is_brought_to_its_end_by_the_next_start(
         kernel.commits(app.spark_dir, 2)
 
         assert app.transactions(kernel).marker().epoch == 2
-    assert app.seen() == ["0-a", "0-b", "1-a", "1-b", "2-a"]
+    waiting.wait_for_equal(app.seen, ["0-a", "0-b", "1-a", "1-b", "2-a"])
     assert (app.spark_dir / "commits" / "1").read_text() == 'v2\n{"of":1}'
 
 
@@ -149,7 +152,7 @@ def test_an_undecided_epoch_is_aborted_without_waiting(
         app.write(kernel, "a", 1, "1-a")
         kernel.commits(app.spark_dir, 1)
         # An earlier open transaction would hide the records after it.
-        assert app.seen() == ["0-a", "0-b", "1-a"]
+        waiting.wait_for_equal(app.seen, ["0-a", "0-b", "1-a"])
 
 
 @pytest.mark.deep
@@ -165,7 +168,7 @@ def test_a_decided_epoch_of_which_the_broker_has_ended_all_is_computed_again(
         assert app.transactions(kernel).marker().epoch == 0
         app.write(kernel, "a", 1, "1-again")
         kernel.commits(app.spark_dir, 1)
-    assert app.seen() == ["0-a", "0-b", "1-again"]
+    waiting.wait_for_equal(app.seen, ["0-a", "0-b", "1-again"])
 
 
 @pytest.mark.deep
@@ -201,7 +204,7 @@ def test_a_part_that_the_broker_has_ended_breaks_the_epoch_off_before_it_is_deci
 
         assert app.transactions(kernel).marker().epoch == 0
         kernel.close(str(app.spark_dir))
-    assert app.seen() == ["0-a", "0-b"]
+    waiting.wait_for_equal(app.seen, ["0-a", "0-b"])
 
 
 @pytest.mark.deep
@@ -211,7 +214,7 @@ def test_an_executor_commits_only_epochs_its_driver_committed(app: App) -> None:
         app.write(kernel, "a", 1, "1-a")
         with pytest.raises(KernelFailed, match="was not committed by the driver"):
             app.write(kernel, "a", 2, "2-a")
-    assert app.seen() == ["0-a", "0-b"]
+    waiting.wait_for_equal(app.seen, ["0-a", "0-b"])
 
 
 def test_an_executor_of_a_driver_that_was_replaced_writes_nothing_more(app: App) -> None:
@@ -234,7 +237,7 @@ def test_an_executor_of_a_driver_that_was_replaced_writes_nothing_more(app: App)
                 old.commits(app.spark_dir, 1)
             app.write(new, "a", 1, "1-new")
             new.commits(app.spark_dir, 1)
-            assert app.seen() == ["0-a", "0-b", "1-new"]
+            waiting.wait_for_equal(app.seen, ["0-a", "0-b", "1-new"])
 
 
 @pytest.mark.deep
@@ -255,4 +258,4 @@ def test_an_executor_that_names_itself_while_its_driver_is_replaced_writes_nothi
                 late.result(30)
             app.write(new, "a", 1, "1-new")
             new.commits(app.spark_dir, 1)
-            assert app.seen() == ["0-a", "0-b", "1-new"]
+            waiting.wait_for_equal(app.seen, ["0-a", "0-b", "1-new"])

@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from sqlglot import exp
 
@@ -14,6 +21,7 @@ from duolog.runtime.sql.fanout.evaluators import Shape
 from duolog.runtime.sql.fanout.positions import Place
 from duolog.runtime.sql.fanout.row_buffer import BufferLimits
 from duolog.runtime.sql.fanout.tokens import Continued, Tokens
+from duolog.runtime.topic_states import topic_id_of
 from duolog.security.clients.brokers import Brokers
 from waiting import wait_until
 
@@ -62,7 +70,8 @@ class PushedTopic:
         self._producer.produce(self.name, key=key, value=data, partition=partition)
 
     def create_again(self) -> None:
-        """Delete the topic, and create another one of the same name."""
+        """Delete the topic, create another one of the same name, and wait until it is known."""
+        old = self._id()
         self.admin.delete_topics([self.name])[self.name].result(60)
 
         def is_created() -> bool:
@@ -77,6 +86,17 @@ class PushedTopic:
             return True
 
         wait_until(is_created, "the topic")
+        # Until the broker learns of both, it appends records to the old topic.
+        wait_until(lambda: self._id() not in {"", old}, "the new topic is known")
+
+    def _id(self) -> str:
+        """Return the id of the topic; empty if the broker knows none."""
+        described = self.admin.describe_topics(TopicCollection([self.name]))[self.name]
+        try:
+            return topic_id_of(described.result(60))
+        except KafkaException as error:
+            assert error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART, error
+            return ""
 
     def grow(self, partitions: int) -> None:
         asked = NewPartitions(self.name, partitions)
