@@ -9,8 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -20,6 +22,8 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
+
+from waiting import wait_until
 
 ADMIN: Final = "admin"
 ADMIN_PASSWORD: Final = "s3cret-of-admin"  # noqa: S105 - of a broker on loopback
@@ -83,7 +87,7 @@ class SecuredServers:
         return AdminClient(self.librdkafka())
 
     def add_user(self, name: str, password: str) -> None:
-        """Create a user that has no rights."""
+        """Create a user that has no rights, and wait until the broker knows it."""
         admin = self.admin()  # Closing it would discard the answer.
         # Two requests: Apache Kafka refuses to alter a user twice in one.
         for how in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
@@ -91,6 +95,17 @@ class SecuredServers:
             change = UserScramCredentialUpsertion(name, credential, password.encode())
             for future in admin.alter_user_scram_credentials([change]).values():
                 future.result(_TIMEOUT_S)
+        # Apache Kafka's broker applies a change some time after the answer of its controller.
+        wait_until(lambda: self._mechanisms(name) == 2, "the user is not known")
+
+    def _mechanisms(self, name: str) -> int:
+        """Return the number of credentials of a user that the broker knows."""
+        described = self.admin().describe_user_scram_credentials([name])[name]
+        try:
+            return len(described.result(_TIMEOUT_S).scram_credential_infos)
+        except KafkaException as error:
+            assert error.args[0].code() == KafkaError.RESOURCE_NOT_FOUND, error
+            return 0
 
     def allow(
         self,
@@ -100,7 +115,7 @@ class SecuredServers:
         *operations: AclOperation,
         pattern: ResourcePatternType = ResourcePatternType.LITERAL,
     ) -> None:
-        """Give a principal rights."""
+        """Give a principal rights, and wait until the broker applies them."""
         rules = [
             AclBinding(resource, name, pattern, principal, "*", operation, AclPermissionType.ALLOW)
             for operation in operations
@@ -108,6 +123,13 @@ class SecuredServers:
         admin = self.admin()
         for future in admin.create_acls(rules).values():
             future.result(_TIMEOUT_S)
+        of_resource = AclBindingFilter(
+            resource, name, pattern, principal, None, AclOperation.ANY, AclPermissionType.ANY
+        )
+        wait_until(
+            lambda: set(rules) <= set(admin.describe_acls(of_resource).result(_TIMEOUT_S)),
+            "the rights are not in force",
+        )
 
     def allow_printed(self, text: str) -> None:
         """Give the rights of the commands that `--print-acls` prints: one of kafka-acls a line."""

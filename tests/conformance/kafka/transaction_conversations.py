@@ -400,7 +400,8 @@ def _described(client: WireClient, producer: Producer, *names: str) -> Any:
             row.error_code,
             row.transaction_state,
             row.transaction_timeout.total_seconds(),
-            row.producer_id == producer.id,
+            # An error has the id 0, which is also that of a broker's first producer.
+            row.error_code == 0 and row.producer_id == producer.id,
             row.producer_epoch,
             [(topic.topic, topic.partitions) for topic in row.topics],
         )
