@@ -13,13 +13,15 @@ from duolog.runtime.sql.duck.answers import Snapshot, answered
 from duolog.runtime.sql.duck.sandbox import connect
 from duolog.runtime.sql.duck.tables import DuckTable
 
-rows, elements, length, expression = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+rows, elements, length, heavy = (int(word) for word in sys.argv[1:5])
+expression, where = sys.argv[5:]
 session, connection = SqlSession(), connect(threads=1)
 list(session.run("CREATE TABLE t (id INT PRIMARY KEY, tags ARRAY<INT>, name STRING) "
                  "WITH (kafka_topic='t', value_format='JSON');"))
 table = DuckTable(connection, "T", source_columns(session.catalog.sources["T"]))
-table.add(range(rows), [(at, list(range(elements)), "x" * length, "t", 0, 0, at) for at in range(rows)])
-(node,) = parse(f"SELECT {expression} AS found FROM t;")
+lists = [list(range(elements)) if at < heavy else [] for at in range(rows)]
+table.add(range(rows), [(at, lists[at], "x" * length, "t", 0, 0, at) for at in range(rows)])
+(node,) = parse(f"SELECT {expression} AS found FROM t {where};")
 query = Translator(session.catalog, lambda source: source.name).query(node)
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
@@ -31,9 +33,12 @@ except SqlError as error:
 _TOO_LARGE: Final = "TRANSFORM, FILTER or REDUCE of a row needs more memory than there is"
 
 
-def asked(rows: int, elements: int, length: int, expression: str) -> str:
-    given = (str(rows), str(elements), str(length), expression)
-    program = [sys.executable, "-c", _PROGRAM, *given]
+def asked(
+    rows: int, elements: int, length: int, expression: str, where: str = "", *, heavy: int = 10**6
+) -> str:
+    """Return the sum of an expression over rows, of which `heavy` ones have lists with elements."""
+    numbers = map(str, (rows, elements, length, heavy))
+    program = [sys.executable, "-c", _PROGRAM, *numbers, expression, where]
     done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.strip()
@@ -64,3 +69,23 @@ def test_a_text_in_a_lambda_within_a_lambda_counts_for_each_inner_element() -> N
     inner = "ARRAY_LENGTH(TRANSFORM(tags, b => CONCAT(name, CAST(a + b AS STRING))))"
 
     assert _TOO_LARGE in asked(2_100, 100, 100, f"ARRAY_LENGTH(TRANSFORM(tags, a => {inner}))")
+
+
+LONG: Final = "ARRAY_LENGTH(TRANSFORM(tags, t => t + 1))"
+
+
+def test_only_the_rows_that_where_leaves_share_the_memory() -> None:
+    """A list of 100,000 elements was an error if the table had 2,048 rows."""
+    assert asked(3_000, 100_000, 1, LONG, "WHERE id < 2", heavy=3) == "200000"
+    assert asked(3_000, 100_000, 1, LONG, "WHERE id < 2 AND id >= 0 LIMIT 1", heavy=3) == "100000"
+
+
+def test_a_where_that_leaves_many_rows_or_has_lambdas_does_not_raise_the_bound() -> None:
+    for where in (
+        "",
+        "WHERE id >= 0",
+        f"WHERE {LONG} > 0 AND id < 2",
+        "WHERE id < (SELECT MAX(id) FROM t)",
+        "WHERE id IN (SELECT ARRAY_LENGTH(TRANSFORM(tags, t => t + 1)) FROM t)",
+    ):
+        assert _TOO_LARGE in asked(3_000, 100_000, 1, LONG, where, heavy=3), where

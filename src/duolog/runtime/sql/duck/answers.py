@@ -86,7 +86,7 @@ def answered(
     try:
         ensure_functions(connection, query.sql)
         if SIZE_VARIABLE in query.sql:
-            most = LISTS_BYTES_MAX // _rows_at_once(snapshot, query)
+            most = LISTS_BYTES_MAX // _rows_at_once(snapshot, query, limits)
             cursor.execute(f"SET VARIABLE {SIZE_VARIABLE} = {most}")
         with _within(connection, limits):
             interruptible(cursor, lambda: cursor.execute(query.sql), limits)
@@ -101,17 +101,22 @@ def answered(
     return _Answered(connection, cursor, [column.type for column in query.columns], end, limits)
 
 
-def _rows_at_once(snapshot: Snapshot, query: Query) -> int:
+def _rows_at_once(snapshot: Snapshot, query: Query, limits: AnswerLimits) -> int:
     """Return an upper bound of the rows for which a lambda is computed at once.
 
-    Only a query over one table is known to have no more rows than it.
+    Only a query over one table is known to have no more rows than it, and a single SELECT no more
+    than its WHERE leaves. A WHERE with such a lambda is computed for all rows.
     """
     if len(snapshot.tables) != 1 or _MULTIPLIES.search(query.sql) is not None:
         return _ROWS_AT_ONCE
-    (table,) = snapshot.tables
-    counted = snapshot.cursor.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - a generated name
+    rows = f"FROM {snapshot.tables[0]}"
+    if query.input and SIZE_VARIABLE not in query.input:
+        rows = query.input
+    counting = f"SELECT count(*) FROM (SELECT 1 {rows} LIMIT {_ROWS_AT_ONCE})"  # noqa: S608 - translated
+    cursor = snapshot.cursor
+    counted = interruptible(cursor, lambda: cursor.execute(counting).fetchone(), limits)
     assert counted is not None
-    return max(1, min(int(counted[0]), _ROWS_AT_ONCE))
+    return max(1, int(counted[0]))
 
 
 @contextmanager

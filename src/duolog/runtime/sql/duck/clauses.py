@@ -36,10 +36,16 @@ class ResultColumn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query in DuckDB's SQL, whose columns there are named `o0`, `o1`, …."""
+    """A query in DuckDB's SQL, whose columns there are named `o0`, `o1`, ….
+
+    Attributes:
+        input: FROM and WHERE of a single SELECT over one table, which has no other query in it; its
+            other expressions are computed for these rows only. Empty for all else.
+    """
 
     sql: str
     columns: tuple[ResultColumn, ...]
+    input: str = ""
 
 
 def condition(expression: Expression) -> str:

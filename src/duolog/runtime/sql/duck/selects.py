@@ -97,8 +97,10 @@ class Selecting:
         ensure_distinct(columns)
         distinct = "DISTINCT " if self.select.args.get("distinct") else ""
         listed = ", ".join(f"{one.sql} AS o{at}" for at, one in enumerate(outputs))
+        rows = "\n".join(clauses[:1] if self.select.args.get("where") is None else clauses[:2])
         clauses = [f"SELECT {distinct}{listed}", *clauses, *self._clauses_after(columns)]
-        return Query("\n".join(clauses), columns)
+        sql = "\n".join(clauses)
+        return Query(sql, columns, rows if sql.count("SELECT") == 1 else "")
 
     def _clauses_before(self, relation: Relation) -> list[str]:
         clauses = [f"FROM {relation.sql}"]
