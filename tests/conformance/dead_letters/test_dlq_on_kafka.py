@@ -82,7 +82,8 @@ def test_letters_are_found_and_replayed_once(duolog: Duolog, names: tuple[str, s
 
     assert rest.returncode == 0, rest.stderr
     # Apache Kafka commits the records of a transaction after its answer.
-    wait_for_equal(lambda: values(duolog, source), [str(n).encode() for n in range(2_000)])
+    expected: list[bytes | None] = [str(n).encode() for n in range(2_000)]
+    wait_for_equal(lambda: values(duolog, source), expected)
     wait_for_equal(lambda: counts(duolog, dlq, source), {dlq: (2_000, 2_000)})
 
 
@@ -111,4 +112,5 @@ def test_a_letter_that_its_target_rejects_writes_nothing(
     assert nothing == []
     assert changed.returncode == 0, changed.stderr
     assert done
-    wait_for_equal(lambda: values(duolog, source), [b"small", large])
+    expected: list[bytes | None] = [b"small", large]
+    wait_for_equal(lambda: values(duolog, source), expected)

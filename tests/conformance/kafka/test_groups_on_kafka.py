@@ -85,7 +85,9 @@ def test_a_group_of_a_consumer_has_its_member_and_lag(
 
     # A member of the new protocol confirms its assignment with its next heartbeat.
     group = wait_until(
-        lambda: (found := monitor.groups.listed().groups[f"by-{protocol}"]).state == "Stable" and found,
+        lambda: (
+            (found := monitor.groups.listed().groups[f"by-{protocol}"]).state == "Stable" and found
+        ),
         "the group is stable",
     )
     assert group

@@ -61,7 +61,11 @@ class WireClient:
 
     def _mark(self, operation: int) -> None:
         group, name, value = MARKER
-        config = {"name": name, "config_operation": operation, "value": None if operation else value}
+        config = {
+            "name": name,
+            "config_operation": operation,
+            "value": None if operation else value,
+        }
         resource = {"resource_type": GROUP, "resource_name": group, "configs": [config]}
         answer = self.ask(ALTER_CONFIGS, 1, resources=[resource], validate_only=False)
         assert answer.responses[0].error_code == 0, answer
