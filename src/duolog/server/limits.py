@@ -14,7 +14,7 @@ class Limits:
         head_bytes_max: the target and the headers of a request together.
         body_bytes_max: a body.
         bodies_bytes_max: the bodies of all requests that are being received or answered.
-        connections_max: open connections; the one that is idle for longest makes room.
+        connections_max: open connections; one that waits for its client makes room.
         requests_max: requests that are being answered, push queries included.
         streams_max: requests of one HTTP/2 connection at once. zttp announces 128 to each client;
             with a lower limit, requests that a client may send would be refused.

@@ -244,6 +244,7 @@ async def _serve(
     hosts = AllowedHosts([*options.hosts, address.host, own.host])
     gate = Gate(application(context, options.limits), context, hosts, options.limits)
     server = HttpServer(behind_proxies(gate, options.proxies), options.limits, context.counts)
+    gate.evict = server.evict_unfinished
     context.access.start(loop)
     await server.start(listening, tls)
     lasting = LastingObjects(SystemClock())

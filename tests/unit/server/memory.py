@@ -191,6 +191,7 @@ class MemoryServer:
         config = Config(gate, ws="none", lifespan="off", interface="asgi3", log_config=None)
         config.load()
         self.door = Door(config, self.limits, self.context.counts)
+        gate.evict = self.door.evict_unfinished
 
     def client(self, host: str = "127.0.0.1") -> Client:
         """Return a client with an address."""

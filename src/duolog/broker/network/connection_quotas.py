@@ -1,8 +1,10 @@
 """Limit the connections of a broker: in total, per address, by rate, and by idle time.
 
-A connection above a limit is closed at once. A connection without traffic for
-`connections.max.idle.ms` is closed, unless it waits for a response of the broker. A client that
-never reads its responses is closed as well.
+A connection above a limit is closed at once. At the limit of all together, a client that has sent
+no whole request makes room for a new one: those with half a request could keep all others out.
+
+A connection without traffic for `connections.max.idle.ms` is closed, unless it waits for a response
+of the broker. A client that never reads its responses is closed as well.
 
 Source: Kafka `ConnectionQuotas`, `Selector.IdleExpiryManager`.
 """
@@ -18,6 +20,7 @@ from duolog.broker.network.unauthenticated import Unauthenticated
 from duolog.broker.quotas.connection_rates import ConnectionRates
 from duolog.core.counts import counted
 from duolog.core.errors import ConfigError
+from duolog.core.eviction import ByHost
 from duolog.core.limited_log import LimitedLog
 from duolog.core.listening import plain_host
 from duolog.core.units import SECOND_MS
@@ -66,7 +69,11 @@ class ConnectionQuotas:
         self._by_host: Counter[str] = Counter()
         self.accepted: Counter[str] = Counter()
         """Connections so far, by listener."""
+        self._new: ByHost[OpenConnection] = ByHost()
+        """Connections that had sent no whole request when this was last looked at."""
         self.refused = 0
+        self.evicted = 0
+        """Connections that were closed to make room."""
         self.unauthenticated = Unauthenticated(settings, timers)
         self.rates = ConnectionRates(settings, clock)
         self.lines = LimitedLog(timers.call_later, clock.monotonic)
@@ -84,27 +91,39 @@ class ConnectionQuotas:
     def add(self, connection: OpenConnection) -> None:
         self._open[connection] = 0
         self._by_host[connection.host] += 1
+        self._new.add(connection, connection.host)
 
     def discard(self, connection: OpenConnection) -> None:
         if self._open.pop(connection, None) is None:
             return
         self.unauthenticated.discard(connection)
+        self._new.discard(connection)
         self._by_host[connection.host] -= 1
         if not self._by_host[connection.host]:
             del self._by_host[connection.host]
 
     def refusal(self, host: str) -> str | None:
-        """Return why a connection from `host` is one too many, or None."""
-        if len(self._open) >= self._settings.integer("max.connections"):
-            return "too many connections"
-        if self._descriptors is not None and len(self._open) >= self._descriptors:
-            return (
-                f"the process has file descriptors for {counted(self._descriptors, 'connection')}"
-            )
+        """Return why a connection from `host` is one too many; None if there is room, or made."""
         limit = self._overrides.get(host, self._settings.integer("max.connections.per.ip"))
         if self._by_host[host] >= limit:
             return "too many connections from one address"
-        return None
+        wanted = self._settings.integer("max.connections")
+        most = wanted if self._descriptors is None else min(wanted, self._descriptors)
+        if len(self._open) < most or self._evict():
+            return None
+        if most == wanted:
+            return "too many connections"
+        return f"the process has file descriptors for {counted(most, 'connection')}"
+
+    def _evict(self) -> bool:
+        """Close the connection without a request that `ByHost` chooses; return if there was one."""
+        while (oldest := self._new.next()) is not None:
+            self._new.discard(oldest)
+            if not oldest.activity.requests:
+                self.evicted += 1
+                oldest.close("no request has come, and others connect", level=logging.INFO)
+                return True
+        return False
 
     def watch_idle(self) -> None:
         """Start to check for idle connections."""

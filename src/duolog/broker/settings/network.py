@@ -115,7 +115,8 @@ CONNECTION_ROWS: Final = (
         "max.connections",
         default=10_000,
         kind=Kind.INT,
-        doc="The maximum number of connections. Further connections are closed immediately.",
+        doc="The maximum number of connections. For each further one, one without a request is "
+        "closed. If there is none, the further one is closed.",
         check=at_least(1),
     ),
     Setting(

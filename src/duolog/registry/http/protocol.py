@@ -16,6 +16,7 @@ Thread: the event loop.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from enum import Enum
 from typing import Final, Protocol
 
 import httptools
@@ -38,6 +39,14 @@ _HOP_BY_HOP: Final = frozenset({"upgrade", "connection", "http2-settings", "expe
 Answer = Callable[[HttpRequest], Awaitable[HttpResponse]]
 
 
+class Waits(Enum):
+    """Reasons for which a connection waits for its client, and may be closed to make room."""
+
+    NEW = "no whole request has come so far"
+    IDLE = "a request was answered, and no whole other one has come"
+    STALLED = "the client does not read its response"
+
+
 class Connections(Protocol):
     """The part of a server that a connection needs."""
 
@@ -49,6 +58,12 @@ class Connections(Protocol):
 
     def closed(self, connection: "HttpConnection") -> None:
         """Forget a connection."""
+
+    def busy(self, connection: "HttpConnection") -> None:
+        """Note that a request of a connection is being answered."""
+
+    def waits(self, connection: "HttpConnection", reason: Waits) -> None:
+        """Note that a connection waits for its client, from now on."""
 
     def take(self, size_bytes: int) -> bool:
         """Hold bytes of a body; return False if all bodies together would be too large."""
@@ -74,6 +89,8 @@ class HttpConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpRequestParser(self)
+        self.host = ""
+        """The address of the client, without its port."""
         self._client = ""
         self._waiting: deque[tuple[HttpRequest, bool]] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -94,6 +111,7 @@ class HttpConnection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         peer = transport.get_extra_info("peername")
+        self.host = str(peer[0]) if peer else ""
         self._client = f"{peer[0]}:{peer[1]}" if peer else ""
         if self._server.opened(self):
             self._arm(IDLE_S, self._close)
@@ -145,10 +163,13 @@ class HttpConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         self._writable.clear()
         self._arm(WRITE_S, self._abort)
+        self._server.waits(self, Waits.STALLED)
 
     def resume_writing(self) -> None:
         self._writable.set()
         self._disarm()
+        if self.busy:
+            self._server.busy(self)
 
     # llhttp's callbacks
 
@@ -241,6 +262,7 @@ class HttpConnection(asyncio.Protocol):
     def _start_answering(self) -> None:
         if self._task is None and self._waiting:
             self._disarm()
+            self._server.busy(self)
             self._task = self._loop.create_task(self._answer_waiting())
 
     async def _answer_waiting(self) -> None:
@@ -271,6 +293,7 @@ class HttpConnection(asyncio.Protocol):
             self._close()
         else:
             self._transport.resume_reading()
+            self._server.waits(self, Waits.IDLE)
             if self._reading:
                 self._arm(READ_S, self._too_slow)
             else:

@@ -1,5 +1,8 @@
 """The listening side of HTTP: accepts connections, counts them, and stops in order.
 
+When there are too many, one that waits for its client is closed, see `core/eviction.py`. A new one
+is refused if all others are being answered.
+
 A stop closes idle connections at once, lets requests in progress finish for `GRACE_S`, and then
 cancels them.
 """
@@ -8,8 +11,9 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING, Final
 
+from duolog.core.eviction import Evictable
 from duolog.core.limited_log import LimitedLog
-from duolog.registry.http.protocol import Answer, HttpConnection
+from duolog.registry.http.protocol import Answer, HttpConnection, Waits
 
 if TYPE_CHECKING:
     from duolog.registry.http.handshakes import HandshakingServer
@@ -44,6 +48,9 @@ class HttpServer:
         self._connections_max = connections_max
         self._bodies_left = bodies_bytes_max
         self._connections: set[HttpConnection] = set()
+        self._evictable: Evictable[HttpConnection, Waits] = Evictable()
+        self.evicted = 0
+        """Connections that were closed to make room."""
         self._none_left = asyncio.Event()
         self._none_left.set()
         self._server: asyncio.Server | HandshakingServer | None = None
@@ -82,15 +89,35 @@ class HttpServer:
 
     def opened(self, connection: HttpConnection) -> bool:
         """Note a connection; return whether it may be served."""
+        if len(self._connections) >= self._connections_max:
+            self._evict()
         self._connections.add(connection)
         self._none_left.clear()
+        self.waits(connection, Waits.NEW)
         return len(self._connections) <= self._connections_max
+
+    def busy(self, connection: HttpConnection) -> None:
+        """Note that a request of a connection is being answered."""
+        self._evictable.discard(connection)
+
+    def waits(self, connection: HttpConnection, reason: Waits) -> None:
+        """Note that a connection waits for its client, from now on."""
+        if connection in self._connections:
+            self._evictable.set(connection, reason, host=connection.host)
 
     def closed(self, connection: HttpConnection) -> None:
         """Forget a connection."""
         self._connections.discard(connection)
+        self._evictable.discard(connection)
         if not self._connections:
             self._none_left.set()
+
+    def _evict(self) -> None:
+        evicted = self._evictable.next()
+        if evicted is not None:
+            self.evicted += 1
+            self.closed(evicted)
+            evicted.abort()
 
     def take(self, size_bytes: int) -> bool:
         """Hold bytes of a body; return False if all bodies together would be too large."""

@@ -1,14 +1,14 @@
 """Connections of one server: HTTP/1.1 and HTTP/2 on one port, counted and limited.
 
-    accept ── full? the one that is idle for longest is closed ──▶ first bytes ─▶ Http1 | Http2
-                                                              └──▶ TLS handshake ─┘
+    accept ── full? another one is closed ──▶ first bytes ─▶ Http1 | Http2
+                                         └──▶ TLS handshake ─┘
 
 A connection counts from its start, and is idle during the handshake: asyncio alone would report it
 after the handshake. ALPN selects the protocol. Without TLS, a client with prior knowledge of HTTP/2
 starts with its preface.
 
-Requests over an existing connection never wait for new connections: only idle ones, and those that
-have not sent a whole request, are closed to make room.
+Connections are closed to make room only if they wait for their clients (`Waits`).
+`core/eviction.py` chooses: of the kind and of the client's address that have the most, the oldest.
 
 uvicorn's classes parse and speak; the subclasses add what they do not limit (ADR 0129).
 
@@ -17,13 +17,14 @@ Source: RFC 9113 section 3.3 (prior knowledge), RFC 7301 (ALPN).
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from duolog.core.eviction import Evictable
 from duolog.server.http.gathered_writes import GatheredWrites
 from duolog.server.limits import Limits
 from duolog.server.operations.counts import Counts
@@ -39,6 +40,15 @@ _REFUSAL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
     b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(_BUSY), _BUSY)
 )
+
+
+class Waits(Enum):
+    """Reasons for which a connection waits for its client, and may be closed to make room."""
+
+    NEW = "no whole request has come so far, or no handshake"
+    IDLE = "a request was answered, and no other one has come"
+    BODY = "the rest of a body has not come"
+    STALLED = "the client does not read its response"
 
 
 class Door:
@@ -58,37 +68,35 @@ class Door:
         """Set when no connection is open."""
         self.empty.set()
         self._open: set[asyncio.Transport] = set()
-        self._idle: OrderedDict[asyncio.Transport, None] = OrderedDict()
+        self._evictable: Evictable[asyncio.Transport, Waits] = Evictable()
 
     def enter(self, transport: asyncio.Transport) -> bool:
-        """Count a new connection; return False if all others have requests in progress."""
-        if len(self._open) >= self.limits.connections_max:
-            if not self._idle:
-                return False
-            oldest, _ = self._idle.popitem(last=False)
-            self.counts.evicted += 1
-            oldest.abort()
-            self.leave(oldest)
+        """Count a new connection; return False if the server works for all others."""
+        if len(self._open) >= self.limits.connections_max and not self._evict():
+            return False
         self._open.add(transport)
-        self._idle[transport] = None
+        self.waits(transport, Waits.NEW)
         self.empty.clear()
         self.counts.connections = len(self._open)
         return True
 
     def busy(self, transport: asyncio.Transport) -> None:
-        """Note that a connection has a request in progress."""
-        self._idle.pop(transport, None)
+        """Note that the server works for a connection."""
+        self._evictable.discard(transport)
 
-    def idle(self, transport: asyncio.Transport) -> None:
-        """Note that a connection waits for a request."""
+    def waits(self, transport: asyncio.Transport, reason: Waits) -> None:
+        """Note that a connection waits for its client, from now on."""
         if transport in self._open:
-            self._idle[transport] = None
-            self._idle.move_to_end(transport)
+            self._evictable.set(transport, reason, host=_host_of(transport))
+
+    def evict_unfinished(self) -> bool:
+        """Close a connection whose client does not send its request or read its response."""
+        return self._evict(Waits.BODY, Waits.STALLED)
 
     def leave(self, transport: asyncio.Transport) -> None:
         """Forget a connection that is closed."""
         self._open.discard(transport)
-        self._idle.pop(transport, None)
+        self._evictable.discard(transport)
         self.counts.connections = len(self._open)
         if not self._open:
             self.empty.set()
@@ -99,14 +107,28 @@ class Door:
             new.abort()
             return
         self._open.remove(old)
-        self._idle.pop(old, None)
+        self._evictable.discard(old)
         self._open.add(new)
-        self._idle[new] = None
+        self.waits(new, Waits.NEW)
 
     def abort_all(self) -> None:
         """Close all connections at once."""
         for transport in tuple(self._open):
             transport.abort()
+
+    def _evict(self, *of: Waits) -> bool:
+        evicted = self._evictable.next(*of)
+        if evicted is None:
+            return False
+        self.counts.evicted += 1
+        evicted.abort()
+        self.leave(evicted)
+        return True
+
+
+def _host_of(transport: asyncio.Transport) -> str:
+    peer = transport.get_extra_info("peername")
+    return str(peer[0]) if peer else ""  # It has left already.
 
 
 class _Made(Protocol):

@@ -2,7 +2,8 @@
 
     size of the headers    431
     Host, Origin           403   a web page must not use a server on loopback
-    requests in progress   503   public endpoints are answered nevertheless
+    requests in progress   503   public endpoints are answered nevertheless; clients that do not
+                                 send their bodies or read their responses make room
     stopping               503
     login                  401   429 if too many passwords are being checked; not for public ones
     requests of a client   429   if it has its share of those in progress
@@ -55,6 +56,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _SENT_BY_BROWSERS = frozenset({Login.SESSION, Login.PASSWORD})
 """Browsers send these by themselves, also with requests of pages of other servers."""
+_TURNS_MAX = 20
 _FULL = "Too many requests are being answered"
 
 
@@ -78,6 +80,8 @@ class Gate:
             noun="places for requests that are being answered",
             hint="Wait for the end of some of them before you send more.",
         )
+        self.evict: Callable[[], bool] = lambda: False
+        """Closes a connection whose request waits for its client, if there is one."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; only errors after the start of the response are raised."""
@@ -137,6 +141,7 @@ class Gate:
         path: str = scope["path"]
         below = path == base or path.startswith(f"{base}/")
         if not (below and _is_public(path.removeprefix(base))):
+            await self._make_room()
             self._ensure_capacity()
             await self._log_in(scope, passage)
             HOLDER.set(holder_of(passage.client, passage.host))
@@ -159,6 +164,20 @@ class Gate:
         own = f"{'https' if passage.secure else 'http'}://{host}"
         if origin != own and not self._hosts.allows_origin(origin):
             raise RequestRefused(f"The origin '{(origin or '')[:100]}' is not allowed", FORBIDDEN)
+
+    async def _make_room(self) -> None:
+        """Close the connection of a request that waits for its client, if all places are taken."""
+        if self._has_room() or not self.evict():
+            return
+        # The task of that request ends some turns of the loop later.
+        for _ in range(_TURNS_MAX):
+            await asyncio.sleep(0)
+            if self._has_room():
+                return
+
+    def _has_room(self) -> bool:
+        most = self._limits.requests_max
+        return self._context.counts.in_progress <= most and self._requests.taken < most
 
     def _ensure_capacity(self) -> None:
         if self._context.counts.in_progress > self._limits.requests_max:

@@ -21,7 +21,7 @@ import zttp
 from uvicorn.protocols.http.zttp_impl import ZttpProtocol
 
 from duolog.core.units import KIB
-from duolog.server.http.connections import Door, Timer
+from duolog.server.http.connections import Door, Timer, Waits
 from duolog.server.http.lines import by_line, prefers_batches
 from duolog.server.http.routes import SOCKET_PATHS
 from duolog.server.http.unframed import OLD, unframed
@@ -58,6 +58,8 @@ class Http1(ZttpProtocol):
         self._head_bytes = 0
         self._pipelined_bytes = 0
         self._refused = False
+        self._stalled = False
+        """True while the client does not read."""
         self._socket: asyncio.Protocol | None = None
         """The WebSocket that has taken the connection over."""
 
@@ -78,6 +80,7 @@ class Http1(ZttpProtocol):
                 self.transport.abort()
                 return
         waiting = not answering and not draining
+        receiving = answering and before.more_body
         if waiting:
             if self._head_bytes == 0:
                 self._timer.set(self._door.limits.head_s, self.transport.abort)
@@ -94,6 +97,8 @@ class Http1(ZttpProtocol):
             return
         if self.cycle is not before:
             self._answer()
+        elif receiving and not before.response_complete:
+            self._note_work()
         elif draining and not before.more_body:
             self._wait()
         elif waiting and self._head_bytes > self._door.limits.head_bytes_max:
@@ -138,10 +143,17 @@ class Http1(ZttpProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._write_timer.set(self._door.limits.write_s, self.transport.abort)
+        self._stalled = True
+        self._door.waits(self.transport, Waits.STALLED)
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._write_timer.cancel()
+        self._stalled = False
+        if self.cycle is None or self.cycle.response_complete:
+            self._door.waits(self.transport, Waits.IDLE)
+        else:
+            self._note_work()
 
     def _should_upgrade(self) -> bool:
         """Return true for a request to a WebSocket; other requests to upgrade are ignored."""
@@ -190,11 +202,21 @@ class Http1(ZttpProtocol):
         self._timer.cancel()
         self._head_bytes = 0
         self._pipelined_bytes = 0
-        self._door.busy(self.transport)
+        self._note_work()
+
+    def _note_work(self) -> None:
+        """Note if the connection waits for its client, while a request is in progress."""
+        if self._stalled:
+            self._door.waits(self.transport, Waits.STALLED)
+        elif self.cycle.more_body:
+            self._door.waits(self.transport, Waits.BODY)
+        else:
+            self._door.busy(self.transport)
 
     def _wait(self) -> None:
         limits = self._door.limits
         draining = self.cycle is not None and self.cycle.more_body
         self._head_bytes = 0
         self._timer.set(limits.head_s if draining else limits.idle_s, self.transport.abort)
-        self._door.idle(self.transport)
+        if self.cycle is not None:
+            self._door.waits(self.transport, Waits.IDLE)

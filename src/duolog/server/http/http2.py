@@ -19,7 +19,7 @@ import zttp
 from uvicorn.protocols.http.zttp_h2_impl import RequestResponseCycle, ZttpH2Protocol
 
 from duolog.core.units import KIB
-from duolog.server.http.connections import Door, Timer
+from duolog.server.http.connections import Door, Timer, Waits
 from duolog.server.http.lines import by_line, prefers_batches
 
 PARKED_BYTES_MAX: Final = 64 * KIB
@@ -44,6 +44,11 @@ class Http2(ZttpH2Protocol):
         """Replaced whenever a window has grown."""
         self._resets_left = RESETS_MAX
         self._unproductive_bytes = 0
+        self._has_asked = False
+        self._stalled = False
+        """True while the socket of the client is full."""
+        self._parked = 0
+        """Streams whose response waits for a window of the client."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -58,6 +63,8 @@ class Http2(ZttpH2Protocol):
             return
         self._window.set()
         self._window = asyncio.Event()
+        if self.cycles:
+            self._note_work()
 
     def events(self) -> Generator[zttp.Event]:
         for event in super().events():
@@ -78,7 +85,7 @@ class Http2(ZttpH2Protocol):
             self.conn.stream(stream).reset(_PROTOCOL_ERROR)
             return
         self._timer.cancel()
-        self._door.busy(self.transport)
+        self._has_asked = True
         cycle = self.cycles[stream]
         if event.end_stream:
             # zttp reports no end after such headers; uvicorn 0.54 waits for it.
@@ -111,14 +118,31 @@ class Http2(ZttpH2Protocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._write_timer.set(self._door.limits.write_s, self.transport.abort)
+        self._stalled = True
+        self._door.waits(self.transport, Waits.STALLED)
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._write_timer.cancel()
+        self._stalled = False
+        if self.cycles:
+            self._note_work()
+        elif self._has_asked:
+            self._door.waits(self.transport, Waits.IDLE)
 
     def _wait(self) -> None:
         self._timer.set(self._door.limits.idle_s, self._close_connection)
-        self._door.idle(self.transport)
+        if self._has_asked:
+            self._door.waits(self.transport, Waits.IDLE)
+
+    def _note_work(self) -> None:
+        """Note if the connection waits for its client, while requests are in progress."""
+        if self._stalled or 0 < len(self.cycles) == self._parked:
+            self._door.waits(self.transport, Waits.STALLED)
+        elif all(cycle.more_body for cycle in self.cycles.values()):
+            self._door.waits(self.transport, Waits.BODY)
+        else:
+            self._door.busy(self.transport)
 
     def _end(self, reason: int) -> None:
         if not self.transport.is_closing():
@@ -143,6 +167,8 @@ class Http2(ZttpH2Protocol):
             await send(message)
             if not self._parks(cycle):
                 return
+            self._parked += 1
+            self._note_work()
             try:
                 async with asyncio.timeout(self._door.limits.write_s):
                     while self._parks(cycle):
@@ -150,6 +176,10 @@ class Http2(ZttpH2Protocol):
             except TimeoutError:
                 cycle.abort_stream()
                 cycle.message_event.set()
+            finally:
+                self._parked -= 1
+                if self.cycles:
+                    self._note_work()
 
         cycle.send = send_within_window  # type: ignore[method-assign]
 

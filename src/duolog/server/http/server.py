@@ -51,6 +51,10 @@ class HttpServer:
         self._server: asyncio.Server | None = None
         self._dates: asyncio.TimerHandle | None = None
 
+    def evict_unfinished(self) -> bool:
+        """Close a connection whose client does not send its request or read its response."""
+        return self._door.evict_unfinished()
+
     async def start(self, listening: socket.socket, tls: "RegistryTls | None" = None) -> None:
         """Accept connections from now on, of HTTPS if `tls` is given."""
         loop = asyncio.get_running_loop()

@@ -29,7 +29,7 @@ from websockets.server import ServerProtocol
 
 from duolog.core.units import KIB
 from duolog.server.errors import BAD_REQUEST, RequestRefused
-from duolog.server.http.connections import Door, Timer
+from duolog.server.http.connections import Door, Timer, Waits
 from duolog.server.http.passage import Message
 from duolog.server.messages import error_response
 
@@ -143,9 +143,11 @@ class WebSocket(asyncio.Protocol):
         self._writable.clear()
         self._transport.pause_reading()
         self._write_timer.set(self._door.limits.write_s, self._transport.abort)
+        self._door.waits(self._transport, Waits.STALLED)
 
     def resume_writing(self) -> None:
         self._write_timer.cancel()
+        self._door.busy(self._transport)
         self._writable.set()
         if not self._transport.is_closing():
             self._is_alive = True

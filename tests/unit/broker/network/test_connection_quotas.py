@@ -1,9 +1,11 @@
 """Limits of connections, idle ones, and clients that do not read."""
 
+import contextlib
 import errno
 import logging
 import os
 import socket
+import struct
 import sys
 from typing import Any
 
@@ -18,6 +20,7 @@ from duolog.core.limited_log import LINES_MAX
 from duolog.core.operating_system.portable import PORTABLE
 
 METADATA, FETCH = 3, 1
+API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 
 
 def listen(harness: Any) -> tuple[Listener, tuple[str, int]]:
@@ -27,9 +30,14 @@ def listen(harness: Any) -> tuple[Listener, tuple[str, int]]:
     return Listener(harness.broker, endpoint), endpoint.bound
 
 
-def connect(harness: Any, address: tuple[str, int]) -> socket.socket:
+def connect(harness: Any, address: tuple[str, int], *, silent: bool = False) -> socket.socket:
+    """Connect a client, and let it send a request unless it is silent."""
     client = socket.create_connection(address, timeout=60)
     harness.turn()
+    if not silent:
+        with contextlib.suppress(ConnectionError):  # Refused, which the test looks for.
+            client.sendall(API_VERSIONS)
+            harness.turn()
     return client
 
 
@@ -54,6 +62,29 @@ def test_a_connection_without_an_address_is_dropped_and_the_next_one_served(
     assert len(harness.broker.connections) == 1
     listener.close()
     client.close()
+
+
+@pytest.mark.parametrize("half", [b"", API_VERSIONS[:9]], ids=["silent", "half a request"])
+def test_at_the_limit_the_oldest_client_without_a_request_makes_room(
+    open_harness: Any, half: bytes
+) -> None:
+    harness = open_harness(max_connections="3")
+    listener, address = listen(harness)
+    known = connect(harness, address)
+    first, second = (connect(harness, address, silent=True) for _ in range(2))
+    for client in (first, second):
+        client.sendall(half)
+        harness.turn()
+    new = connect(harness, address)
+
+    assert first.recv(1) == b""
+    for client in (known, new):
+        assert len(client.recv(4)) == 4
+    assert (harness.broker.connections.evicted, harness.broker.connections.refused) == (1, 0)
+    assert len(harness.broker.connections) == 3
+    listener.close()
+    for client in (known, first, second, new):
+        client.close()
 
 
 @pytest.mark.parametrize(

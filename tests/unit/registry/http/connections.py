@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from duolog.registry.http.messages import HttpRequest, HttpResponse
-from duolog.registry.http.protocol import HttpConnection
+from duolog.registry.http.protocol import HttpConnection, Waits
 from unit.registry.turns import turns
 
 
@@ -82,6 +82,10 @@ class Server:
 
     def closed(self, connection: HttpConnection) -> None:
         self.connections.discard(connection)
+
+    def busy(self, connection: HttpConnection) -> None: ...
+
+    def waits(self, connection: HttpConnection, reason: Waits) -> None: ...
 
     async def answer(self, request: HttpRequest) -> HttpResponse:
         self.requests.append(request)

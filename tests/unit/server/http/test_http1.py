@@ -375,28 +375,17 @@ def test_a_full_server_closes_the_connection_that_is_idle_for_longest() -> None:
     run(test())
 
 
-def test_a_full_server_refuses_a_connection_if_all_others_are_answered() -> None:
-    async def test() -> None:
-        server = serve(with_deadline(LATE, connections_max=1))
-        busy = server.client()
-        busy.send(post(b"x", length=2))
-        refused = server.client()
-        reply = await refused.reply()
-        busy.send(b"y")
-
-        assert (reply.status, json.loads(reply.body)["error_code"]) == (503, 50300)
-        assert refused.transport.closed
-        assert (await busy.reply()).body == b"xy"
-
-    run(test())
-
-
 def test_requests_above_the_limit_are_refused_but_signs_of_life_are_not() -> None:
     async def test() -> None:
+        async def hold(_request: Request, _context: ServerContext) -> Response:
+            await asyncio.Event().wait()
+            return Response()
+
         limits = with_deadline(LATE, requests_max=1)
-        server = MemoryServer(limits=limits, endpoints=(*ENDPOINTS, *ECHO))
+        held = Endpoint("POST", "/held", hold)
+        server = MemoryServer(limits=limits, endpoints=(*ENDPOINTS, *ECHO, held))
         busy, other = server.client(), server.client()
-        busy.send(post(b"x", length=2, path=b"/count"))
+        busy.send(post(b"x", path=b"/held"))
         await turns()
         refused = await other.ask("POST", "/count", b"x")
         alive = await other.ask("GET", "/chc/live")
