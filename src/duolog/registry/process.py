@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING, Final
 
 from duolog.core.errors import ConfigError
 from duolog.core.listening import Address, is_loopback, open_listener, parse_address
+from duolog.core.operating_system.limits import raise_descriptors_max
 from duolog.registry.access.server_access import ClusterAccess, FileAccess, ServerAccess
 from duolog.registry.election.election import SESSION_S, Election
 from duolog.registry.election.leaders import Leaders
 from duolog.registry.errors import DamagedRecordError
 from duolog.registry.http.gate import Gate
 from duolog.registry.http.hosts import AllowedHosts
-from duolog.registry.http.server import HttpServer
+from duolog.registry.http.server import HttpServer, connections_max
 from duolog.registry.json_text import Json
 from duolog.registry.records import BARRIER, encode
 from duolog.registry.rules import Registry, RulesSettings
@@ -214,7 +215,10 @@ class _Process:
             session_s=self._options.session_s,
         )
         hosts = AllowedHosts([*self._options.hosts, Address(*address).host, _host(self._url)])
-        server = HttpServer(Gate(hosts, self._access.authentication, service.handle).answer)
+        server = HttpServer(
+            Gate(hosts, self._access.authentication, service.handle).answer,
+            connections_max=connections_max(raise_descriptors_max()),
+        )
         self._replica.attach(loop)
         self.follower.start()
         self._access.start(loop)

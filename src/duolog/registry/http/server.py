@@ -25,6 +25,21 @@ BODIES_BYTES_MAX: Final = 64 * 1024 * 1024
 CONNECTIONS_MAX: Final = 2000
 GRACE_S: Final = 5.0
 BACKLOG: Final = 512
+"""Connections that the system keeps until they are accepted."""
+_ACCEPTED_LEAST: Final = 16
+_CONNECTIONS_LEAST: Final = 16
+
+
+def connections_max(descriptors: int | None) -> int:
+    """Return how many connections fit into file descriptors: at most half of them.
+
+    Example:
+        >>> connections_max(1024), connections_max(None)
+        (512, 2000)
+    """
+    if descriptors is None:
+        return CONNECTIONS_MAX
+    return min(CONNECTIONS_MAX, max(descriptors // 2, _CONNECTIONS_LEAST))
 
 
 class HttpServer:
@@ -59,7 +74,11 @@ class HttpServer:
         """Accept connections from now on, of HTTPS if `tls` is given."""
         loop = asyncio.get_running_loop()
         if tls is None:
-            self._server = await loop.create_server(self._connect, sock=listening, backlog=BACKLOG)
+            # asyncio accepts as many connections at once, before it reports the first of them. They
+            # must not use up the descriptors that the limit of connections leaves.
+            at_once = min(max(self._connections_max // 4, _ACCEPTED_LEAST), BACKLOG)
+            self._server = await loop.create_server(self._connect, sock=listening, backlog=at_once)
+            listening.listen(BACKLOG)
             return
         # Loaded here: a registry without TLS needs no OpenSSL.
         from duolog.registry.http.handshakes import HandshakingServer  # noqa: PLC0415

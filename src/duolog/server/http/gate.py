@@ -56,7 +56,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _SENT_BY_BROWSERS = frozenset({Login.SESSION, Login.PASSWORD})
 """Browsers send these by themselves, also with requests of pages of other servers."""
-_TURNS_MAX = 20
+_TURNS_MAX = 200
+_TURNS_OF_END = 4
 _FULL = "Too many requests are being answered"
 
 
@@ -167,20 +168,20 @@ class Gate:
 
     async def _make_room(self) -> None:
         """Close the connection of a request that waits for its client, if all places are taken."""
-        if self._has_room() or not self.evict():
-            return
-        # The task of that request ends some turns of the loop later.
-        for _ in range(_TURNS_MAX):
-            await asyncio.sleep(0)
+        # The task of that request ends some turns of the loop later, and another request may have
+        # taken its place by then.
+        for turn in range(_TURNS_MAX):
             if self._has_room():
                 return
+            if turn % _TURNS_OF_END == 0 and not self.evict():
+                return
+            await asyncio.sleep(0)
 
     def _has_room(self) -> bool:
-        most = self._limits.requests_max
-        return self._context.counts.in_progress <= most and self._requests.taken < most
+        return self._requests.taken < self._limits.requests_max
 
     def _ensure_capacity(self) -> None:
-        if self._context.counts.in_progress > self._limits.requests_max:
+        if not self._has_room():
             raise RequestRefused(_FULL, OVERLOADED)
         if self._context.stopping.is_set():
             raise _shutting_down()
