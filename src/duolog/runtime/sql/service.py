@@ -3,7 +3,7 @@
     command topic ─▶ catalog ─▶ sessions: one `StatementRunner` per client
                         └─────▶ persistent queries, if this process runs them
     topics of tables ─▶ current rows
-    topics of push queries ─▶ one reader each
+    topics of push queries, of PRINT ─▶ one reader each
 
 The catalog is in the service's command topic (`replayed_catalog`). The servers of a service share
 its persistent queries. A shell or a program runs them all, unless other processes run them; it then
@@ -40,6 +40,7 @@ from duolog.runtime.sql.command_log.replayed_catalog import ReplayedCatalog
 from duolog.runtime.sql.command_log.reserved_topics import deletable
 from duolog.runtime.sql.command_log.topic_deletions import TopicDeletions, unshared, users_of
 from duolog.runtime.sql.command_log.topics import Topics
+from duolog.runtime.sql.fanout.print_feeds import PrintFeeds
 from duolog.runtime.sql.figures.collector import Wiring
 from duolog.runtime.sql.figures.service_figures import ServiceFigures
 from duolog.runtime.sql.figures.unread import UnreadOnBroker
@@ -128,6 +129,7 @@ class SqlService:
         self._inserts: InsertWriter | None = None
         self._presenting, self._opening_readers = threading.Lock(), threading.Lock()
         self._readers: SharedReaders | None = None
+        self.prints = PrintFeeds(brokers)
         self._deletions = TopicDeletions(self.topics)
         self._followed_at_s = -math.inf
         self._lookups: LookupShapes | None = None
@@ -414,13 +416,10 @@ class SqlService:
         """
         self.give_up()
         self.figures.close()
-        if self._present is not None:
-            self._present.close()
-        if self._inserts is not None:
-            self._inserts.close()
         readers, self._readers = self._readers, None
-        if readers is not None:
-            readers.close()
+        for one in (self._present, self._inserts, readers, self.prints):
+            if one is not None:
+                one.close()
         with shutdown_deadline(_END_S, self.end_now):
             self._queries.stop()
             self._starter.close()

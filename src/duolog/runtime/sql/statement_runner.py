@@ -246,7 +246,7 @@ class StatementRunner:
         from duolog.runtime.sql.reply import printing  # noqa: PLC0415 - as in `select`
 
         registry = self.session.state.settings[settings.REGISTRY]
-        return printing.printed(self.brokers, node, registry)
+        return printing.printed(self.service.prints, node, registry)
 
     def sandbox(self) -> SqlSession:
         """Return a copy of the session over the current catalog, to try statements on.

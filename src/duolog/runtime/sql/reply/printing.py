@@ -1,6 +1,7 @@
 """Run PRINT: the records of a topic as they arrive, with guessed formats.
 
-Records that start with the id of a schema are shown in JSON, if a schema registry is configured.
+Statements that show new records share one read of the topic, see `fanout/print_feeds.py`. Records
+that start with the id of a schema are shown in JSON, if a schema registry is configured.
 
 Source: ksqlDB's PRINT; rows have the fields of its lines.
 """
@@ -12,8 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import Message
 
 from duolog.core.errors import DuologError, KafkaError
 from duolog.ksql.catalog.schemas import registry_in_force
@@ -22,9 +23,9 @@ from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.nodes import place_of
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.sql.answers import Rows
+from duolog.runtime.sql.fanout.print_feeds import PrintedRecords, PrintFeeds
 from duolog.runtime.sql.reply.row_source import PushedRows
 from duolog.schemas.schema import Language
-from duolog.security.clients.brokers import Brokers
 from duolog.serde.times import MILLISECONDS_MAX, MILLISECONDS_MIN
 from duolog.serde.wire_format import ID_BYTES, MAGIC_OF_ID
 
@@ -39,97 +40,71 @@ COLUMNS: Final = (
     ("key format", "STRING"),
     ("value format", "STRING"),
 )
-_TIMEOUT_S: Final = 15.0
-_OPTIONS: Final = {
-    "group.id": "duolog-print",
-    "enable.auto.commit": False,
-    "allow.auto.create.topics": False,
-    "isolation.level": "read_committed",
-    "fetch.wait.max.ms": 100,
-    "log_level": 0,
-}
+_MISSING: Final = frozenset(
+    {
+        ClientError.UNKNOWN_TOPIC_OR_PART,
+        ClientError.TOPIC_EXCEPTION,
+        ClientError.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
+"""Codes of a topic that does not exist, cannot exist, or that this server may not describe."""
 Guess = Callable[[bytes | None], tuple[str, str]]
 """Returns bytes as text, with their probable format."""
 _PACKED: Final = {4: (">i", "KAFKA_INT"), 8: (">q", "KAFKA_BIGINT")}
 
 
-def printed(bootstrap: Brokers | str, node: nodes.PrintTopic, registry: str | None = None) -> Rows:
+def printed(feeds: PrintFeeds, node: nodes.PrintTopic, registry: str | None = None) -> Rows:
     """Return the new records of a topic, or all of them with FROM BEGINNING.
 
     Args:
-        bootstrap: the cluster's servers.
+        feeds: the readers of the cluster's topics.
         node: the statement.
         registry: the address of the schema registry, if there is one.
 
     Raises:
         SqlError: there is no such topic.
         BrokerUnavailable: no broker answers.
+        KafkaError: the topic cannot be read.
     """
-    ensure_reachable(bootstrap)
+    ensure_reachable(feeds.brokers)
     topic = node.this.name
-    consumer = Consumer(Brokers.of(bootstrap).client(_OPTIONS))
     try:
-        there = _begin(consumer, topic, from_beginning=bool(node.args.get("from_beginning")))
-    except KafkaException as error:
-        consumer.close()
-        raise _failed(topic, error.args[0]) from error
-    if not there:
-        consumer.close()
+        records = feeds.records(topic, from_beginning=bool(node.args.get("from_beginning")))
+    except KafkaError as error:
+        if error.code not in _MISSING:
+            raise
         raise SqlError(
             f"Could not find topic '{topic}', or the KSQL user does not have permissions to list "
             "the topic. Topic names are case-sensitive.",
             at=place_of(node),
-        )
+        ) from error
     every = int(node.args["interval"].name) if node.args.get("interval") else 1
     limit = int(node.args["limit"].name) if node.args.get("limit") else None
     guess: Guess = (
         guessed if registry is None else partial(guessed_by_schema, schema_reader(registry))
     )
-    source = _Records(consumer, topic, max(1, every), guess)
+    source = _Lines(records, max(1, every), guess)
     return Rows(COLUMNS, PushedRows(source, limit), unbounded=True)
 
 
-def _begin(consumer: Consumer, topic: str, *, from_beginning: bool) -> bool:
-    """Assign the topic to a consumer; return false if there is no such topic."""
-    found = consumer.list_topics(topic, _TIMEOUT_S).topics[topic]
-    if found.error is not None:
-        return False
-    begins = []
-    for number in sorted(found.partitions):
-        one = TopicPartition(topic, number)
-        low, end = consumer.get_watermark_offsets(one, timeout=_TIMEOUT_S)
-        begins.append(TopicPartition(topic, number, low if from_beginning else end))
-    consumer.assign(begins)
-    return True
+class _Lines:
+    """The rows of every nth record."""
 
-
-class _Records:
-    """The records that a consumer reads, of which every nth is shown."""
-
-    def __init__(self, consumer: Consumer, topic: str, every: int, guess: Guess) -> None:
-        self._consumer = consumer
-        self._topic = topic
+    def __init__(self, records: PrintedRecords, every: int, guess: Guess) -> None:
+        self._records = records
         self._every = every
         self._guess = guess
         self._seen = 0
 
     def next_rows(self, timeout_s: float) -> list[tuple[object, ...]]:
-        """Return the next record's row, if it arrives in time and is shown; see `RowSource`."""
-        message = self._consumer.poll(timeout_s)
-        if message is None:
-            return []
-        if (error := message.error()) is not None:
-            raise _failed(self._topic, error)
-        self._seen += 1
-        shown = (self._seen - 1) % self._every == 0
-        return [_row(message, self._guess)] if shown else []
+        """Return the rows of the next records that are shown; see `RowSource`."""
+        records = self._records.take(timeout_s)
+        first = -self._seen % self._every
+        self._seen += len(records)
+        return [_row(one, self._guess) for one in records[first :: self._every]]
 
     def close(self) -> None:
-        self._consumer.close()
-
-
-def _failed(topic: str, error: ClientError) -> KafkaError:
-    return KafkaError(f'cannot read topic "{topic}"', code=error.code(), detail=f"{error.str()}.")
+        self._records.close()
 
 
 def _row(message: Message, guess: Guess) -> tuple[object, ...]:
