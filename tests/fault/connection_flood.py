@@ -39,7 +39,7 @@ SENT: Final[Mapping[str, bytes]] = {
     + _HOST
     + b"Content-Length: 100000\r\n\r\n"
     + bytes(500),
-    "slow reader": _INFO * 100,
+    "slow reader": _INFO * 20,
     "answered": _INFO,
     "preface": _PREFACE,
     "half a preface": _PREFACE[:12],

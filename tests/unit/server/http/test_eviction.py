@@ -36,7 +36,7 @@ async def stream(_request: Request, _context: ServerContext) -> Streamed:
     async def pieces() -> AsyncIterator[bytes]:
         while True:
             yield b"x" * 256 * KIB + b"\n"
-            await asyncio.sleep(0)
+            await turns()
 
     return Streamed(pieces(), "text/plain")
 
