@@ -97,6 +97,14 @@ class Decoder:
             return self._by_schema(part.data, header, LANGUAGES[form])
         return _READERS[form](part.data)
 
+    def is_plain(self, which: Literal["key", "value"], part: Part, headers: Headers) -> bool:
+        """Return whether `decoded` returns the bytes as they are: a text without a schema."""
+        if self._forms[which] != AUTO or not part.is_whole or _is_frame(part.data):
+            return False
+        return not any(name == _HEADERS[which] for name, _ in headers) and (
+            _text(part.data) is not None
+        )
+
     def _detected(self, data: bytes, header: bytes | None) -> Decoded:
         # A BIGINT can start like an id.
         framed = header is not None or (_is_frame(data) and len(data) not in _BY_LENGTH)

@@ -25,3 +25,7 @@ class InvalidPredicate(StatementError):
         self.line = line
         self.column = column
         self.length = length
+
+
+class SlowPredicate(InvalidPredicate):
+    """A predicate was not evaluated in the time that was left."""

@@ -48,6 +48,8 @@ OPTIONS: Final = {
     # For each client: a server has many of them, and records may be large.
     "queued.max.messages.kbytes": 8_192,
     "fetch.max.bytes": 8_388_608,
+    # What was read ahead in the last range does not delay the next one for a second.
+    "fetch.queue.backoff.ms": 20,
     "log_level": 0,
 }
 

@@ -12,7 +12,7 @@ Threads: one.
 
 import heapq
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from duolog.core.units import MIB
@@ -46,6 +46,8 @@ class Merge:
         positions: where to begin; of partitions that are missing, at their begin or end.
         budget: what may be read.
         newest: newest records first.
+        ahead: how many records are read at once if most of them will not be shown. Each read
+            begins with a request, whose answer may have more than was wanted of it.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class Merge:
         budget: Budget,
         *,
         newest: bool,
+        ahead: int = 0,
     ) -> None:
+        self._ahead = ahead
         self._log = log
         self._spans = spans
         self._budget = budget
@@ -93,7 +97,7 @@ class Merge:
         found: list[BrowsedRecord] = []
         size = 0
         while len(found) < count and size < _BYTES_AT_ONCE:
-            self._fill(count - len(found))
+            self._fill(max(self._ahead, count - len(found)))
             if not self._heads:
                 break
             _, order = heapq.heappop(self._heads)
@@ -103,6 +107,14 @@ class Merge:
             size += record.size
             self._push(number)
         return found
+
+    def put_back(self, records: Sequence[BrowsedRecord]) -> None:
+        """Return records, as `take` has given them last, that were not looked at."""
+        for record in reversed(records):
+            self._buffers[record.partition].appendleft(record)
+        self._heads = []
+        for number in self._buffers:
+            self._push(number)
 
     def advance(self, record: BrowsedRecord) -> None:
         """Note that a record was looked at: the next page continues after it."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from duolog.runtime.browsing.budget import Budget
+from duolog.runtime.browsing.errors import SlowPredicate
 from duolog.runtime.browsing.merge import Merge
 from duolog.runtime.browsing.record import BrowsedRecord
 
@@ -48,6 +49,7 @@ def page(merge: Merge, limit: int, select: Select | None, budget: Budget) -> Pag
     Raises:
         KafkaError: the topic cannot be read.
         InvalidPredicate: see `Predicate`.
+        SlowPredicate: not even the first part was looked at in time.
     """
     found: list[BrowsedRecord] = []
     read = 0
@@ -57,19 +59,31 @@ def page(merge: Merge, limit: int, select: Select | None, budget: Budget) -> Pag
     if len(found) >= limit and not merge.is_done:
         stopped = "limit"
     else:
-        stopped = "" if merge.is_done else budget.spent
+        # A predicate that was interrupted ends just before the time does.
+        stopped = "" if merge.is_done else budget.spent or "time"
     return Page(found, read, stopped, merge.positions)
 
 
 def scanned(merge: Merge, limit: int, select: Select | None, budget: Budget) -> Iterator[Selected]:
-    """Yield the records of a page in parts; raises as `page`."""
+    """Yield the records of a page in parts; raises as `page`.
+
+    If the time ends within a part, the parts before it count: the next page continues with it.
+    """
     left = limit
+    is_first = True
     while left > 0:
         some = merge.take(left if select is None else _SEARCHED_AT_ONCE)
         if not some:
             merge.advance_over_gaps()
             return
-        chosen = [True] * len(some) if select is None else select.selected(some, budget)
+        try:
+            chosen = [True] * len(some) if select is None else select.selected(some, budget)
+        except SlowPredicate:
+            if is_first:
+                raise
+            merge.put_back(some)
+            return
+        is_first = False
         read, found = 0, []
         for record, is_chosen in zip(some, chosen, strict=True):
             merge.advance(record)

@@ -30,7 +30,7 @@ from duolog.ksql.session import SqlSession, parse
 from duolog.ksql.syntax.types import sql_name
 from duolog.runtime.browsing.budget import Budget
 from duolog.runtime.browsing.decoding import Decoded, Decoder
-from duolog.runtime.browsing.errors import InvalidPredicate
+from duolog.runtime.browsing.errors import InvalidPredicate, SlowPredicate
 from duolog.runtime.browsing.record import BrowsedRecord, Part
 from duolog.runtime.browsing.shapes import NO_FIELD, Names, Shape
 from duolog.runtime.sql.duck.clauses import Query
@@ -124,7 +124,8 @@ class Predicate:
         """Return for each record whether it is selected; null counts as false.
 
         Raises:
-            InvalidPredicate: a name or type is wrong, or a value cannot be computed in time.
+            InvalidPredicate: a name or type is wrong.
+            SlowPredicate: a value cannot be computed in time.
         """
         if not records:
             return []
@@ -228,7 +229,7 @@ class Predicate:
         except duckdb.Error as error:
             raise _invalid(sql_error(error)) from error
         except SqlError as error:
-            raise InvalidPredicate(
+            raise SlowPredicate(
                 "the predicate takes too long",
                 hint="Select fewer records by partition, offset or time, or use a simpler one.",
             ) from error

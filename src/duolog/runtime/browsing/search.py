@@ -6,7 +6,7 @@ a value whose format is not known.
 Threads: any.
 """
 
-from typing import Final
+from typing import Final, Literal
 
 from duolog.runtime.browsing.decoding import Decoder
 from duolog.runtime.browsing.record import BrowsedRecord, Part
@@ -36,14 +36,17 @@ class TextSearch:
             or ("headers" in self._parts and self._in_headers(record))
         )
 
-    def _in_part(self, which: str, part: Part | None, record: BrowsedRecord) -> bool:
+    def _in_part(
+        self, which: Literal["key", "value"], part: Part | None, record: BrowsedRecord
+    ) -> bool:
         if part is None:
             return False
         if self._in_bytes(part.data):
             return True
         # Bytes of a text have been searched.
-        assert which in ("key", "value")
-        found = self._decoder.decoded("key" if which == "key" else "value", part, record.headers)
+        if self._decoder.is_plain(which, part, record.headers):
+            return False
+        found = self._decoder.decoded(which, part, record.headers)
         return found.form not in ("STRING", "JSON") and self._text in found.text.casefold()
 
     def _in_headers(self, record: BrowsedRecord) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 SEARCH: Final = Limits(records=200_000, bytes=256 * MIB, seconds=10.0)
 """Of a page that looks into records: most of them are not shown."""
+_AHEAD: Final = 20_000
 _ONE: Final = Limits(records=1, bytes=256 * MIB, seconds=30.0)
 
 
@@ -92,7 +93,8 @@ class Browser:
         positions = (
             cursor.positions if cursor is not None else self._begin(log, spans, selection.start)
         )
-        return Merge(log, spans, positions, budget, newest=selection.newest)
+        ahead = _AHEAD if self.filters.selects else 0
+        return Merge(log, spans, positions, budget, newest=selection.newest, ahead=ahead)
 
     def spans(self, log: TopicLog) -> Mapping[int, Range]:
         """Return the retained parts of the partitions that the client wants.

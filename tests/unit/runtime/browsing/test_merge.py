@@ -1,10 +1,11 @@
 """Merging partitions: orders, gaps, cursors and limits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from duolog.runtime.browsing.budget import Budget, Limits
+from duolog.runtime.browsing.errors import SlowPredicate
 from duolog.runtime.browsing.log import Chunk, Range
 from duolog.runtime.browsing.merge import Merge
 from duolog.runtime.browsing.pages import page
@@ -185,3 +186,55 @@ def test_few_large_records_are_taken_at_once() -> None:
         taken += some
 
     assert [one.timestamp_ms for one in taken] == list(range(0, 500, 5))
+
+
+class Slow:
+    """A predicate that has no time left from some part on."""
+
+    def __init__(self, parts: int) -> None:
+        self.parts = parts
+        self.seen: list[tuple[int, int]] = []
+
+    def selected(self, records: Sequence[BrowsedRecord], budget: Budget) -> list[bool]:
+        del budget
+        if self.parts == 0:
+            raise SlowPredicate("the predicate takes too long")
+        self.parts -= 1
+        self.seen += [(one.partition, one.offset) for one in records]
+        return [False] * len(records)
+
+
+@pytest.mark.parametrize("newest", [True, False])
+def test_a_page_ends_where_the_time_of_a_predicate_ends(*, newest: bool) -> None:
+    many = {number: {at: at for at in range(600)} for number in (0, 1)}
+    spans = {0: (0, 600), 1: (0, 600)}
+    merged, budget = merge(Log(many), spans, newest=newest)
+    slow = Slow(2)
+
+    first = page(merged, 50, slow, budget)
+
+    assert (first.read, first.records, first.stopped) == (1_000, [], "time")
+    merged, budget = merge(Log(many), spans, first.positions, newest=newest)
+    slow.parts = 10
+    second = page(merged, 50, slow, budget)
+    # Nothing is left out, also not what was read when the time ended.
+    assert (second.read, second.stopped) == (200, "")
+    assert sorted(slow.seen) == [(number, at) for number in (0, 1) for at in range(600)]
+
+
+def test_a_predicate_without_time_for_one_part_is_refused() -> None:
+    merged, budget = merge(Log(TWO), {0: (0, 50), 1: (0, 50)})
+
+    with pytest.raises(SlowPredicate):
+        page(merged, 50, Slow(0), budget)
+
+
+def test_a_search_reads_many_records_at_once() -> None:
+    many = {0: {at: at for at in range(20_000)}}
+    some, ahead = Log(many), Log(many)
+    for log, number in ((some, 0), (ahead, 20_000)):
+        budget = Budget(Limits(records=30_000))
+        merged = Merge(log, {0: (0, 20_000)}, {}, budget, newest=True, ahead=number)
+        assert page(merged, 50, Slow(100), budget).read == 20_000
+
+    assert ahead.reads * 4 < some.reads
