@@ -57,6 +57,8 @@ interface Offered {
 }
 
 const CHECK_DELAY_MS = 350;
+/** Characters that the server checks; larger texts are scripts, which are run and not edited. */
+export const TEXT_MAX = 262_144;
 const TYPES: Record<string, string> = {
   stream: "class",
   table: "type",
@@ -102,6 +104,7 @@ async function complete(context: CompletionContext, session: SessionValues): Pro
   context.addEventListener("abort", () => abort.abort());
   try {
     const sql = context.state.doc.toString();
+    if (lengthOf(sql) > TEXT_MAX) return null;
     const found = await post<Offered>("/v1/completion", { sql, offset: context.pos, ...session }, { signal: abort.signal });
     if (found.candidates.length === 0) return null;
     return {
@@ -113,6 +116,11 @@ async function complete(context: CompletionContext, session: SessionValues): Pro
   } catch {
     return null; // A completion that fails is no reason to disturb the reader.
   }
+}
+
+/** Return the number of characters, as the server counts them: a pair of surrogates is one. */
+function lengthOf(text: string): number {
+  return text.length > TEXT_MAX ? [...text].length : text.length;
 }
 
 function wantsName(context: CompletionContext): boolean {
@@ -170,6 +178,10 @@ async function lint(
   if (sql.trim() === "") {
     onChecked({ complete: true, statements: [], diagnostics: [] });
     return [];
+  }
+  if (lengthOf(sql) > TEXT_MAX) {
+    onChecked(null);
+    return [{ from: 0, to: 0, severity: "info", message: `A text of more than ${TEXT_MAX} characters is not checked.` }];
   }
   try {
     const checked = await check(sql, session);

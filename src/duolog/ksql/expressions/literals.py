@@ -48,7 +48,14 @@ def literal(_binding: Binding, node: exp.Expression) -> Bound:
 def number(text: str, node: exp.Expression) -> Bound:
     """Bind a number literal."""
     if "E" in text.upper():
-        value = float(text)
+        try:
+            value = float(text)
+        except ValueError as error:  # As in `1e`, before its exponent is typed.
+            raise SqlError(
+                f"Invalid number: {text}",
+                at=place_of(node),
+                hint="Write digits after the E, such as 1E5.",
+            ) from error
         if math.isinf(value):
             raise SqlError(f"Number overflows DOUBLE: {text}", at=place_of(node))
         return constant(value, DOUBLE)

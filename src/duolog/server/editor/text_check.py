@@ -82,6 +82,11 @@ class Checked:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     complete: bool = True
 
+    def note_session(self, problem: str) -> None:
+        """Add, as the first finding, why the properties of the session do not count."""
+        message, _, hint = problem.partition("\n")
+        self.diagnostics.insert(0, Diagnostic(0, 0, "error", "session", message, hint=hint))
+
     def json(self, text: str) -> Json:
         """Return the result as JSON; places are UTF-16 code units."""
         places = Places(text)

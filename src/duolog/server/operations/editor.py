@@ -6,17 +6,28 @@
 Both take `properties` and `sessionVariables` as /query-stream does. Offsets and columns are UTF-16
 code units, as in JavaScript and in the Language Server Protocol; offsets count from 0, lines and
 columns from 1. What a client may not describe is neither offered nor known.
+
+An editor asks while a text is being typed, so that no text is a bad request: what is wrong with it,
+or with the properties of the session, is in the answer, whose status is 200.
 """
 
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from dataclasses import replace
+from typing import Any, Final
 
 from duolog.core.errors import DuologError
 from duolog.core.units import KIB
 from duolog.server.access.guarded_session import Trial
-from duolog.server.errors import BODY_TOO_LARGE, NOT_READY, REQUEST_TIMEOUT, RequestRefused
+from duolog.server.errors import (
+    BAD_REQUEST,
+    BODY_TOO_LARGE,
+    FORBIDDEN,
+    NOT_READY,
+    REQUEST_TIMEOUT,
+    RequestRefused,
+)
 from duolog.server.failures import bad_request, failure_of
 from duolog.server.ksql.requests import StatementRequest, json_object, stream_request
 from duolog.server.messages import JSON, Request, Response, json_response
@@ -29,7 +40,8 @@ CHECK_S: Final = 3.0
 """Statements that are not checked by then are left out."""
 _ANSWER_S: Final = 15.0
 """A registry that does not answer could keep a check."""
-T = TypeVar("T")
+_OF_PROPERTIES: Final = frozenset({BAD_REQUEST, FORBIDDEN})
+"""Codes of refused properties: unknown, invalid, or not the client's to set."""
 
 
 async def completion(request: Request, context: ServerContext) -> Response:
@@ -43,7 +55,7 @@ async def completion(request: Request, context: ServerContext) -> Response:
     if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
         raise bad_request("offset must be a whole number of UTF-16 code units")
 
-    def found(trial: Trial, topics: frozenset[str]) -> dict[str, Any]:
+    def found(trial: Trial, topics: frozenset[str], _problem: str) -> dict[str, Any]:
         from duolog.server.editor.offered import offered  # noqa: PLC0415 - loads the functions
 
         return offered(asked.sql, offset, trial, topics)
@@ -59,14 +71,17 @@ async def check(request: Request, context: ServerContext) -> Response:
     """
     asked = _asked(request, context)
 
-    def found(trial: Trial, topics: frozenset[str]) -> dict[str, Any]:
+    def found(trial: Trial, topics: frozenset[str], problem: str) -> dict[str, Any]:
         from duolog.server.editor.text_check import TextCheck  # noqa: PLC0415 - loads the planner
 
         partitions = trial.state.catalog.partitions
         for topic in partitions.keys() - topics:
             del partitions[topic]
         # Not from the start of the request: on a busy machine, the planner takes seconds to load.
-        return TextCheck(trial, time.monotonic() + CHECK_S).run(asked.sql).json(asked.sql)
+        checked = TextCheck(trial, time.monotonic() + CHECK_S).run(asked.sql)
+        if problem:
+            checked.note_session(problem)
+        return checked.json(asked.sql)
 
     return await _answer(request, context, asked, found)
 
@@ -87,9 +102,11 @@ async def _answer(
     request: Request,
     context: ServerContext,
     asked: StatementRequest,
-    find: Callable[[Trial, frozenset[str]], dict[str, Any]],
+    find: Callable[[Trial, frozenset[str], str], dict[str, Any]],
 ) -> Response:
-    """Run a function on a thread, with a copy of the state of now and the visible topics.
+    """Run a function on a thread: a copy of the state of now, the visible topics, a problem.
+
+    The problem is that of the properties of the session, which are then left out; usually empty.
 
     Raises:
         RequestRefused: it takes too long, or the service has ended.
@@ -97,8 +114,13 @@ async def _answer(
     endpoints, checks = endpoints_of(context), checks_of(request)
 
     def run() -> dict[str, Any]:
-        trial, topics = endpoints.trial(asked, checks)
-        return find(trial, topics)
+        try:
+            return find(*endpoints.trial(asked, checks), "")
+        except RequestRefused as error:
+            if not asked.properties or error.code not in _OF_PROPERTIES:
+                raise
+            plain = replace(asked, properties={})
+            return find(*endpoints.trial(plain, checks), str(error))
 
     try:
         async with asyncio.timeout(_ANSWER_S):

@@ -268,7 +268,49 @@ def test_variables_and_properties_of_the_session_count(catalog: Catalog) -> None
     assert [one[0] for one in marked(sql, found)] == ["x"]
     found = checked(catalog, sql, sessionVariables={"col": "nope"})
     assert marked(sql, found)[0][0] == "${col}"
-    assert ask(catalog, "/v1/check", {"sql": "", "properties": {"nope": "1"}}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ({"nope": "1"}, "nope"),
+        ({"auto.offset.reset": "earl"}, "auto.offset.reset"),
+    ],
+)
+def test_a_property_that_cannot_be_set_is_a_finding_and_the_text_is_checked_nevertheless(
+    properties: dict[str, str], message: str, catalog: Catalog
+) -> None:
+    found = checked(catalog, "SELECT m FROM t;", properties=properties)
+
+    assert [one["kind"] for one in found["statements"]] == ["pull"]
+    first, second = found["diagnostics"]
+    assert (first["rule"], first["severity"], first["start"]["offset"]) == ("session", "error", 0)
+    assert message in first["message"]
+    assert "'M' cannot be resolved" in second["message"]
+    assert "ID" in texts(offered(catalog, "SELECT | FROM t;", properties=properties))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM s WHERE secret LIKE 'a%' AND n BETWEEN 1 AND 1e5 EMIT CHANGES;",
+        "CREATE TABLE c AS SELECT id, COUNT(*) AS n FROM s WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY id;",
+        "SET 'auto.offset.reset' = 'earliest'; DEFINE x = 'y'; PRINT 's' FROM BEGINNING LIMIT 3;",
+        "INSERT INTO s (id, n) VALUES ('é😀', CAST(1 AS INT)); EXPLAIN SELECT * FROM s;",
+    ],
+)
+def test_no_text_is_a_bad_request_while_it_is_being_typed(sql: str, catalog: Catalog) -> None:
+    for end in range(len(sql) + 1):
+        typed = sql[:end]
+
+        assert checked(catalog, typed)["version"] == 1
+        offered(catalog, f"{typed}|")
+
+
+def test_a_number_without_its_exponent_is_an_error_at_its_place(catalog: Catalog) -> None:
+    sql = "SELECT id, n FROM s WHERE n > 1e"
+
+    assert marked(sql, checked(catalog, sql)) == [("1e", "Invalid number: 1e")]
 
 
 def test_statements_of_the_session_say_what_they_change(catalog: Catalog) -> None:
