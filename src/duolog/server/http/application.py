@@ -22,9 +22,9 @@ from duolog.server.errors import (
     closed,
 )
 from duolog.server.http.bodies import Bodies, Receive, pieces
-from duolog.server.http.passage import KEY, Message, Passage, Send
+from duolog.server.http.passage import KEY, PAGE_HEADER, Message, Passage, Send
 from duolog.server.http.responses import send_messages, send_response, send_streamed
-from duolog.server.http.routes import ENDPOINTS, Endpoint
+from duolog.server.http.routes import ENDPOINTS, Endpoint, Polled
 from duolog.server.limits import Limits
 from duolog.server.messages import Messages, Request, Response
 from duolog.server.operations.administrators import ensure_own_rights
@@ -79,6 +79,9 @@ class _AtPath:
             return
         passage: Passage = scope[KEY]
         passage.operation = endpoint.name
+        passage.is_poll = endpoint.polled is Polled.MONITORS or (
+            endpoint.polled is Polled.PAGE and PAGE_HEADER in passage.headers
+        )
         if endpoint.guarded and needs_token(self._context, passage):
             raise closed()
         if endpoint.right is not None:

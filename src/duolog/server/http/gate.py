@@ -39,7 +39,7 @@ from duolog.server.errors import (
 )
 from duolog.server.http.access_log import log_access
 from duolog.server.http.bodies import ClientGone, Receive
-from duolog.server.http.passage import KEY, Passage, Send, answering, token_of
+from duolog.server.http.passage import KEY, PAGE_HEADER, Passage, Send, answering, token_of
 from duolog.server.http.responses import send_response
 from duolog.server.http.routes import PUBLIC_PATHS, PUBLIC_PREFIXES
 from duolog.server.http.targets import use_origin_form
@@ -237,7 +237,7 @@ class Gate:
 
     def _challenges(self, passage: Passage) -> tuple[str, ...]:
         challenges = self._context.access.authentication.challenges
-        if "x-requested-with" not in passage.headers:
+        if PAGE_HEADER not in passage.headers:
             return challenges
         # A page that asks by a script has its own form: for Basic, a browser would show a dialog.
         return tuple(each for each in challenges if not each.startswith("Basic"))
@@ -253,6 +253,7 @@ class Gate:
             seconds=seconds,
             user=passage.client.name if passage.client.login is not Login.NONE else "",
             note=passage.note,
+            is_poll=passage.is_poll,
         )
 
 

@@ -16,6 +16,8 @@ Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 KEY: Final = "duolog.passage"
 """The entry of a scope with the passage of its request."""
+PAGE_HEADER: Final = "x-requested-with"
+"""The name in lower case of the header by which the page of the console names itself."""
 
 _REQUEST_ID: Final = "x-request-id"
 _REQUEST_ID_MAX: Final = 128
@@ -37,6 +39,7 @@ class Passage:
         is_socket: True for a request to a WebSocket, which is refused by a response of HTTP.
         client: set after the login.
         operation: the name of the endpoint; empty as long as none is found.
+        is_poll: True if the client asks this again and again, see `Endpoint.polled`.
         note: the code of an error, for the access log.
         status: of the response that was sent.
         give_back: gives back the request's place among those that are being answered.
@@ -52,6 +55,7 @@ class Passage:
         self.secure: bool = scope["scheme"] in _SECURE
         self.client: Client = NOBODY
         self.operation = ""
+        self.is_poll = False
         self.note = ""
         self.status = _GONE
         self.give_back: Callable[[], None] = _nothing

@@ -5,6 +5,7 @@ server has users. `right` is checked before the operation runs; operations that 
 check the rights of each statement themselves.
 """
 
+from enum import Enum
 from typing import Final, NamedTuple
 
 from duolog.security.authorization.operations import CLUSTER_NAME, ResourceType
@@ -42,6 +43,16 @@ _ALTER_CLUSTER: Final = Right(Verb.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
 _SEE_CLUSTER: Final = Right(Verb.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
+class Polled(Enum):
+    """Who asks an endpoint at an interval."""
+
+    NO = "no"
+    PAGE = "page"
+    """The page of the console, which names itself (`X-Requested-With`)."""
+    MONITORS = "monitors"
+    """Any client: checks of health, and scrapers of metrics."""
+
+
 class Endpoint(NamedTuple):
     """One row.
 
@@ -55,6 +66,8 @@ class Endpoint(NamedTuple):
         changes: True if the operation changes something of the cluster by the login of the server,
             and not by a statement of SQL. A server without users refuses it if it has a login
             (ADR 0151). Operations on schemas check the login at the registry themselves.
+        polled: by whom the endpoint is asked again and again. An answer without an error then has
+            its line in the access log at level debug. Not for what has contents of topics.
         in_pieces: True if the operation reads the body in pieces, without a limit of its size.
         socket: True if the endpoint is a WebSocket: its operation returns `Messages`.
     """
@@ -66,6 +79,7 @@ class Endpoint(NamedTuple):
     public: bool = False
     guarded: bool = False
     changes: bool = False
+    polled: Polled = Polled.NO
     in_pieces: bool = False
     socket: bool = False
 
@@ -76,11 +90,11 @@ class Endpoint(NamedTuple):
 
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
-    Endpoint("GET", "/chc/live", health.live, public=True),
-    Endpoint("GET", "/chc/ready", health.ready, public=True),
-    Endpoint("GET", "/healthcheck", health.healthcheck),
+    Endpoint("GET", "/chc/live", health.live, public=True, polled=Polled.MONITORS),
+    Endpoint("GET", "/chc/ready", health.ready, public=True, polled=Polled.MONITORS),
+    Endpoint("GET", "/healthcheck", health.healthcheck, polled=Polled.MONITORS),
     Endpoint("GET", "/", information.root),
-    Endpoint("GET", "/info", information.info),
+    Endpoint("GET", "/info", information.info, polled=Polled.PAGE),
     Endpoint("GET", "/v1/metadata", information.metadata),
     Endpoint("GET", "/v1/metadata/id", information.metadata_id),
     Endpoint("GET", "/clusterStatus", information.cluster_status, right=_SEE_CLUSTER),
@@ -96,19 +110,19 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("GET", "/ws/query", socket_queries.query, socket=True),
     Endpoint("GET", "/status", ksql.statuses),
     Endpoint("GET", "/status/{type}/{entity}/{action}", ksql.status),
-    Endpoint("GET", "/v1/queries", queries.queries),
-    Endpoint("GET", "/v1/queries/{query}", queries.query),
-    Endpoint("GET", "/v1/sources", sources.sources, guarded=True),
-    Endpoint("GET", "/v1/sources/{source}", sources.source, guarded=True),
-    Endpoint("GET", "/v1/graph", graph.graph, guarded=True),
-    Endpoint("GET", "/v1/demo", demo.demo, guarded=True),
+    Endpoint("GET", "/v1/queries", queries.queries, polled=Polled.PAGE),
+    Endpoint("GET", "/v1/queries/{query}", queries.query, polled=Polled.PAGE),
+    Endpoint("GET", "/v1/sources", sources.sources, guarded=True, polled=Polled.PAGE),
+    Endpoint("GET", "/v1/sources/{source}", sources.source, guarded=True, polled=Polled.PAGE),
+    Endpoint("GET", "/v1/graph", graph.graph, guarded=True, polled=Polled.PAGE),
+    Endpoint("GET", "/v1/demo", demo.demo, guarded=True, polled=Polled.PAGE),
     Endpoint("POST", "/v1/demo", demo.start_demo, right=_ALTER_CLUSTER, guarded=True, changes=True),
-    Endpoint("GET", "/v1/events", events.events, guarded=True),
-    Endpoint("GET", "/v1/lineage", lineage.lineage),
+    Endpoint("GET", "/v1/events", events.events, guarded=True, polled=Polled.PAGE),
+    Endpoint("GET", "/v1/lineage", lineage.lineage, polled=Polled.PAGE),
     Endpoint("GET", "/v1/lineage/{source}", lineage.lineage_of_source),
-    Endpoint("POST", "/v1/completion", editor.completion, guarded=True),
-    Endpoint("POST", "/v1/check", editor.check, guarded=True),
-    Endpoint("GET", "/v1/dead-letters", dead_letters.dead_letter_topics),
+    Endpoint("POST", "/v1/completion", editor.completion, guarded=True, polled=Polled.PAGE),
+    Endpoint("POST", "/v1/check", editor.check, guarded=True, polled=Polled.PAGE),
+    Endpoint("GET", "/v1/dead-letters", dead_letters.dead_letter_topics, polled=Polled.PAGE),
     Endpoint("GET", "/v1/dead-letters/{topic}", dead_letters.dead_letters),
     Endpoint(
         "POST",
@@ -151,8 +165,10 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     ),
     Endpoint("GET", "/v1/settings", settings.settings, guarded=True),
     Endpoint("POST", "/v1/settings", settings.change_settings, guarded=True, changes=True),
-    Endpoint("GET", "/v1/clients", clients.clients, right=_SEE_CLUSTER, guarded=True),
-    Endpoint("GET", "/v1/groups", groups.groups, guarded=True),
+    Endpoint(
+        "GET", "/v1/clients", clients.clients, right=_SEE_CLUSTER, guarded=True, polled=Polled.PAGE
+    ),
+    Endpoint("GET", "/v1/groups", groups.groups, guarded=True, polled=Polled.PAGE),
     # Names of groups may have slashes: the longer paths come first.
     Endpoint(
         "DELETE",
@@ -164,9 +180,9 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint(
         "POST", "/v1/groups/{group:path}/reset", groups.reset_group, guarded=True, changes=True
     ),
-    Endpoint("GET", "/v1/groups/{group:path}", groups.group, guarded=True),
+    Endpoint("GET", "/v1/groups/{group:path}", groups.group, guarded=True, polled=Polled.PAGE),
     Endpoint("DELETE", "/v1/groups/{group:path}", groups.delete_group, guarded=True, changes=True),
-    Endpoint("GET", "/v1/topics", topics.topics, guarded=True),
+    Endpoint("GET", "/v1/topics", topics.topics, guarded=True, polled=Polled.PAGE),
     Endpoint("POST", "/v1/topics", topics.create_topic, guarded=True, changes=True),
     Endpoint("GET", "/v1/topics/{topic}", topics.topic, guarded=True),
     Endpoint("PATCH", "/v1/topics/{topic}", topics.change_topic, guarded=True, changes=True),
@@ -184,9 +200,9 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     ),
     Endpoint("GET", "/v1/topics/{topic}/live", topic_records.live_records, guarded=True),
     Endpoint("GET", "/v1/topics/{topic}/export", topic_records.export_records, guarded=True),
-    Endpoint("GET", "/metrics", metrics.metrics, right=_SEE_CLUSTER),
+    Endpoint("GET", "/metrics", metrics.metrics, right=_SEE_CLUSTER, polled=Polled.MONITORS),
     Endpoint("POST", "/session", login.log_in),
-    Endpoint("GET", "/session", login.who),
+    Endpoint("GET", "/session", login.who, polled=Polled.PAGE),
     Endpoint("DELETE", "/session", login.log_out),
     Endpoint("GET", "/console", console.page, public=True),
     Endpoint("GET", "/console/assets/{name}", console.asset, public=True),
