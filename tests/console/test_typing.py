@@ -1,4 +1,4 @@
-"""A text that is unfinished while somebody types is not an error: the browser logs nothing."""
+"""An unfinished text is not an error while it is being typed: the browser logs nothing."""
 
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ PIECES = (
 
 @pytest.fixture
 def logged(page: "Page") -> list[str]:
-    """What the browser has logged, and refused requests."""
+    """The messages that the browser has logged, and refused requests."""
     found: list[str] = []
 
     def note(message: "ConsoleMessage") -> None:

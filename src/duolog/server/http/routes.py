@@ -44,7 +44,7 @@ _SEE_CLUSTER: Final = Right(Verb.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
 class Polled(Enum):
-    """Who asks an endpoint at an interval."""
+    """The clients that ask an endpoint at an interval."""
 
     NO = "no"
     PAGE = "page"

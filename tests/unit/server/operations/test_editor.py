@@ -270,22 +270,17 @@ def test_variables_and_properties_of_the_session_count(catalog: Catalog) -> None
     assert marked(sql, found)[0][0] == "${col}"
 
 
-@pytest.mark.parametrize(
-    ("properties", "message"),
-    [
-        ({"nope": "1"}, "nope"),
-        ({"auto.offset.reset": "earl"}, "auto.offset.reset"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value"), [("nope", "1"), ("auto.offset.reset", "earl")])
 def test_a_property_that_cannot_be_set_is_a_finding_and_the_text_is_checked_nevertheless(
-    properties: dict[str, str], message: str, catalog: Catalog
+    name: str, value: str, catalog: Catalog
 ) -> None:
+    properties = {name: value}
     found = checked(catalog, "SELECT m FROM t;", properties=properties)
 
     assert [one["kind"] for one in found["statements"]] == ["pull"]
     first, second = found["diagnostics"]
     assert (first["rule"], first["severity"], first["start"]["offset"]) == ("session", "error", 0)
-    assert message in first["message"]
+    assert name in first["message"]
     assert "'M' cannot be resolved" in second["message"]
     assert "ID" in texts(offered(catalog, "SELECT | FROM t;", properties=properties))
 
