@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readEvents, readLines } from "../src/lib/events";
+import { setImmediate } from "node:timers/promises";
+import { readEvents } from "../src/lib/events";
+import { readLines } from "../src/lib/lines";
 
 function body(...pieces: (string | Uint8Array)[]): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
@@ -32,4 +34,21 @@ test("events have a name, data of several lines, and an id; heartbeats are left 
     { type: "changed", data: { n: "9223372036854775807" }, id: "7" },
     { type: "message", data: "a\nb", id: "7" },
   ]);
+});
+
+// Work that grows with the square of the length would take hours here.
+test("a long line in many pieces takes time linear in its length", { timeout: 120_000 }, async () => {
+  const piece = new Uint8Array(4096).fill(120);
+  let left = 20_000;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      await setImmediate(); // The time limit of the test needs a turn.
+      if (left-- > 0) controller.enqueue(piece);
+      else controller.close();
+    },
+  });
+
+  const [line] = await all(readLines(body));
+
+  assert.equal(line!.length, 20_000 * 4096);
 });

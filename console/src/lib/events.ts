@@ -1,6 +1,7 @@
 // Server-sent events, with reconnection that waits longer after each failure.
 import { reachable, send } from "./api";
 import { parseJson } from "./json";
+import { readLines } from "./lines";
 
 export interface ServerEvent {
   /** The name after `event:`; `message` if there is none. */
@@ -111,26 +112,6 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
     if (field === "event") type = value;
     else if (field === "data") data.push(value);
     else if (field === "id") id = value;
-  }
-}
-
-/** Read lines from bytes in UTF-8; invalid bytes become U+FFFD. */
-export async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let rest = "";
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
-      const lines = rest.split(/\r\n|\n/);
-      rest = lines.pop() ?? "";
-      yield* lines;
-      if (done) break;
-    }
-    if (rest !== "") yield rest;
-  } finally {
-    await reader.cancel().catch(() => undefined);
   }
 }
 

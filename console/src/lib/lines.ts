@@ -25,3 +25,21 @@ export class Lines {
     return rest;
   }
 }
+
+/** Read the lines of a body in UTF-8 as they arrive; invalid bytes become U+FFFD. */
+export async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  const lines = new Lines();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      yield* lines.push(done ? decoder.decode() : decoder.decode(value, { stream: true }));
+      if (done) break;
+    }
+    const rest = lines.end();
+    if (rest !== "") yield rest;
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}

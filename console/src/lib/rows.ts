@@ -6,8 +6,8 @@
 // too (back-pressure of TCP). With `sample`, it is read further, and rows that are not shown are
 // counted.
 import { asApiError, send, type ApiError, type Options } from "./api";
-import { readLines } from "./events";
 import { parseJson } from "./json";
+import { readLines } from "./lines";
 
 export interface RowsOptions extends Options {
   method?: "GET" | "POST";
