@@ -9,6 +9,7 @@ import { Graph } from "../src/parts/graph";
 import { Table, type Column } from "../src/parts/table";
 import { startTheme } from "../src/shell/theme";
 import { Toasts } from "../src/shell/toasts";
+import { keepFocus } from "../src/lib/focus";
 import { visible } from "../src/lib/format";
 
 interface Row {
@@ -19,8 +20,29 @@ interface Row {
 const COLUMNS: Column<Row>[] = [
   { id: "n", title: "Number", width: 90, number: true, cell: (row) => row.n, sort: (a, b) => a.n - b.n },
   { id: "text", title: "Text", cell: (row) => visible(row.text) },
-  { id: "more", title: "More", wide: true, cell: () => "more" },
+  { id: "more", title: "More", wide: true, cell: () => <span aria-hidden="true">sign</span> },
+  { id: "state", title: "State", width: 110, cell: (row) => <Removal row={row} /> },
 ];
+
+/** A button of a row, whose dialog removes the row. */
+function Removal({ row }: { row: Row }) {
+  const [asked, setAsked] = useState(false);
+  return (
+    <>
+      <button onClick={() => setAsked(true)}>Remove {row.n}</button>
+      {asked && (
+        <Confirm
+          title="Remove the row?"
+          action="Remove row"
+          onClose={() => setAsked(false)}
+          onConfirm={async () => void (rows.value = rows.value.filter((one) => one !== row))}
+        >
+          <p>The row goes away.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
 
 const rows = signal<Row[]>([]);
 const log: string[] = [];
@@ -96,4 +118,5 @@ Object.assign(window, {
   },
 });
 startTheme();
+keepFocus();
 render(<Page />, document.getElementById("app")!);

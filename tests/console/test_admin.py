@@ -134,7 +134,7 @@ def test_a_setting_is_explained_changed_and_set_back(
     dialog.get_by_label("New value").fill("soon")
     dialog.get_by_role("button", name="Change").click()
     dialog.get_by_role("alert").get_by_text("log.cleaner.backoff.ms").wait_for()
-    dialog.get_by_role("button", name="Set back").click()
+    dialog.get_by_role("button", name="Reset to the default").click()
     row.get_by_text("default").wait_for()
 
 
@@ -142,7 +142,7 @@ def test_only_what_is_not_default_is_shown(page: "Page", console: Console) -> No
     show(page, console, "/settings")
     page.get_by_text("found. Enter or a click").wait_for()
 
-    page.get_by_label("Only what is not default").check()
+    page.get_by_label("Only values that are not the default").check()
 
     page.get_by_role("region", name="Settings", exact=True).get_by_text("log.dirs").wait_for()
     assert (
@@ -181,7 +181,7 @@ def test_an_administrator_gives_a_user_what_it_needs(
     add_user(page, "ann")  # The administrator's own session lasts.
     no_axe_violations(page)
     page.get_by_role("link", name="Rules of ann").click()
-    page.get_by_text("No rule has this").wait_for()
+    page.get_by_text("No rule matches").wait_for()
 
     page.get_by_role("button", name="Add rules").click()
     dialog = page.get_by_role("dialog")

@@ -127,7 +127,7 @@ def test_a_reset_is_seen_before_it_is_made(
 
     dialog.get_by_role("button", name="Reset 2 partitions").click()
 
-    expect(page.get_by_text("Moved group to-reset in 2 partitions")).to_be_visible()
+    expect(page.get_by_text("Reset the offsets of group to-reset in 2 partitions")).to_be_visible()
     expect(dialog).to_have_count(0)
     assert committed(console, "to-reset") == ["1", "1"]
     expect(page.get_by_role("row").filter(has_text=topic).first).to_contain_text("4")
@@ -231,11 +231,11 @@ def test_producers_that_have_gone_are_shown_on_request(
     page: "Page", console: Console, topic: str
 ) -> None:
     show(page, console, "/clients")
-    producers = page.get_by_role("region", name="Producers that the cluster knows by number")
+    producers = page.get_by_role("region", name="Idempotent and transactional producers")
     expect(producers.get_by_role("row").filter(has_text=topic)).to_have_count(1)
 
     page.get_by_label("Role").select_option("producer")
-    page.get_by_label("Also those that have gone").check()
+    page.get_by_label("Include disconnected clients").check()
 
     expect(page.get_by_role("row").filter(has_text="shop-1").first).to_contain_text(topic)
     expect(page).to_have_url(re.compile(r"role=producer&closed=true"))

@@ -100,6 +100,49 @@ def test_keys_move_open_and_copy_rows(parts: "Page") -> None:
     assert log(parts) == ["open 1", f"open {ROWS - 1}"]
 
 
+def test_the_current_row_is_read_out_with_its_first_cells_once(parts: "Page") -> None:
+    show(parts, 1000)
+    spoken = table(parts).get_by_role("status")
+    table(parts).focus()
+    parts.keyboard.press("j")
+    spoken.get_by_text("Number 0, Text row 0, State Remove 0; row 1 of 1000", exact=True).wait_for()
+    parts.keyboard.press("End")  # Its row is made after the move.
+    spoken.get_by_text("Number 999, Text row 999, State Remove 999; row 1000 of 1000").wait_for()
+
+    show(parts, 1000, "x" * 500)
+    parts.get_by_role("cell", name="x" * 500 + " 999").wait_for()
+    assert "Text row 999" in spoken.inner_text()  # New figures are not read out.
+    parts.keyboard.press("k")
+    spoken.get_by_text(f"Number 998, Text {'x' * 80}…, State Remove 998").wait_for()
+
+
+def test_the_focus_stays_close_to_a_row_that_goes_away(parts: "Page") -> None:
+    show(parts, 3)
+    for number in (1, 2):
+        parts.get_by_role("button", name=f"Remove {number}").click()
+        dialog = parts.get_by_role("dialog")
+        dialog.get_by_text("The row goes away.").click()  # This does not open the row.
+        dialog.get_by_role("button", name="Remove row").click()
+        dialog.wait_for(state="detached")
+        parts.get_by_role("button", name=f"Remove {number}").wait_for(state="detached")
+        assert table(parts).evaluate("element => element === document.activeElement")
+    assert log(parts) == []
+
+    # Without a dialog, too; but not after a click beside everything.
+    parts.get_by_role("button", name="Remove 0").focus()
+    show(parts, 0)
+    parts.get_by_text("No rows.").wait_for()
+    assert table(parts).evaluate("element => element === document.activeElement")
+    show(parts, 3)
+    parts.get_by_role("button", name="Remove 0").focus()
+    parts.mouse.click(2, 2)
+    parts.wait_for_function("document.activeElement === document.body")
+    parts.evaluate("() => new Promise((done) => setTimeout(done))")
+    show(parts, 0)
+    parts.get_by_text("No rows.").wait_for()
+    assert parts.evaluate("document.activeElement === document.body")
+
+
 def test_the_head_stays_visible_and_sorts(parts: "Page") -> None:
     show(parts, 1000)
     button = parts.get_by_role("button", name="Number")

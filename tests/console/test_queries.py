@@ -76,7 +76,7 @@ def test_a_query_has_figures_charts_a_plan_and_its_statement(
     open_screen(page, query_console, "/queries/CTAS_TOTALS_1", "CTAS_TOTALS_1")
     page.locator("figure.chart canvas").first.wait_for()
     assert page.locator("figure.chart").count() == 4
-    figures = page.get_by_label("Figures of now").inner_text()
+    figures = page.get_by_label("Current figures").inner_text()
     assert re.search(r"Records in\s+\d+/s", figures)
     page.get_by_role("cell", name="Records that cannot be read").wait_for()
     no_axe_violations(page)

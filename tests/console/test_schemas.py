@@ -89,7 +89,7 @@ def test_two_versions_are_compared(
     group = page.get_by_role("group", name="Difference from version 1 to version 2")
     group.locator(".cm-changedLine").filter(has_text="note").wait_for()
     no_axe_violations(page)
-    page.get_by_role("button", name="Exchange").click()
+    page.get_by_role("button", name="Swap").click()
     page.get_by_role("group", name="Difference from version 2 to version 1").wait_for()
     assert "from=2&to=1" in page.url
 
@@ -107,9 +107,7 @@ def test_a_draft_is_checked_before_it_is_registered(
     result = page.get_by_role("region", name="Result of the check")
     result.get_by_text("not compatible").first.wait_for()
     assert result.get_by_text("READER_FIELD_MISSING_DEFAULT_VALUE").count() == 3
-    assert register.get_attribute("title") == (
-        "The draft is not compatible with the versions before it."
-    )
+    assert register.get_attribute("title") == ("The draft is not compatible with earlier versions.")
     page.get_by_role("button", name="Show the impact").click()
     page.get_by_role("region", name="Impact").get_by_text("no topic is known").wait_for()
     no_axe_violations(page)
@@ -130,7 +128,7 @@ def test_a_new_subject_gets_its_first_version(page: "Page", console: Console) ->
     page.get_by_role("button", name="New subject").click()
     page.get_by_label("Subject", exact=True).fill("brand/new-value")
     page.get_by_role("button", name="Write its schema").click()
-    page.get_by_text("This subject has no version that you may see").wait_for()
+    page.get_by_text("This subject has no versions that you can see").wait_for()
     page.get_by_role("textbox", name="Draft of the schema").wait_for()
 
     page.get_by_role("button", name="Check", exact=True).click()

@@ -39,7 +39,7 @@ def test_the_palette_finds_by_letters_and_runs_by_keyboard(page: "Page") -> None
     page.get_by_role("dialog").wait_for(state="detached")
 
     search(page, "no such thing zzzz")
-    page.get_by_text("Nothing has this name.").wait_for()
+    page.get_by_text("Nothing found.").wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("combobox", name="Search screens").wait_for(state="detached")
 
@@ -172,6 +172,26 @@ def test_the_time_zone_is_a_choice_that_outlives_a_reload(page: "Page") -> None:
 
     page.get_by_label("Time zone").wait_for()
     assert page.get_by_label("Time zone").input_value() == "Asia/Tokyo"
+
+
+def test_the_palette_has_the_settings_of_the_shell(page: "Page") -> None:
+    search(page, "zone tokyo")
+    page.get_by_role("option", name="Time zone: Asia/Tokyo").wait_for()
+    page.keyboard.press("Enter")
+    assert page.get_by_label("Time zone").input_value() == "Asia/Tokyo"
+
+    search(page, "zone utc")
+    page.get_by_role("option", name="Time zone: UTC").wait_for()
+    page.keyboard.press("Enter")
+    assert page.get_by_label("Time zone").input_value() == "UTC"
+
+    for verb in ("off", "on"):
+        search(page, f"switch {verb} single letters")
+        page.get_by_role("option", name=f"Switch {verb} single letters as shortcuts").click()
+        page.get_by_role("dialog").wait_for(state="detached")
+        page.keyboard.press("?")
+        sheet = page.get_by_role("dialog", name="Keyboard shortcuts")
+        assert sheet.count() == (verb == "on")
 
 
 @pytest.mark.parametrize("width", [320, 400, 1280, 3840])

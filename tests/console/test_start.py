@@ -52,7 +52,7 @@ def test_a_new_user_has_three_first_steps(
     with Console(tmp_path) as server:
         page = browser_context.new_page()
         page.goto(server.url_with_token)
-        page.get_by_role("heading", name="Nothing is here yet.").wait_for()
+        page.get_by_role("heading", name="There is nothing here yet.").wait_for()
 
         page.locator("button:not([aria-disabled])", has_text="Load the flights demo").wait_for()
         page.get_by_role("button", name="Open the SQL editor").wait_for()

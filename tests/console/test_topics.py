@@ -258,7 +258,7 @@ def test_settings_and_partitions_are_changed_and_a_topic_is_deleted(
     page.get_by_role("cell", name="60000").wait_for()
     page.get_by_role("link", name="Partitions", exact=True).click()
     page.get_by_role("button", name="Add partitions").click()
-    page.get_by_role("button", name="Have 2 partitions").click()
+    page.get_by_role("button", name="Increase to 2 partitions").click()
     page.get_by_text("2 partitions, 1 replica").wait_for()
     assert len(console.ask("GET", f"/v1/topics/{topic}")["partitions"]) == 2
 

@@ -10,6 +10,16 @@ export function chooseTimeZone(zone: string): void {
   store("duolog.timeZone", zone);
 }
 
+/** The zones to choose from, that of the browser first. */
+export function zoneChoices(): { value: string; label: string }[] {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const named = Intl.supportedValuesOf("timeZone").filter((one) => one !== "UTC");
+  return [
+    { value: "local", label: `local (${own})` },
+    ...["UTC", ...named].map((one) => ({ value: one, label: one })),
+  ];
+}
+
 /** `2026-11-28 06:30:00.123` in the reader's zone; an empty text for null. */
 export function formatTime(ms: number | string | null | undefined, zone: string = timeZone.value): string {
   if (ms === null || ms === undefined) return "";

@@ -1,7 +1,8 @@
-// Dialogs: focus stays within, Escape closes, focus returns to where it was.
+// Dialogs: focus stays within, Escape closes, focus returns to where it was, or close to it.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { asApiError, type ApiError } from "../lib/api";
+import { Place } from "../lib/focus";
 import { ErrorPanel } from "./empty";
 
 export interface DialogProps {
@@ -20,12 +21,12 @@ export function Dialog(props: DialogProps) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
-    const before = document.activeElement;
+    const before = new Place(document.activeElement);
     const shown = dialog.current;
     shown?.showModal();
     return () => {
       shown?.close();
-      if (before instanceof HTMLElement) before.focus();
+      before.restore();
     };
   }, []);
   return (

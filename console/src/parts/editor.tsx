@@ -179,7 +179,17 @@ const COLOURS = HighlightStyle.define([
 
 const THEME = EditorView.theme({
   "&": { height: "100%", color: "var(--text)", backgroundColor: "var(--back)", fontSize: "13.5px" },
-  "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "-2px" },
+  "&.cm-focused": { outline: "none" },
+  // Drawn above the gutter, which would cover an outline at its side.
+  "&.cm-focused::after": {
+    content: "''",
+    position: "absolute",
+    inset: "0",
+    border: "2px solid var(--accent)",
+    borderRadius: "calc(var(--radius) - 1px)",
+    pointerEvents: "none",
+    zIndex: "301",
+  },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5" },
   ".cm-content": { caretColor: "var(--text)", padding: "8px 0" },
   ".cm-cursor, .cm-dropCursor": { borderLeftColor: "var(--text)", borderLeftWidth: "2px" },

@@ -80,6 +80,7 @@ export function Table<Row>(props: TableProps<Row>) {
     scrollTo(next);
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (isInDialog(event.target)) return;
     if (event.ctrlKey || event.metaKey || event.altKey || isEditable(event.target)) return;
     if (event.target instanceof HTMLElement && event.target !== scroller.current && event.key === "Enter") return;
     const row = rows[current];
@@ -152,6 +153,7 @@ export function Table<Row>(props: TableProps<Row>) {
                 class={rowClass(item.index === current, props.selected === key, props.onOpen !== undefined)}
                 style={{ height: `${rowHeight}px` }}
                 onClick={(event) => {
+                  if (isInDialog(event.target)) return;
                   setCurrent(item.index);
                   if (!isInteractive(event.target) && !hasSelection()) props.onOpen?.(row, item.index);
                 }}
@@ -168,14 +170,48 @@ export function Table<Row>(props: TableProps<Row>) {
         </tbody>
       </table>
       {rows.length === 0 && <div class="table-empty">{props.empty ?? "Nothing here yet."}</div>}
-      <span class="hidden-text" role="status">
-        {current >= 0 && rows.length > 0 ? `Row ${current + 1} of ${rows.length}` : ""}
-      </span>
+      <Spoken
+        row={active ? `${id}-${current}` : ""}
+        columns={props.columns}
+        position={`row ${current + 1} of ${rows.length}`}
+      />
     </div>
   );
 }
 
 let tables = 0;
+
+/** Read the current row out when it becomes another one; not when its cells change, as figures often do. */
+function Spoken<Row>(props: { row: string; columns: readonly Column<Row>[]; position: string }) {
+  const [text, setText] = useState("");
+  useEffect(() => {
+    const cells = document.getElementById(props.row)?.querySelectorAll("td") ?? [];
+    setText(cells.length === 0 ? "" : `${spokenText([...cells], props.columns)}; ${props.position}`);
+  }, [props.row]);
+  return (
+    <span class="hidden-text" role="status">
+      {text}
+    </span>
+  );
+}
+
+const SPOKEN_CELLS = 3;
+const SPOKEN_CHARACTERS = 80;
+
+/** Return the first cells that are shown, with the titles of their columns; a name needs none. */
+function spokenText<Row>(cells: readonly HTMLTableCellElement[], columns: readonly Column<Row>[]): string {
+  const found: string[] = [];
+  for (const [index, cell] of cells.entries()) {
+    const text = readText(cell);
+    if (cell.getClientRects().length === 0 || text === "") continue;
+    const short = text.length > SPOKEN_CHARACTERS ? `${text.slice(0, SPOKEN_CHARACTERS)}…` : text;
+    const column = columns[index];
+    const isName = index === 0 && column?.number !== true;
+    found.push(isName || column === undefined ? short : `${column.title} ${short}`);
+    if (found.length === SPOKEN_CELLS) break;
+  }
+  return found.join(", ");
+}
 
 function Head<Row>(props: {
   column: Column<Row>;
@@ -212,6 +248,13 @@ function Head<Row>(props: {
       <span class="resize" aria-hidden="true" onPointerDown={drag} />
     </th>
   );
+}
+
+/** Return the text of a cell without signs that are for the eye only. */
+function readText(cell: HTMLElement): string {
+  let text = cell.innerText;
+  for (const sign of cell.querySelectorAll('[aria-hidden="true"]')) text = text.replace(sign.textContent ?? "", " ");
+  return text.replace(/\s+/g, " ").trim();
 }
 
 // One cell only: cells in hidden columns would make room for columns that are not there.
@@ -321,6 +364,11 @@ function rowClass(current: boolean, selected: boolean, opens: boolean): string |
 
 function isInteractive(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest("a, button, input, select, textarea, label") !== null;
+}
+
+// The dialog of a button in a row is within the row.
+function isInDialog(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest("dialog") !== null;
 }
 
 function isEditable(target: EventTarget | null): boolean {

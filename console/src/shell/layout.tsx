@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { asApiError, type ApiError } from "../lib/api";
 import { ErrorPanel, Waiting } from "../parts/empty";
 import { screens } from "../screens/index";
-import { chooseTimeZone, timeZone } from "../lib/format";
+import { chooseTimeZone, timeZone, zoneChoices } from "../lib/format";
 import { Connection } from "./connection";
 import { Link, match, navigate, place, type Screen, type ScreenProps } from "./router";
 import { Palette, paletteOpen } from "./palette";
@@ -109,7 +109,6 @@ function Navigation(props: { open: boolean; current: Screen | null }) {
 
 // Colours and times: choices of the reader, kept in the browser.
 function Choices() {
-  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return (
     <div class="choices">
       <label>
@@ -125,11 +124,9 @@ function Choices() {
       <label>
         Time zone
         <select value={timeZone.value} onChange={(event) => chooseTimeZone(event.currentTarget.value)}>
-          <option value="local">local ({own})</option>
-          <option value="UTC">UTC</option>
-          {Intl.supportedValuesOf("timeZone").map((one) => (
-            <option value={one} key={one}>
-              {one}
+          {zoneChoices().map(({ value, label }) => (
+            <option value={value} key={value}>
+              {label}
             </option>
           ))}
         </select>

@@ -4,9 +4,10 @@ import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { search } from "../lib/fuzzy";
 import { Dialog } from "../parts/dialog";
 import { screens } from "../screens/index";
+import { chooseTimeZone, zoneChoices } from "../lib/format";
 import { navigate, pathOf } from "./router";
 import { logOut, session } from "./session";
-import { sheetOpen } from "./shortcuts";
+import { chooseLetters, letters, sheetOpen } from "./shortcuts";
 import { chooseTheme, THEMES } from "./theme";
 import { toastError } from "./toasts";
 
@@ -43,7 +44,9 @@ function Opened(props: { onClose: () => void }) {
     return () => (closed = true);
   }, []);
   const fixed = useMemo(() => [...screenEntries(), ...actionEntries()], []);
-  const found = search(text, [...fixed, ...objects], (one) => `${one.label} ${one.kind}`, SHOWN_MAX);
+  const zones = useMemo(zoneEntries, []);
+  // Hundreds of zones come last: before a search, the other entries are seen.
+  const found = search(text, [...fixed, ...objects, ...zones], (one) => `${one.label} ${one.kind}`, SHOWN_MAX);
   const current = Math.min(at, found.length - 1);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
@@ -95,8 +98,8 @@ function Opened(props: { onClose: () => void }) {
       </ul>
       <p class="soft small" role="status">
         {found.length === 0 && !waiting
-          ? "Nothing has this name."
-          : `${found.length}${found.length === SHOWN_MAX ? " or more" : ""} found${waiting ? "; names are being read" : ""}`}
+          ? "Nothing found."
+          : `${found.length}${found.length === SHOWN_MAX ? " or more" : ""} found${waiting ? "; names are still being read" : ""}`}
       </p>
     </Dialog>
   );
@@ -117,10 +120,23 @@ function actionEntries(): Entry[] {
   }));
   found.push({ label: "Create a topic", kind: "action", run: () => navigate("/topics", { create: "true" }) });
   found.push({ label: "Show keyboard shortcuts", kind: "action", run: () => (sheetOpen.value = true) });
+  found.push({
+    label: `${letters.peek() ? "Switch off" : "Switch on"} single letters as shortcuts`,
+    kind: "action",
+    run: () => chooseLetters(!letters.peek()),
+  });
   if (who.state === "open") {
     found.push({ label: "Log out", kind: "action", run: () => void logOut().catch(toastError) });
   }
   return found;
+}
+
+function zoneEntries(): Entry[] {
+  return zoneChoices().map(({ value, label }) => ({
+    label: `Time zone: ${label}`,
+    kind: "action",
+    run: () => chooseTimeZone(value),
+  }));
 }
 
 // A list that cannot be read, for instance without the right, has no entries here.

@@ -15,7 +15,13 @@ const PREFIX_MS = 1500;
 export const sheetOpen = signal(false);
 
 /** Whether single letters are shortcuts. */
-const letters = signal(stored(KEY, "on") === "on");
+export const letters = signal(stored(KEY, "on") === "on");
+
+/** Switch single letters on or off and remember it. */
+export function chooseLetters(on: boolean): void {
+  letters.value = on;
+  store(KEY, on ? "on" : "off");
+}
 
 let prefixAt = -Infinity;
 
@@ -111,10 +117,7 @@ export function ShortcutSheet() {
       <Checkbox
         label="Use single letters as shortcuts"
         checked={letters.value}
-        onChange={(on) => {
-          letters.value = on;
-          store(KEY, on ? "on" : "off");
-        }}
+        onChange={chooseLetters}
       />
     </Dialog>
   );

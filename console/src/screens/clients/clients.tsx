@@ -21,7 +21,7 @@ const columns: readonly Column<Client>[] = [
     cell: (one) => (
       <>
         {visible(one.clientId) || <span class="soft">(none)</span>}
-        {one.closedMs !== null && <span class="soft small"> gone</span>}
+        {one.closedMs !== null && <span class="soft small"> disconnected</span>}
       </>
     ),
     sort: (a, b) => a.clientId.localeCompare(b.clientId),
@@ -34,7 +34,7 @@ const columns: readonly Column<Client>[] = [
   },
   {
     id: "in",
-    title: "In",
+    title: "Sent",
     width: 88,
     number: true,
     cell: (one) => rate(one.bytesInPerSecond),
@@ -42,7 +42,7 @@ const columns: readonly Column<Client>[] = [
   },
   {
     id: "out",
-    title: "Out",
+    title: "Received",
     width: 92,
     number: true,
     cell: (one) => rate(one.bytesOutPerSecond),
@@ -143,7 +143,7 @@ export default function Clients() {
           options={[{ value: "", label: "all roles" }, "producer", "consumer", "other"]}
         />
         <Checkbox
-          label="Also those that have gone"
+          label="Include disconnected clients"
           checked={closed}
           onChange={(checked) => setQuery({ closed: checked ? "true" : null })}
         />
@@ -193,14 +193,14 @@ function Shown(props: { list: ClientList; filtered: boolean }) {
       ))}
       <h2>Idempotent and transactional producers</h2>
       <Table
-        caption="Producers that the cluster knows by number"
+        caption="Idempotent and transactional producers"
         columns={producerColumns}
         rows={list.producers}
         rowKey={(one) => `${one.producerId}/${one.epoch}`}
         name="producers"
         sorted={queryOf("producers")}
         onSort={(producers) => setQuery({ producers })}
-        empty="No idempotent producer has written lately to a topic that you may read."
+        empty="No idempotent producer has recently written to a topic that you may read."
       />
     </>
   );
@@ -217,12 +217,12 @@ function Detail(props: { client: Client }) {
     ["Broker", client.broker ?? "unknown"],
     ["Connected", formatTime(client.connectedMs) || "unknown"],
     ["Last request", formatTime(client.lastRequestMs) || "unknown"],
-    ...(client.closedMs === null ? [] : [["Gone", formatTime(client.closedMs)] as [string, string]]),
+    ...(client.closedMs === null ? [] : [["Disconnected", formatTime(client.closedMs)] as [string, string]]),
     ["Requests", formatCount(client.requests) || "unknown"],
-    ["Bytes in", formatBytes(client.bytesIn) || "unknown"],
-    ["Bytes out", formatBytes(client.bytesOut) || "unknown"],
-    ["Wrote lately", <Links key="w" path="/topics/:topic" name="topic" of={client.written ?? []} />],
-    ["Read lately", <Links key="r" path="/topics/:topic" name="topic" of={client.read ?? []} />],
+    ["Sent", formatBytes(client.bytesIn) || "unknown"],
+    ["Received", formatBytes(client.bytesOut) || "unknown"],
+    ["Wrote recently to", <Links key="w" path="/topics/:topic" name="topic" of={client.written ?? []} />],
+    ["Read recently from", <Links key="r" path="/topics/:topic" name="topic" of={client.read ?? []} />],
     ["Groups", <Links key="g" path="/groups/:group" name="group" of={client.groups} />],
   ];
   return (

@@ -1,5 +1,5 @@
 // One dead letter: why it failed, its bytes, and a correction of them.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { asApiError, post, url, type ApiError } from "../../lib/api";
 import { formatBytes, formatTime, visible } from "../../lib/format";
 import { Badge } from "../../parts/badge";
@@ -16,14 +16,28 @@ export function LetterPanel(props: {
   /** Why letters cannot be replayed; undefined if they can. */
   reason: string | undefined;
   onReplayed: () => void;
+  onClose: () => void;
 }) {
   const { topic, letter } = props;
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
   return (
-    <section class="panel stack letter" aria-label={`Letter ${placeOf(letter)}`}>
+    <section
+      class="panel stack letter"
+      aria-label={`Letter ${placeOf(letter)}`}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || event.defaultPrevented) return;
+        event.preventDefault();
+        props.onClose();
+      }}
+    >
       <div class="row ends">
-        <h2>
+        <h2 tabIndex={-1} ref={heading}>
           Letter {placeOf(letter)} {letter.replayed && <Badge tone="good">replayed</Badge>}
         </h2>
+        <button type="button" class="small" onClick={props.onClose}>
+          Close<span class="hidden-text"> the letter</span>
+        </button>
       </div>
       <div class="error-panel">
         <strong>{visible(letter.message === "" ? letter.reason : letter.message)}</strong>
@@ -97,7 +111,7 @@ function Facts({ letter }: { letter: Letter }) {
       {letter.replays > 0 && (
         <>
           <dt>Attempts</dt>
-          <dd>It was replayed {letter.replays === 1 ? "once" : `${letter.replays} times`} and has failed again.</dd>
+          <dd>It was replayed {letter.replays === 1 ? "once" : `${letter.replays} times`}, and failed again.</dd>
         </>
       )}
       {letter.leftOut !== "" && (
@@ -181,7 +195,7 @@ function Correction(props: { topic: string; letter: Letter; reason: string | und
     }
   };
   const off =
-    props.reason ?? (letter.replayed && !again ? "It was replayed already. Choose “Replay it again” first." : undefined);
+    props.reason ?? (letter.replayed && !again ? "It has been replayed. Choose “Replay it again” first." : undefined);
   return (
     <div class="stack correction">
       <h3>Correct and replay</h3>

@@ -88,12 +88,12 @@ export function ReplayDialog(props: { topic: string; selection: Selection; onClo
       }
     >
       <p>
-        The letters of the filter are written to the topics that they came from, each once and in order. A preview shows
-        first what would be written.
+        The letters that match the filters are written to the topics that they came from, each once and in order. The
+        preview shows what would be written.
       </p>
       <Field
         label="New value, an SQL expression"
-        hint="Optional. Columns: VALUE, KEY, VALUE_BYTES, KEY_BYTES, ERROR_MESSAGE, SOURCE_TOPIC and others, such as REPLACE(VALUE, 'EUR ', ''). A letter for which it is null stays."
+        hint="Optional. Columns: VALUE, KEY, VALUE_BYTES, KEY_BYTES, ERROR_MESSAGE, SOURCE_TOPIC and others, such as REPLACE(VALUE, 'EUR ', ''). Letters for which it is null are not replayed."
         mono
         value={sql}
         onInput={(value) => change(() => setSql(value))}

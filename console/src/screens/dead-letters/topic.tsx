@@ -63,7 +63,7 @@ export default function LettersOfTopic({ params }: ScreenProps) {
   const changed = () => (letters.reload(), about.reload(), one.reload());
   const reason =
     about.data !== null && !about.data.mayReplay
-      ? "You may not write to all source topics of these letters: that needs the right WRITE on them."
+      ? "You have no right to write to all source topics of these letters: Write on each of them."
       : undefined;
   return (
     <div class="stack">
@@ -115,7 +115,17 @@ export default function LettersOfTopic({ params }: ScreenProps) {
         <p role="status">There is no letter at {wanted}: retention may have removed it.</p>
       )}
       {open !== null && (
-        <LetterPanel key={placeOf(open)} topic={topic} letter={open} reason={reason} onReplayed={changed} />
+        <LetterPanel
+          key={placeOf(open)}
+          topic={topic}
+          letter={open}
+          reason={reason}
+          onReplayed={changed}
+          onClose={() => {
+            document.querySelector<HTMLElement>("main [data-table]")?.focus();
+            setQuery({ letter: null });
+          }}
+        />
       )}
       {replaying && (
         <ReplayDialog

@@ -95,7 +95,7 @@ export default function DeadLetters() {
         />
       )}
       {topics.some((one) => !one.complete) && (
-        <p class="soft small">Large topics are counted in part: the newest records of each.</p>
+        <p class="soft small">In large topics, only the newest records are counted.</p>
       )}
       {(loaded.data?.problems.length ?? 0) > 0 && (
         <section aria-label="Topics that cannot be read">

@@ -27,7 +27,7 @@ const partitionColumns: readonly Column<Partition>[] = [
   },
   { id: "partition", title: "Partition", width: 98, number: true, cell: (one) => one.partition },
   { id: "committed", title: "Committed", width: 120, number: true, wide: true, cell: (one) => count(one.committed) },
-  { id: "end", title: "End", width: 120, number: true, wide: true, cell: (one) => count(one.end) },
+  { id: "end", title: "End offset", width: 120, number: true, wide: true, cell: (one) => count(one.end) },
   {
     id: "lag",
     title: "Lag",
@@ -39,7 +39,7 @@ const partitionColumns: readonly Column<Partition>[] = [
   {
     id: "ms",
     title: "Lag in time",
-    width: 110,
+    width: 130,
     number: true,
     cell: (one) => <Age ms={one.lagMs} trend={null} />,
     sort: (a, b) => compareCounts(a.lagMs, b.lagMs),
@@ -94,7 +94,7 @@ export default function GroupScreen(props: ScreenProps) {
   return (
     <div class="stack">
       <p class="small">
-        <Link to="/groups">Groups</Link> /
+        <Link to="/groups">All groups</Link>
       </p>
       <h1>{visible(name)}</h1>
       {error !== null && <ErrorPanel error={error} onRetry={loaded.reload} />}
@@ -163,7 +163,7 @@ function Figures(props: { group: GroupDetail }) {
       <Figure title="Lag">
         <Records records={lag?.records ?? null} trend={lag?.recordsTrend ?? null} />
       </Figure>
-      <Figure title="Oldest record not consumed">
+      <Figure title="Age of the oldest unread record">
         <Age ms={lag?.ms ?? null} trend={lag?.msTrend ?? null} complete={lag?.complete ?? true} />
       </Figure>
       <Figure title="Members">{formatCount(group.members)}</Figure>
@@ -198,7 +198,7 @@ function LagChart(props: { group: GroupDetail }) {
         format={(value) => formatCount(Math.round(value))}
       />
       <Chart
-        label="Age of the oldest record that is not consumed"
+        label="Age of the oldest unread record"
         times={ofAges.times}
         series={[{ label: "age", values: ofAges.values }]}
         format={(value) => formatDuration(value)}
@@ -274,7 +274,7 @@ function Dialogs(props: { group: GroupDetail; path: string; onChange: () => void
             navigate("/groups");
           }}
         >
-          <p>Its committed offsets are deleted, too. A consumer that joins later starts as a new one.</p>
+          <p>Its committed offsets are deleted, too. A consumer that joins later starts like a new group.</p>
         </Confirm>
       );
     default:

@@ -137,7 +137,7 @@ export default function Groups() {
             name="groups"
             sorted={queryOf("sort")}
             onSort={(sort) => setQuery({ sort })}
-            empty={filtered ? "No group matches the filters." : "No groups."}
+            empty={filtered ? "No group matches the filters." : "There are no groups."}
           />
           {(after !== "" || data.next !== null) && (
             <div class="row end">

@@ -35,7 +35,7 @@ const columns: readonly Column<Move>[] = [
     cell: (one) => (
       <>
         {formatCount(one.new)}
-        {one.limited && <span class="soft small"> nearest</span>}
+        {one.limited && <span class="soft small" title="The wanted offset is out of range: this is the nearest one."> nearest</span>}
       </>
     ),
   },
@@ -66,7 +66,7 @@ export function ResetDialog(props: DialogProps) {
       const answer = await post<ResetAnswer>(`${props.path}/reset`, { ...found.body, preview: isPreview });
       if (isPreview) setPreview(answer);
       else {
-        toast(`Moved group ${group.group} in ${formatCount(answer.partitions.length)} partitions`);
+        toast(`Reset the offsets of group ${group.group} in ${partitionsText(answer.partitions.length)}`);
         props.onDone();
         props.onClose();
       }
@@ -92,7 +92,7 @@ export function ResetDialog(props: DialogProps) {
           </button>
           {ready && (
             <button type="button" class="primary" disabled={busy} onClick={() => void send(false)}>
-              Reset {formatCount(moves)} {moves === 1 ? "partition" : "partitions"}
+              Reset {partitionsText(moves)}
             </button>
           )}
         </>
@@ -128,14 +128,14 @@ function ResetFields(props: {
   const label = {
     offset: "Offset",
     time: "Time",
-    duration: "Back from now",
+    duration: "Time before now",
     shift: "Records",
   }[form.to];
   const hint = {
     offset: "An offset out of range becomes the nearest retained one.",
     time: "In the time zone of this browser. The first record at or after it is read next.",
-    duration: "30s, 10m, 2h or 7d",
-    shift: "Negative to read again, positive to skip: -100, 100",
+    duration: "Such as 30s, 10m, 2h or 7d.",
+    shift: "Negative numbers go back, positive ones skip records, such as -100 or 100.",
   }[form.to];
   const ofPartitions = problem.startsWith("Give partitions");
   return (
@@ -195,11 +195,11 @@ function Preview(props: { answer: ResetAnswer }) {
         rows={answer.partitions}
         rowKey={(one) => `${one.topic}-${one.partition}`}
         {...(answer.partitions.length > 8 ? { height: "300px" } : {})}
-        empty="No partition changes: the group has no committed offsets there. Choose a topic."
+        empty="Nothing to reset: the group has no committed offsets there. Choose a topic."
       />
       {answer.unchanged.length > 0 && (
         <p class="soft">
-          Without a committed offset, and unchanged:{" "}
+          Not changed, because they have no committed offset:{" "}
           {visible(answer.unchanged.map(([topic, number]) => `${topic}-${number}`).join(", "))}
         </p>
       )}
@@ -229,10 +229,14 @@ export function OffsetsDialog(props: DialogProps) {
         props.onDone();
       }}
     >
-      <p>The group forgets where it was in this topic. Members that read it must be stopped first.</p>
+      <p>The group forgets its position in this topic. Members that read it must be stopped first.</p>
       <Select label="Topic" value={topic} onChange={setTopic} options={topics} />
     </Confirm>
   );
+}
+
+function partitionsText(count: number): string {
+  return `${formatCount(count)} ${count === 1 ? "partition" : "partitions"}`;
 }
 
 function topicsOf(group: GroupDetail): string[] {

@@ -18,7 +18,7 @@ export function QueryActions(props: {
 }) {
   const { id, state, sink, mayChange } = props.query;
   const [asked, setAsked] = useState<Verb | null>(null);
-  const reason = mayChange ? undefined : `You may not change query ${id}: that needs the right ALTER on ${sink}.`;
+  const reason = mayChange ? undefined : `You have no right to change query ${id}: Alter on ${sink}.`;
   const small = props.small === true ? "small" : "";
   const run = async (verb: Verb) => {
     await runStatements(`${verb} ${sqlName(id)};`);
@@ -64,8 +64,8 @@ const TITLES: Record<Verb, (id: string) => string> = {
 };
 
 const EXPLAINED: Record<Verb, (sink: string) => string> = {
-  PAUSE: (sink) => `${sink} gets no results until the query is resumed. It then continues where it has stopped.`,
-  RESUME: (sink) => `The query continues where it has stopped, and writes to ${sink} again.`,
+  PAUSE: (sink) => `${sink} gets no results until the query is resumed. It then continues where it stopped.`,
+  RESUME: (sink) => `The query continues where it stopped, and writes to ${sink} again.`,
   TERMINATE: (sink) =>
-    `The query ends for ever, and its state is deleted. ${sink} and its records stay. To start it again, run its statement.`,
+    `The query stops for good, and its state is deleted. ${sink} and its records stay. To start it again, run its statement.`,
 };

@@ -131,7 +131,7 @@ export default function Queries() {
           copy={(row) => row.statement}
           sorted={queryOf("sort", "id")}
           onSort={(sort) => setQuery({ sort })}
-          empty={all === 0 ? <NoQueries /> : `No query matches. ${formatCount(all)} are hidden by the filter.`}
+          empty={all === 0 ? <NoQueries /> : "No query matches the filters."}
         />
       )}
     </div>

@@ -60,11 +60,11 @@ function Now({ query }: { query: QueryDetail }) {
     ["Errors", formatCount(errorsOf(query))],
     ["Store size", formatBytes(query.stateBytes)],
     ["Last result", agoText(query.lastResultAgeMs)],
-    ["Runs for", formatDuration(query.uptimeMs)],
+    ["Running for", formatDuration(query.uptimeMs)],
     ["Restarts", formatCount(query.restarts)],
   ];
   return (
-    <dl class="figures" aria-label="Figures of now">
+    <dl class="figures" aria-label="Current figures">
       {figures.map(([name, value]) => (
         <div class="panel figure" key={name}>
           <dt class="soft small">{name}</dt>
@@ -95,12 +95,12 @@ function Flows({ query }: { query: QueryDetail }) {
   ];
   return (
     <Table
-      caption="Records by topic, since this server runs the query"
+      caption="Records by topic since this server started the query"
       captionShown
       columns={columns}
       rows={rows}
       rowKey={(row) => `${row.way}:${row.topic}`}
-      empty="It has read and written nothing yet."
+      empty="The query has not read or written anything yet."
     />
   );
 }
@@ -110,13 +110,13 @@ function Partitions({ query }: { query: QueryDetail }) {
     { id: "topic", title: "Topic", width: 170, cell: (row) => <TopicLink name={row.topic} />, sort: (a, b) => a.topic.localeCompare(b.topic) },
     { id: "partition", title: "Partition", width: 100, number: true, cell: (row) => row.partition, sort: (a, b) => a.partition - b.partition },
     { id: "position", title: "Position", width: 130, number: true, wide: true, cell: (row) => formatCount(row.position) },
-    { id: "end", title: "End", width: 130, number: true, wide: true, cell: (row) => formatCount(row.end) },
+    { id: "end", title: "End offset", width: 130, number: true, wide: true, cell: (row) => formatCount(row.end) },
     { id: "records", title: "Lag", width: 110, number: true, cell: (row) => formatCount(row.records), sort: (a, b) => compare(a.records, b.records) },
     { id: "ms", title: "Lag in time", width: 120, number: true, cell: (row) => formatDuration(row.ms), sort: (a, b) => compare(a.ms, b.ms) },
   ];
   return (
     <Table
-      caption="Lag by partition: the 100 with the most"
+      caption="Lag by partition, the 100 highest"
       captionShown
       columns={columns}
       rows={query.lag.partitions}
@@ -130,8 +130,8 @@ function Stores({ query }: { query: QueryDetail }) {
   const columns: Column<Store>[] = [
     { id: "name", title: "Store", cell: (row) => row.name },
     { id: "rows", title: "Rows", width: 120, number: true, cell: (row) => formatCount(row.rows) },
-    { id: "bytes", title: "Keys and values", width: 140, number: true, cell: (row) => formatBytes(row.bytes) },
-    { id: "at", title: "Counted", width: 210, wide: true, cell: (row) => (row.countedAtMs === null ? "not completely" : formatTime(row.countedAtMs)) },
+    { id: "bytes", title: "Size", width: 140, number: true, cell: (row) => formatBytes(row.bytes) },
+    { id: "at", title: "Counted at", width: 210, wide: true, cell: (row) => (row.countedAtMs === null ? "not yet complete" : formatTime(row.countedAtMs)) },
   ];
   return <Table caption="Stores" captionShown columns={columns} rows={query.stores} rowKey={(row) => row.name} />;
 }
@@ -140,7 +140,7 @@ const KINDS: Record<string, [string, string]> = {
   deserialization: ["Records that cannot be read", "Skipped, or dead letters"],
   processing: ["Records that cannot be processed", "Skipped, or dead letters"],
   production: ["Results that cannot be written", "Skipped, or dead letters"],
-  retention: ["Records that retention has removed before they were read", "Raise retention.ms of the topic"],
+  retention: ["Records that retention removed before they were read", "Raise retention.ms of the topic"],
   dropped: ["Records dropped for another reason, such as a null key", ""],
   functionCalls: ["Calls of functions that failed and returned null", "The processing log names them"],
 };
@@ -161,7 +161,7 @@ function Errors({ query }: { query: QueryDetail }) {
       wide: true,
       cell: (row) =>
         typeof letters === "string" && letters !== "" && (KINDS[row.kind]?.[1] ?? "").includes("dead letters") ? (
-          <Link to={pathOf("/dead-letters/:topic", { topic: letters })}>Look at the dead letters</Link>
+          <Link to={pathOf("/dead-letters/:topic", { topic: letters })}>Open the dead letters</Link>
         ) : (
           (KINDS[row.kind]?.[1] ?? "Use a longer grace period")
         ),
@@ -169,7 +169,7 @@ function Errors({ query }: { query: QueryDetail }) {
   ];
   return (
     <Table
-      caption="Errors since this server runs the query"
+      caption="Errors since this server started the query"
       captionShown
       columns={columns}
       rows={rows}

@@ -13,7 +13,7 @@ export function QueryProblem({ query }: { query: Pick<Query, "error" | "state" |
       {query.failures > 0 && (
         <div class="small">
           {query.failures === 1 ? "It has failed once" : `It has failed ${query.failures} times`} on this server. The
-          server tries again, with longer and longer pauses.
+          server retries, and waits longer each time.
         </div>
       )}
     </section>

@@ -86,12 +86,12 @@ function Facts({ query }: { query: QueryDetail }) {
       </dd>
       <dt>Runs on</dt>
       <dd>
-        {query.server === "" ? "no server that is known" : `${query.server}, in the JVM group ${query.jvmGroup}`}
+        {query.server === "" ? "no known server" : `${query.server}, in the JVM group ${query.jvmGroup}`}
       </dd>
       <dt>Lineage</dt>
       <dd>
         <Link to="/lineage" query={{ around: `query:${query.id}` }}>
-          What leads to it and follows it
+          Show it in the lineage
         </Link>
       </dd>
     </dl>

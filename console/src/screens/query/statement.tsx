@@ -16,10 +16,10 @@ export function Statement({ query }: { query: QueryDetail }) {
       <div class="row">
         <button onClick={() => void copyText(query.statement)}>Copy the statement</button>
         <Link to="/sql" query={{ sql: query.statement }} class="button">
-          Open it in the SQL editor
+          Open in the SQL editor
         </Link>
         <Link to="/sql" query={{ sql: `EXPLAIN ${query.id};` }} class="button">
-          Explain it there
+          Explain it
         </Link>
       </div>
       <pre class="sql-text" tabIndex={0} aria-label="Statement">

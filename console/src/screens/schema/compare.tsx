@@ -17,8 +17,8 @@ export function CompareView(props: { subject: string; versions: Versions["versio
   const found = useLoad(`${subject}\n${from}\n${to}`, (signal) => differenceOf(subject, from, to, signal));
   if (versions.length < 2) {
     return (
-      <Empty title="There is one version only">
-        <p>A difference needs two. “New version” checks and registers another one.</p>
+      <Empty title="There is only one version">
+        <p>To compare, register another one with “New version”.</p>
       </Empty>
     );
   }
@@ -28,7 +28,7 @@ export function CompareView(props: { subject: string; versions: Versions["versio
       <div class="row bottom">
         <Select label="From version" value={from} onChange={(value) => setQuery({ from: value, to })} options={options} />
         <Select label="To version" value={to} onChange={(value) => setQuery({ from, to: value })} options={options} />
-        <button onClick={() => setQuery({ from: to, to: from })}>Exchange</button>
+        <button onClick={() => setQuery({ from: to, to: from })}>Swap</button>
       </div>
       {found.error && <ErrorPanel error={found.error} onRetry={found.reload} />}
       {found.data === null && found.error === null && <Waiting />}

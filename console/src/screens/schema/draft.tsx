@@ -204,7 +204,7 @@ function readDraft(subject: string, schema: string, type: string, references: st
 
 function whyNotYet(checked: Checked | null): string | undefined {
   if (checked === null) return "Check this draft first.";
-  if (!checked.compatible) return "The draft is not compatible with the versions before it.";
+  if (!checked.compatible) return "The draft is not compatible with earlier versions.";
   if (checked.known !== null) return `This is version ${checked.known} already.`;
   return undefined;
 }

@@ -19,7 +19,7 @@ export function LevelPanel(props: { title: string; subject?: string; onChanged?:
   const now = found === null ? INHERIT : found.inherited ? INHERIT : (found.level ?? INHERIT);
   const value = chosen ?? now;
   const options = [
-    ...(subject === undefined ? [] : [{ value: INHERIT, label: "That of all subjects" }]),
+    ...(subject === undefined ? [] : [{ value: INHERIT, label: "the same as for all subjects" }]),
     ...LEVELS.map((one) => ({ value: one, label: one })),
   ];
   const save = async () => {
@@ -51,7 +51,7 @@ export function LevelPanel(props: { title: string; subject?: string; onChanged?:
               onClick={() => setAsking(true)}
               reason={
                 !found.mayChange
-                  ? "Your rights do not include this change."
+                  ? "You have no right to change it."
                   : value === now
                     ? "Choose another level first."
                     : undefined
@@ -70,7 +70,7 @@ export function LevelPanel(props: { title: string; subject?: string; onChanged?:
           onClose={() => setAsking(false)}
         >
           <p>
-            {subject === undefined ? "All subjects without a level of their own" : `Subject ${subject}`} will get{" "}
+            {subject === undefined ? "All subjects that have no level of their own" : `Subject ${subject}`} will get{" "}
             {value === INHERIT ? "the level of all subjects" : value}. {LEVEL_TEXT[value] ?? ""} Versions that exist
             are not checked again.
           </p>

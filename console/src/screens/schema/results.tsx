@@ -35,7 +35,7 @@ export function CheckResult(props: { result: Checked }) {
       </div>
       <Messages of={result.messages} />
       {result.versions.length === 0 ? (
-        <p class="flat soft">The subject has no version yet that the draft could contradict.</p>
+        <p class="flat soft">The subject has no versions yet, so the draft is compatible.</p>
       ) : (
         <ul class="plain-list">
           {result.versions.map((one) => (
@@ -106,7 +106,7 @@ export function ImpactResult(props: { result: Impact }) {
         columns={READERS}
         rows={readers}
         rowKey={(row) => `${row.kind}\n${row.service ?? ""}\n${row.name}`}
-        empty="Nothing that you may see reads this subject."
+        empty="Nothing that you have the right to see reads this subject."
       />
       {records.broken.length > 0 && (
         <ul class="reasons">

@@ -37,7 +37,7 @@ export default function Schema(props: ScreenProps) {
       {found.error && !missing && <ErrorPanel error={found.error} onRetry={found.reload} />}
       {found.data === null && found.error === null && <Waiting />}
       {missing && (
-        <Empty title="This subject has no version that you may see">
+        <Empty title="This subject has no versions that you can see">
           <p>
             {queryOf("view") === "draft"
               ? "Write its first schema below, check it, and register it."
@@ -104,7 +104,7 @@ function Deletion(props: { found: Versions; onDone: () => void }) {
   const reason = may.delete ? undefined : "You have no right to delete this subject.";
   const run = async () => {
     await remove(subject, asking === "version" ? String(chosen?.version) : undefined, permanent);
-    toast(permanent ? "Deleted permanently" : "Deleted; it can be shown with “Show deleted versions”");
+    toast(permanent ? "Deleted permanently" : "Deleted. “Show deleted versions” lists it again.");
     if (asking === "version" && versions.length > 1) {
       setQuery({ version: "" });
       props.onDone();
@@ -138,7 +138,7 @@ function Deletion(props: { found: Versions; onDone: () => void }) {
                 by consumers that do not know it yet. This cannot be undone.
               </>
             ) : (
-              "Producers cannot use it any more. Consumers still read the records that were written with it, by its id. A deleted version can then be deleted permanently."
+              "Producers can no longer use it. Consumers can still read the records that were written with it. Later, it can be deleted permanently."
             )}
           </p>
         </Confirm>

@@ -35,7 +35,7 @@ export function TextView(props: { subject: string; versions: Versions["versions"
                 to={pathOf("/schemas/:subject", { subject })}
                 query={{ view: "compare", to: number, from: before(versions, number) }}
               >
-                Compare with the version before
+                Compare with the previous version
               </Link>
             )}
           </>

@@ -104,12 +104,12 @@ export default function Schemas() {
 }
 
 function Nothing(props: { search: string }) {
-  if (props.search !== "") return <Empty title="No subject has this in its name" />;
+  if (props.search !== "") return <Empty title="No subject matches" />;
   return (
     <Empty title="No schema is registered">
       <p>
         A subject holds the versions of one schema: <code>orders-value</code> is that of the values of topic orders.
-        Producers and SQL statements with Avro, JSON Schema or Protobuf register them, or you do with “New subject”.
+        Producers and SQL statements with Avro, JSON Schema or Protobuf register them. You can do so with “New subject”.
       </p>
     </Empty>
   );
@@ -129,7 +129,7 @@ function NewSubject(props: { onClose: () => void }) {
       >
         <Field
           label="Subject"
-          hint="TOPIC-value or TOPIC-key, unless the topic names its subjects otherwise."
+          hint="TOPIC-value or TOPIC-key, unless the topic uses another naming strategy."
           value={subject}
           onInput={setSubject}
           required

@@ -58,7 +58,7 @@ export function SettingDialog(props: {
           <dd>{setting.type}</dd>
           {setting.places.length > 1 && (
             <>
-              <dt>All places</dt>
+              <dt>Set in</dt>
               <dd>
                 {setting.places.map((one) => (
                   <div key={`${one.source}\n${one.name}`}>
@@ -99,9 +99,9 @@ export function SettingDialog(props: {
             <div class="row end">
               <ActionButton
                 onClick={() => void change(null)}
-                reason={isSet ? undefined : "It is not set here, so that there is nothing to set back."}
+                reason={isSet ? undefined : "It is not set here, so there is nothing to reset."}
               >
-                Set back
+                Reset to the default
               </ActionButton>
               <button type="submit" class="primary" disabled={busy || (!setting.sensitive && value === (setting.value ?? ""))}>
                 Change
@@ -125,10 +125,10 @@ export function SettingDialog(props: {
 
 function reasonOf(props: { setting: Setting; of: string; mayChange: boolean }): string {
   if (props.of === "server") {
-    return "Properties of the server are given at its start. SET in a statement changes one for the statements that follow.";
+    return "Properties of the server are set when it starts. A SET statement changes one for the statements after it.";
   }
-  if (!props.setting.dynamic) return "This setting is given at the start of the broker, and cannot be changed at run time.";
-  if (!props.mayChange) return "Your rights do not include changes of these settings.";
+  if (!props.setting.dynamic) return "This setting is read when the broker starts, and cannot be changed at run time.";
+  if (!props.mayChange) return "You have no right to change these settings.";
   return "";
 }
 

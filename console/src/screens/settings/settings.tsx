@@ -92,14 +92,14 @@ function Chosen(props: { kinds: Kinds }) {
           onInput={(value) => setQuery({ search: value, offset: "" })}
         />
         <Checkbox
-          label="Only what is not default"
+          label="Only values that are not the default"
           checked={changed}
           onChange={(value) => setQuery({ changed: value ? "true" : "", offset: "" })}
         />
       </div>
       {of === "topic" && name === "" ? (
         <Empty title="Name a topic">
-          <p>Its settings, and those of the broker that it inherits, are shown then.</p>
+          <p>Its settings are shown here, with those that it inherits from the broker.</p>
         </Empty>
       ) : (
         <List of={of} name={name} search={search} changed={changed} key={`${of}\n${name}`} />
@@ -124,8 +124,8 @@ function List(props: { of: string; name: string; search: string; changed: boolea
       {found !== null && (
         <>
           <p class="flat soft" role="status">
-            {formatCount(found.total)} found. Enter or a click shows the documentation
-            {found.mayChange ? " and changes the value." : "."}
+            {formatCount(found.total)} found. Open one to read its documentation
+            {found.mayChange ? " or to change it." : "."}
           </p>
           <Table
             caption="Settings"
@@ -135,7 +135,7 @@ function List(props: { of: string; name: string; search: string; changed: boolea
             rowKey={(row) => row.name}
             onOpen={(row) => setQuery({ setting: row.name }, { replace: false })}
             selected={open?.name ?? null}
-            empty={<Empty title={changed ? "Everything has its default" : "No setting has this"} />}
+            empty={<Empty title={changed ? "All settings have their defaults" : "No setting matches"} />}
           />
           <Pager offset={offset} limit={LIMIT} total={found.total} onMove={(to) => setQuery({ offset: to || "" })} />
         </>
@@ -149,7 +149,7 @@ function List(props: { of: string; name: string; search: string; changed: boolea
           onClose={close}
           onChange={async (value, at) => {
             await post<unknown>("/v1/settings", { of, name: at, changes: { [open.name]: value } });
-            toast(value === null ? `Set ${open.name} back` : `Changed ${open.name}`);
+            toast(value === null ? `Reset ${open.name}` : `Changed ${open.name}`);
             answer.reload();
             close();
           }}

@@ -82,7 +82,7 @@ function SourceItem(props: { source: Source; onInsert: (text: string) => void; o
         <button
           class="small"
           aria-label={`Query ${name}`}
-          title="Write a query of it"
+          title="Insert a query of it"
           onClick={() => props.onRun(queryOf(props.source))}
         >
           Query

@@ -57,7 +57,7 @@ export function Grid(props: { name: string; columns: readonly ResultColumn[]; ro
 
 function waiting(): string {
   const all = properties.value["auto.offset.reset"] === "earliest";
-  return all ? "No rows yet." : "No rows yet. For records that are already there, read streams from: earliest.";
+  return all ? "No rows yet." : "No rows yet. To see records that exist already, set “Read streams from” to earliest.";
 }
 
 function columnOf(column: ResultColumn, at: number, live: boolean): Column<Row> {

@@ -130,7 +130,7 @@ function Values(props: {
 
 async function problemOf(of: "property" | "variable", name: string): Promise<string> {
   if (of === "variable") {
-    return /^[A-Za-z_]\w*$/.test(name) ? "" : "Use letters, digits and underscores; the first is no digit.";
+    return /^[A-Za-z_]\w*$/.test(name) ? "" : "Use letters, digits and underscores; the first is not a digit.";
   }
   try {
     await get(`/is_valid_property/${encodeURIComponent(name)}`);

@@ -6,7 +6,7 @@ import { ErrorPanel } from "../../parts/empty";
 import { ActionButton } from "../../parts/field";
 import { navigate } from "../../shell/router";
 import { toast } from "../../shell/toasts";
-import { startDemo, useDemo } from "./demo";
+import { reasonOf, startDemo, useDemo } from "./demo";
 import { hasScreen } from "./links";
 
 export function FirstSteps() {
@@ -24,14 +24,10 @@ export function FirstSteps() {
     }
     setBusy(false);
   };
-  const reason = busy
-    ? "The demo is being started."
-    : demo.data === null
-      ? (demo.error?.message ?? "The server is being asked.")
-      : [demo.data.reason, demo.data.hint].filter((part) => part !== "").join(" ");
+  const reason = busy ? "The demo is being started." : reasonOf(demo);
   return (
     <section class="stack" aria-labelledby="first-title">
-      <h2 id="first-title">Nothing is here yet. Where do you want to start?</h2>
+      <h2 id="first-title">There is nothing here yet. Where do you want to start?</h2>
       {error && <ErrorPanel error={error} />}
       <div class="panels steps">
         <Step title="See it move" text="A year of real flights arrives, is joined with airlines and airports, and counted in two live tables.">
@@ -39,7 +35,7 @@ export function FirstSteps() {
             Load the flights demo
           </ActionButton>
         </Step>
-        <Step title="Write records" text="A topic keeps records in order. Clients of Kafka write to it and read from it; you can do both here.">
+        <Step title="Write records" text="A topic keeps records in order. Kafka clients write to it and read from it, and so can you, here.">
           <ActionButton onClick={() => navigate("/topics", { create: "true" })} reason={missing("/topics")}>
             Create a topic
           </ActionButton>

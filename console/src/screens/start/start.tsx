@@ -74,12 +74,12 @@ function Numbers(props: { figures: Figures }) {
       <Number label="Persistent queries" to="/queries" value={formatCount(states.reduce((sum, [, n]) => sum + n, 0))} note={running} />
       <Number label="Records read" to="/queries" value={formatRate(rate) || "–"} />
       <Number
-        label="Records not read yet"
+        label="Unread records"
         to="/queries"
         value={lagRecords === null ? "–" : formatCount(lagRecords)}
         note={lagMs === null || lagRecords === 0 ? "" : `the oldest is ${formatDuration(lagMs)} old`}
       />
-      <Number label="Records with errors" to="/dead-letters" value={formatCount(errors)} tone={errors > 0 ? "bad" : undefined} />
+      <Number label="Errors" to="/dead-letters" value={formatCount(errors)} tone={errors > 0 ? "bad" : undefined} />
     </div>
   );
 }

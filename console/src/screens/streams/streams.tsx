@@ -126,7 +126,7 @@ export default function Streams() {
           copy={(row) => row.statement ?? row.name}
           sorted={queryOf("sort", "name")}
           onSort={(sort) => setQuery({ sort })}
-          empty={all.length === 0 ? <NoSources /> : "Nothing matches. The filter hides all streams and tables."}
+          empty={all.length === 0 ? <NoSources /> : "No stream or table matches the filters."}
         />
       )}
     </div>

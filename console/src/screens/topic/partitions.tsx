@@ -17,7 +17,7 @@ export function Partitions(props: { topic: Topic; reload: () => void }) {
   return (
     <div class="stack">
       <div class="row ends">
-        <p class="soft">Enter shows the records of a partition.</p>
+        <p class="soft">Open a partition to see its records.</p>
         <ActionButton
           onClick={() => setAdds(true)}
           reason={topic.may.alter ? "" : `You have no right to add partitions: Alter on topic ${topic.name}.`}
@@ -44,7 +44,7 @@ function Add(props: { topic: Topic; onClose: () => void; reload: () => void }) {
   return (
     <Confirm
       title="Add partitions"
-      action={`Have ${wanted} partitions`}
+      action={`Increase to ${wanted} partitions`}
       onClose={props.onClose}
       onConfirm={async () => {
         await request("PATCH", `/v1/topics/${encodeURIComponent(props.topic.name)}`, { body: { partitions: wanted } });
@@ -52,7 +52,7 @@ function Add(props: { topic: Topic; onClose: () => void; reload: () => void }) {
         props.reload();
       }}
     >
-      <p>Keys move: a key's later records may be in another partition than its earlier ones. Partitions cannot be removed.</p>
+      <p>New records of a key may go to another partition than its earlier ones. Partitions cannot be removed.</p>
       <Field label="Partitions" type="number" value={wanted} onInput={setWanted} hint={`There are ${now} now.`} autofocus />
     </Confirm>
   );
@@ -60,9 +60,9 @@ function Add(props: { topic: Topic; onClose: () => void; reload: () => void }) {
 
 const COLUMNS: readonly Column<Partition>[] = [
   { id: "partition", title: "Partition", width: 100, number: true, cell: (row) => row.partition, sort: (a, b) => a.partition - b.partition },
-  { id: "records", title: "Offsets", number: true, cell: (row) => formatCount(row.records), sort: (a, b) => byCount(a.records, b.records) },
+  { id: "records", title: "Records", number: true, cell: (row) => formatCount(row.records), sort: (a, b) => byCount(a.records, b.records) },
   { id: "start", title: "First offset", number: true, cell: (row) => formatCount(row.logStart) },
-  { id: "end", title: "End", number: true, cell: (row) => formatCount(row.end) },
+  { id: "end", title: "End offset", number: true, cell: (row) => formatCount(row.end) },
   { id: "leader", title: "Leader", width: 110, number: true, cell: (row) => (row.leader === null ? <Badge tone="bad">none</Badge> : row.leader) },
   { id: "replicas", title: "Replicas", width: 130, wide: true, cell: (row) => row.replicas.join(", ") },
   {

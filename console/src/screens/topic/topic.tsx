@@ -93,5 +93,5 @@ function Tab(props: { tab: string; topic: Topic; reload: () => void }) {
 function summary(topic: Topic): string {
   const records = topic.partitions.reduce((sum, one) => sum + BigInt(one.records ?? 0), 0n);
   const count = topic.partitions.length;
-  return `${formatCount(count)} ${count === 1 ? "partition" : "partitions"}, ${topic.replication} ${topic.replication === 1 ? "replica" : "replicas"}, ${formatCount(String(records))} offsets`;
+  return `${formatCount(count)} ${count === 1 ? "partition" : "partitions"}, ${topic.replication} ${topic.replication === 1 ? "replica" : "replicas"}, ${formatCount(String(records))} ${String(records) === "1" ? "record" : "records"}`;
 }

@@ -1,5 +1,5 @@
 // The list of topics: search, figures, create.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { get } from "../../lib/api";
 import { formatBytes, formatCount, formatTime } from "../../lib/format";
 import { useLoad } from "../../lib/load";
@@ -17,13 +17,12 @@ const EVERY_MS = 5000;
 export default function Topics() {
   const search = queryOf("q");
   const internal = queryOf("internal") === "true";
-  const [limit, setLimit] = useState(LIMIT);
-  const query = { search, internal: internal || undefined, limit };
-  const list = useLoad(`${search}|${internal}|${limit}`, (signal) => get<TopicList>("/v1/topics", { query, signal }), EVERY_MS, ["topics"]);
+  const query = { search, internal: internal || undefined, limit: LIMIT };
+  const list = useLoad(`${search}|${internal}`, (signal) => get<TopicList>("/v1/topics", { query, signal }), EVERY_MS, ["topics"]);
   // Formats are guessed from a record of each topic: that takes longer, and is read once.
   const names = list.data?.topics.map((one) => one.name).join() ?? "";
   const formats = useLoad(`formats|${names}`, (signal) =>
-    get<TopicList>("/v1/topics", { query: { ...query, limit: Math.min(limit, 100), formats: true }, signal }),
+    get<TopicList>("/v1/topics", { query: { ...query, limit: 100, formats: true }, signal }),
   );
   const rows = useMemo(() => withFormats(list.data?.topics ?? [], formats.data), [list.data, formats.data]);
   const may = list.data?.may.create ?? true;
@@ -63,9 +62,7 @@ export default function Topics() {
         />
       )}
       {list.data?.next && (
-        <button type="button" onClick={() => setLimit(limit + LIMIT)} disabled={limit >= LIMIT}>
-          {limit >= LIMIT ? `The first ${formatCount(limit)} are shown: search for others` : "Show more"}
-        </button>
+        <p class="soft small">The first {formatCount(LIMIT)} topics are shown. Search for the others.</p>
       )}
       {queryOf("create") === "true" && <CreateTopic onClose={() => setQuery({ create: null })} />}
     </div>
@@ -100,7 +97,7 @@ const COLUMNS: readonly Column<ListedTopic>[] = [
 ];
 
 function NoTopics(props: { search: string }) {
-  if (props.search !== "") return <p>No topic has “{props.search}” in its name.</p>;
+  if (props.search !== "") return <p>No topic matches “{props.search}”.</p>;
   return (
     <Empty title="No topics yet">
       <p>A topic keeps records in order, for as long as its settings say. Clients of Kafka write to it and read from it.</p>

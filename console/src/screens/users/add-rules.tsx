@@ -44,7 +44,7 @@ export function AddRules(props: { principal: string; onClose: () => void; onDone
       <form class="stack" onSubmit={submit}>
         <div class="row bottom">
           <Select
-            label="For a"
+            label="Rules for"
             value={form.purpose}
             onChange={(value) => set({ purpose: value as Purpose })}
             options={Object.entries(PURPOSES).map(([value, label]) => ({ value, label }))}
@@ -53,10 +53,10 @@ export function AddRules(props: { principal: string; onClose: () => void; onDone
             label="Principal"
             value={form.principal}
             onInput={(principal) => set({ principal })}
-            hint="User:NAME or Role:NAME"
+            hint="User:NAME or Role:NAME."
             required
           />
-          <Field label="Host" value={form.host} onInput={(host) => set({ host })} hint="An IP address; *: any" size={14} />
+          <Field label="Host" value={form.host} onInput={(host) => set({ host })} hint="An IP address, or * for any." size={14} />
         </div>
         <div class="row bottom">
           <Names form={form} set={set} />
@@ -101,7 +101,7 @@ function Names(props: { form: Form; set: (change: Partial<Form>) => void }) {
             label="Transactional id"
             value={form.transactionalId}
             onInput={(transactionalId) => set({ transactionalId })}
-            hint="Only with transactions."
+            hint="Only for a producer with transactions."
           />
         </>
       );
@@ -109,7 +109,7 @@ function Names(props: { form: Form; set: (change: Partial<Form>) => void }) {
       return (
         <>
           <Field label="Topic" value={form.topic} onInput={(topic) => set({ topic })} required />
-          <Field label="Group" value={form.group} onInput={(group) => set({ group })} hint="Empty: without a group." />
+          <Field label="Group" value={form.group} onInput={(group) => set({ group })} hint="Leave it empty for a consumer without a group." />
         </>
       );
     case "sql":
@@ -119,13 +119,13 @@ function Names(props: { form: Form; set: (change: Partial<Form>) => void }) {
             label="Stream or table"
             value={form.source}
             onInput={(source) => set({ source })}
-            hint="SERVICE.NAME; without a service, that of default_."
+            hint="SERVICE.NAME, or a NAME of the service default_."
           />
           <Field
             label="Topic"
             value={form.topic}
             onInput={(topic) => set({ topic })}
-            hint="Only for those who declare streams over it."
+            hint="Only for users who declare streams over it."
           />
           <Checkbox label="May create" checked={form.mayCreate} onChange={(mayCreate) => set({ mayCreate })} />
         </>
@@ -146,7 +146,7 @@ function Names(props: { form: Form; set: (change: Partial<Form>) => void }) {
             options={RESOURCES}
           />
           {form.resource !== "cluster" && (
-            <Field label="Name" value={form.name} onInput={(name) => set({ name })} hint="*: all" required />
+            <Field label="Name" value={form.name} onInput={(name) => set({ name })} hint="A name, or * for all." required />
           )}
           <Select
             label="Operation"

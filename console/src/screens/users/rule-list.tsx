@@ -143,7 +143,7 @@ export function RuleList() {
           }}
         >
           <p>{visible(sentence(removed))}.</p>
-          <p>Other rules may still allow or deny the same. The change counts at once.</p>
+          <p>Other rules may still allow or deny the same. The change takes effect immediately.</p>
         </Confirm>
       )}
     </>
@@ -153,10 +153,10 @@ export function RuleList() {
 const NO_AUTHORIZER = "The broker has no authorizer: every client may do everything.";
 
 function Nothing(props: { filtered: boolean }) {
-  if (props.filtered) return <Empty title="No rule has this" />;
+  if (props.filtered) return <Empty title="No rule matches" />;
   return (
     <Empty title="There are no rules">
-      <p>Users who are no administrators may do nothing without rules. “Add rules” has forms for usual purposes.</p>
+      <p>Without rules, only administrators may do anything. “Add rules” has forms for producers, consumers and users of SQL.</p>
     </Empty>
   );
 }

@@ -116,7 +116,7 @@ export function qualified(source: string): string {
 /** Return what keeps a form from being sent; empty if nothing does. */
 export function problemOf(form: Form): string {
   if (!/^(User|Role):./.test(form.principal.trim())) return "Write the principal as User:NAME or Role:NAME.";
-  if (rulesOf(form).length === 0) return "Name what the rules are about.";
+  if (rulesOf(form).length === 0) return "Name a topic, a group, or another object of the rules.";
   if (form.purpose === "consumer" && form.topic === "") return "Name the topic.";
   if (form.purpose === "producer" && form.topic === "") return "Name the topic.";
   return "";

@@ -96,7 +96,7 @@ export function UserList() {
       </div>
       {found !== null && !found.hasRules && (
         <p class="flat soft">
-          This server asks for no login. Users count at the broker, if one of its listeners asks for them.
+          This server does not ask for a login. Users matter to listeners of the broker that ask for one.
         </p>
       )}
       {answer.error && <ErrorPanel error={answer.error} onRetry={answer.reload} />}
@@ -125,10 +125,10 @@ export function UserList() {
 }
 
 function Nothing(props: { search: string }) {
-  if (props.search !== "") return <Empty title="No user has this in its name" />;
+  if (props.search !== "") return <Empty title="No user matches" />;
   return (
     <Empty title="There are no users with passwords">
-      <p>“New user” adds one. Its password serves SCRAM-SHA-256, SCRAM-SHA-512 and PLAIN.</p>
+      <p>“New user” adds one. The password works with SCRAM-SHA-256, SCRAM-SHA-512 and PLAIN.</p>
     </Empty>
   );
 }
@@ -222,8 +222,8 @@ function Removal(props: Done & { user: string }) {
   return (
     <Confirm title="Remove a user" action="Remove user" danger typed={user} onConfirm={run} onClose={props.onClose}>
       <p>
-        User <strong>{visible(user)}</strong> can log in no more, its sessions end, and its tokens are revoked. Its
-        rules and roles stay, and count for a new user of this name.
+        User <strong>{visible(user)}</strong> can no longer log in. The sessions of this user end, and the tokens are revoked.
+        Rules and roles stay, and apply to a new user of this name.
       </p>
       {last && <Checkbox label="Remove the last administrator" checked={force} onChange={setForce} />}
     </Confirm>

@@ -67,6 +67,8 @@ def _write(load: FlightLoad) -> None:
     load.stop()
     if load.error is not None:
         raise load.error
+    if ended.is_set():
+        return  # Of an interrupted load, `total` is what it has written.
     _print({"produced": load.produced, "total": load.total, "live": False})
 
 
