@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { softwareOf, userOf, type Client } from "../src/screens/clients/model";
 import {
-  compareCounts,
   deleteReason,
   durationMs,
   linePoints,
@@ -57,16 +56,6 @@ test("a line goes from the first sample to the last, with zero at its bottom", (
   assert.equal(linePoints([[0, "1"]], 100, 20), "");
   assert.equal(linePoints([[0, "0"], [500, "5"], [1000, "10"]], 102, 22), "1.0,21.0 51.0,11.0 101.0,1.0");
   assert.equal(linePoints([[5, "0"], [5, "0"]], 102, 22), "1.0,21.0 1.0,21.0");
-});
-
-test("lags are compared as whole numbers, and unknown ones are least", () => {
-  assert.deepEqual(["10", null, "9223372036854775807", "9223372036854775806", "9"].sort(compareCounts), [
-    null,
-    "9",
-    "10",
-    "9223372036854775806",
-    "9223372036854775807",
-  ]);
 });
 
 test("a button that cannot be used has a reason", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { getFigures, problemOf, sqlName } from "../src/lib/statements";
 import { drawn } from "../src/screens/lineage/application";
-import { agoText, chosen, compare, lagText, linesOf, withTrend, type Query } from "../src/screens/queries/figures";
+import { agoText, chosen, lagText, linesOf, withTrend, type Query } from "../src/screens/queries/figures";
 import { chosenSources, keyText, type Source } from "../src/screens/streams/sources";
 
 test("an error of a query has a message, a detail and a hint", () => {
@@ -59,14 +59,6 @@ test("a lag has its trend as a sign for the eye and as a word for the ear", () =
 
 test("the age of a result is in words", () => {
   assert.deepEqual([null, 999, 12_400].map(agoText), ["", "just now", "12 s ago"]);
-});
-
-test("unknown numbers are sorted before all others", () => {
-  assert.deepEqual(
-    [3, null, 0, -1].sort((a, b) => compare(a, b)),
-    [null, -1, 0, 3],
-  );
-  assert.equal(compare(null, undefined), 0);
 });
 
 const query = (id: string, state: string, statement = "", server = "") =>

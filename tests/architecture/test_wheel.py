@@ -4,9 +4,11 @@ The wheels are built from a copy of the sources. `duolog-broker` runs in an envi
 declared dependencies only; `scripts/release --dry-run` does the same with packages from a registry.
 """
 
+import gzip
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +27,7 @@ from packaging.requirements import Requirement
 
 from duolog import __version__
 from duolog.engine.jvm.artifacts import SERVED
+from duolog.server.console.bundle import Bundle
 
 ROOT: Final = Path(__file__).parents[2]
 PARTS: Final = (
@@ -213,6 +216,35 @@ def test_the_whole_contains_the_built_console_with_its_licences(whole_wheel: Pat
         built |= {f"duolog_console/{name}{suffixes[one]}" for one in file["encodings"]}
         assert built <= names
     assert "duolog_console/sources.sha256" not in names
+
+
+def test_the_page_of_the_wheel_finds_all_its_files_in_the_wheel(whole_wheel: Path) -> None:
+    """It is served from an installation as from this file, and needs no other site."""
+    with zipfile.ZipFile(whole_wheel) as opened:
+        files = json.loads(opened.read("duolog_console/manifest.json"))["files"]
+        bundle = Bundle(zipfile.Path(opened, "duolog_console/"))
+        waiting = re.findall(r"/console/assets/([\w.-]+)", bundle.index)
+        found: dict[str, str] = {}
+        while waiting:
+            name = waiting.pop()
+            if name in found:
+                continue
+            plain, packed = bundle.asset(name, ""), bundle.asset(name, "gzip")
+            assert plain is not None, name
+            assert packed is not None
+            if packed.encoding:
+                assert gzip.decompress(packed.content) == plain.content, name
+            found[name] = plain.content.decode()
+            waiting += re.findall(r"[\"'(]\./([\w-]+-[A-Z0-9]{8}\.\w+)", found[name])
+
+    assert found.keys() == files.keys()
+    addresses = {
+        address
+        for text in (bundle.index, *found.values())
+        for address in re.findall(r"(?:https?:)?//[\w-]+(?:\.[\w-]+)+/", text)
+    }
+    # Names of XML; nothing is loaded from there.
+    assert {one.partition("//")[2] for one in addresses} <= {"www.w3.org/"}
 
 
 def test_the_whole_lists_its_jars_in_an_sbom_with_digests_and_licences(whole_wheel: Path) -> None:

@@ -1,7 +1,7 @@
 """Browser tests of the console: one server and one browser for a test run.
 
-The server is started as a user starts it, with `duolog start` on loopback and free ports; no test
-needs a JVM. The browser is the system's Chromium. All tests of this folder run in one process
+The server is started as a user starts it, with `duolog start` on loopback and free ports; only
+`test_demo` needs a JVM. The browser is the system's Chromium. All tests of this folder run in one process
 (`xdist_group`), so that there is one of each. Without Chromium they are skipped.
 """
 

@@ -140,7 +140,7 @@ def test_a_setting_is_explained_changed_and_set_back(
 
 def test_only_what_is_not_default_is_shown(page: "Page", console: Console) -> None:
     show(page, console, "/settings")
-    page.get_by_text("found. Enter or a click").wait_for()
+    page.get_by_text("found. Open one").wait_for()
 
     page.get_by_label("Only values that are not the default").check()
 

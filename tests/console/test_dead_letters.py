@@ -73,6 +73,33 @@ def test_a_letter_shows_its_reason_and_its_bytes_and_runs_nothing(
     page.get_by_role("heading", name="Letter 0:1").wait_for()
 
 
+def test_a_letter_is_opened_and_closed_by_keyboard(
+    query_page: "Page", query_console: QueryConsole
+) -> None:
+    page = query_page
+    open_screen(page, query_console, f"/dead-letters/{TOPIC}", f"Dead letters in {TOPIC}")
+    table = page.get_by_role("region", name=f"Dead letters in {TOPIC}")
+    table.get_by_role("row").filter(has_text="is not UTF-8").wait_for()
+    table.focus()
+    page.keyboard.press("j")
+    table.get_by_role("status").get_by_text(re.compile("^Place 0:0, Time .*; row 1 of ")).wait_for()
+    page.keyboard.press("Enter")
+    page.locator("h2:focus", has_text="Letter 0:0").wait_for()
+
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", name="Letter 0:0").wait_for(state="detached")
+    assert table.evaluate("element => element === document.activeElement")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Close the letter").click()
+    page.get_by_role("heading", name="Letter 0:0").wait_for(state="detached")
+    assert table.evaluate("element => element === document.activeElement")
+    page.get_by_role("button", name="Replay these letters").click()
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    page.locator("button:focus", has_text="Replay these letters").wait_for()
+
+
 def test_a_value_is_corrected_as_json_and_replayed_once(
     query_page: "Page", query_console: QueryConsole, no_axe_violations: Axe
 ) -> None:

@@ -219,10 +219,22 @@ def test_clients_are_found_and_shown_with_what_they_do(
     expect(row.locator("td").nth(2)).to_contain_text("/s")
     no_axe_violations(page)
 
-    row.locator("td").nth(2).click()
-
+    clients = page.get_by_role("region", name="Clients of the cluster")
+    clients.focus()
+    page.keyboard.press("j")
+    expect(clients.get_by_role("status")).to_contain_text(re.compile("^busy-app, Role consumer, "))
+    page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog", name="busy-app")
     expect(dialog).to_contain_text("no login")
+    page.keyboard.press("Escape")
+    expect(clients).to_be_focused()
+    row.locator("td").nth(2).click()
+    # From a link, there is no place to return to: the content is the next one.
+    page.reload()
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("main")).to_be_focused()
+    row.locator("td").nth(2).click()
     dialog.get_by_role("link", name=member).click()
     expect(page.get_by_role("heading", name=member, level=1)).to_be_visible()
 

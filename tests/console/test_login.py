@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-def test_a_user_logs_in_by_a_form_and_out_again(
+def test_a_user_logs_in_by_a_form_and_out_again_in_all_tabs(
     tmp_path: Path, browser: "Browser", no_axe_violations: Callable[["Page"], None]
 ) -> None:
     with Console(tmp_path, "--profile", "team") as team:
@@ -21,6 +21,10 @@ def test_a_user_logs_in_by_a_form_and_out_again(
         page.goto(f"{team.url}/no-such-screen")
         page.get_by_role("heading", name="Log in to Duolog").wait_for()
         no_axe_violations(page)
+        second = context.new_page()
+        second.goto(f"{team.url}/no-such-screen")
+        second.get_by_role("heading", name="Log in to Duolog").wait_for()
+        second.evaluate("window.sameDocument = true")
 
         page.get_by_label("User").fill("admin")
         page.get_by_label("Password").fill("wrong")
@@ -30,6 +34,7 @@ def test_a_user_logs_in_by_a_form_and_out_again(
         page.get_by_role("button", name="Log in").click()
 
         page.get_by_role("heading", name="This page does not exist").wait_for()
+        second.get_by_role("heading", name="This page does not exist").wait_for()
         (cookie,) = context.cookies()
         assert cookie["secure"]
         assert cookie["httpOnly"]
@@ -37,6 +42,8 @@ def test_a_user_logs_in_by_a_form_and_out_again(
         page.get_by_role("heading", name="Overview", level=1).wait_for()
         page.get_by_role("button", name="Log out admin").click()
         page.get_by_role("heading", name="Log in to Duolog").wait_for()
+        second.get_by_role("heading", name="Log in to Duolog").wait_for()
+        assert second.evaluate("window.sameDocument") is True
         page.reload()
         page.get_by_role("heading", name="Log in to Duolog").wait_for()
         context.close()

@@ -107,6 +107,21 @@ def running(sql: "Page") -> Iterator["Page"]:
         cancel.click()
 
 
+def test_the_focus_ring_of_the_editor_has_four_sides(sql: "Page") -> None:
+    editor_of(sql).click()
+    sql.locator(".cm-editor.cm-focused").wait_for()
+
+    sides, is_above_the_gutter = sql.locator(".cm-editor").evaluate("""editor => {
+        const ring = getComputedStyle(editor, "::after");
+        const gutter = getComputedStyle(editor.querySelector(".cm-gutters"));
+        const sides = ["Top", "Right", "Bottom", "Left"].map((one) => ring[`border${one}Width`]);
+        return [sides, Number(ring.zIndex) > Number(gutter.zIndex)];
+    }""")
+
+    assert sides == ["2px"] * 4
+    assert is_above_the_gutter
+
+
 def test_a_pull_query_is_typed_and_run_and_large_numbers_are_exact(sql: "Page") -> None:
     write(sql, "SELECT * FROM sql_airlines;")
 
@@ -312,7 +327,7 @@ def test_a_property_of_the_session_counts_for_the_next_query(sql: "Page", filled
     sql.get_by_role("button", name="Run all").click()
 
     in_state(sql, "done")
-    assert sql.locator("[data-count=received]").inner_text() == "1 rows"
+    assert sql.locator("[data-count=received]").inner_text() == "1 row"
     assert sql.get_by_label("Read streams from").first.input_value() == "earliest"
 
 

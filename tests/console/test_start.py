@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from console.servers import Console
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import BrowserContext, Page, Route
 
 
 def test_the_printed_address_opens_the_console_and_its_token_leaves_the_address(
@@ -64,6 +64,47 @@ def test_a_new_user_has_three_first_steps(
 
         # The server has reported the new topic to the page.
         page.get_by_role("link", name="Topics: 1").wait_for()
+
+
+def test_a_demo_that_has_stopped_says_so_and_continues(page: "Page", console: Console) -> None:
+    demo = {"state": "stopped", "reason": "", "hint": "", "produced": 1200, "total": 336776}
+    demo |= {"error": "", "statements": "SHOW STREAMS;"}
+
+    def answer(route: "Route") -> None:
+        if route.request.method == "POST":
+            demo["state"] = "live"
+        route.fulfill(json=demo)
+
+    page.route("**/v1/demo", answer)
+    console.run(
+        "CREATE STREAM IF NOT EXISTS demo_runs (id STRING KEY) "
+        "WITH (KAFKA_TOPIC='demo_runs', PARTITIONS=1, VALUE_FORMAT='JSON');"
+    )
+    page.reload()
+    panel = page.get_by_role("region", name="Flights demo")
+    panel.get_by_text("The flights demo stopped with the server").wait_for()
+    panel.get_by_text("1,200 of 336,776 flights have arrived.").wait_for()
+    panel.get_by_role("button", name="Continue the demo").click()
+    panel.get_by_text("Flights are arriving live").wait_for()
+
+    demo |= {"state": "failed", "error": "no broker answers"}
+    panel.get_by_role("alert").get_by_text("no broker answers").wait_for()
+    panel.get_by_role("button", name="Try again").click()
+    panel.get_by_text("Flights are arriving live").wait_for()
+
+    demo |= {"state": "done", "produced": 336776}
+    panel.get_by_text("All 336,776 flights of the year have arrived.").wait_for()
+    panel.get_by_role("button", name="Hide this").click()
+    panel.wait_for(state="detached")
+    with page.expect_response("**/v1/demo"):
+        page.reload()
+    page.get_by_role("heading", name="Overview", level=1).wait_for()
+    page.get_by_role("link", name="Topics:").wait_for()
+    assert panel.count() == 0
+    # Another stop is shown again.
+    demo |= {"state": "stopped", "produced": 1300}
+    panel.get_by_text("1,300 of 336,776 flights").wait_for()
+    page.unroute_all(behavior="ignoreErrors")
 
 
 def test_the_overview_shows_what_others_declare_without_a_reload(

@@ -30,7 +30,7 @@ export function ErrorPanel(props: { error: ApiError; onRetry?: (() => void) | un
 }
 
 /** A wait; its height is reserved by the caller. */
-export function Waiting(props: { text?: string }) {
+export function Waiting(props: { text?: string | undefined }) {
   return (
     <p class="waiting soft" role="status">
       {props.text ?? "Loading…"}

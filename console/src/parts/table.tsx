@@ -21,7 +21,7 @@ export interface Column<Row> {
   /** What the cell shows. */
   cell: (row: Row, index: number) => ComponentChildren;
   /** Sorting by this column; without it, the column has no button. */
-  sort?: (a: Row, b: Row) => number;
+  sort?: ((a: Row, b: Row) => number) | undefined;
   /** Width at first, in pixels; columns without one share the rest. */
   width?: number;
   /** Numbers are aligned to the right. */

@@ -55,7 +55,7 @@ export async function refresh(): Promise<void> {
 /** Log in to a server without users; throws ApiError. */
 export async function logInByToken(token: string): Promise<void> {
   await request<null>("POST", "/session", { headers: { Authorization: `Bearer ${token}` } });
-  await refresh();
+  await changed();
 }
 
 /** Log in to a server with users; throws ApiError. */
@@ -63,17 +63,26 @@ export async function logInByPassword(user: string, password: string): Promise<v
   const bytes = new TextEncoder().encode(`${user}:${password}`);
   const basic = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   await request<null>("POST", "/session", { headers: { Authorization: `Basic ${basic}` } });
-  await refresh();
+  await changed();
 }
 
 /** End the session. */
 export async function logOut(): Promise<void> {
   await request<null>("DELETE", "/session");
+  await changed();
+}
+
+// The cookie is that of all tabs: each asks again who its reader is.
+const tabs = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel("duolog.session");
+
+async function changed(): Promise<void> {
+  tabs?.postMessage(null);
   await refresh();
 }
 
-/** Ask again when a request was refused; call once. */
+/** Ask again when a request was refused, and when another tab has logged in or out; call once. */
 export function watchSession(): void {
+  tabs?.addEventListener("message", () => void refresh());
   let known = loginNeeded.peek();
   loginNeeded.subscribe((count) => {
     if (count === known) return;

@@ -3,72 +3,40 @@ import { get } from "../../lib/api";
 import { formatAgo, formatBytes, formatCount, formatRate, formatTime, visible } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { Badge } from "../../parts/badge";
+import { Unknown, figureColumn, textColumn } from "../../parts/columns";
 import { Dialog } from "../../parts/dialog";
-import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
-import { Checkbox, Field, Select } from "../../parts/field";
+import { Empty } from "../../parts/empty";
+import { FilterChoice, FilterSwitch, Head, List, SearchField, countText, isOn, orderIn } from "../../parts/list";
 import { Table, type Column } from "../../parts/table";
 import { Link, pathOf, queryOf, setQuery } from "../../shell/router";
-import { Unknown } from "../groups/lag";
-import { byNumber, softwareOf, userOf, type Client, type ClientList, type Producer } from "./model";
+import { softwareOf, userOf, type Client, type ClientList, type Producer } from "./model";
 
 const EVERY_MS = 3000;
 const PAGE = 500;
 
 const columns: readonly Column<Client>[] = [
-  {
-    id: "client",
-    title: "Client id",
+  textColumn("client", "Client id", (one) => one.clientId, {
     cell: (one) => (
       <>
         {visible(one.clientId) || <span class="soft">(none)</span>}
         {one.closedMs !== null && <span class="soft small"> disconnected</span>}
       </>
     ),
-    sort: (a, b) => a.clientId.localeCompare(b.clientId),
-  },
+  }),
   {
     id: "roles",
     title: "Role",
     width: 116,
     cell: (one) => one.roles.map((role) => <Badge key={role}>{role}</Badge>),
   },
-  {
-    id: "in",
-    title: "Sent",
-    width: 88,
-    number: true,
-    cell: (one) => rate(one.bytesInPerSecond),
-    sort: (a, b) => byNumber(a.bytesInPerSecond, b.bytesInPerSecond),
-  },
-  {
-    id: "out",
-    title: "Received",
-    width: 92,
-    number: true,
-    cell: (one) => rate(one.bytesOutPerSecond),
-    sort: (a, b) => byNumber(a.bytesOutPerSecond, b.bytesOutPerSecond),
-  },
-  {
-    id: "requests",
-    title: "Requests",
-    width: 92,
-    number: true,
-    wide: true,
-    cell: (one) => (one.requestsPerSecond === null ? <Unknown /> : formatRate(Number(one.requestsPerSecond))),
-    sort: (a, b) => byNumber(a.requestsPerSecond, b.requestsPerSecond),
-  },
+  figureColumn("in", "Sent", 88, (one) => one.bytesInPerSecond, rate),
+  figureColumn("out", "Received", 92, (one) => one.bytesOutPerSecond, rate),
+  figureColumn("requests", "Requests", 92, (one) => one.requestsPerSecond, formatRate, { wide: true }),
   { id: "topics", title: "Topics", wide: true, cell: topicsOf },
   { id: "software", title: "Software", width: 160, wide: true, cell: (one) => visible(softwareOf(one)) },
   { id: "user", title: "User", width: 76, wide: true, cell: (one) => visible(userOf(one)) },
   { id: "address", title: "Address", width: 150, wide: true, cell: (one) => visible(one.address) },
-  {
-    id: "last",
-    title: "Last request",
-    width: 112,
-    wide: true,
-    cell: (one) => (one.lastRequestMs === null ? <Unknown /> : formatAgo(one.lastRequestMs)),
-    sort: (a, b) => byNumber(a.lastRequestMs, b.lastRequestMs),
-  },
+  figureColumn("last", "Last request", 112, (one) => one.lastRequestMs, ago, { wide: true, number: false }),
 ];
 
 function topicsOf(one: Client) {
@@ -84,17 +52,11 @@ function topicsOf(one: Client) {
 }
 
 const producerColumns: readonly Column<Producer>[] = [
-  { id: "id", title: "Producer id", width: 130, number: true, cell: (one) => one.producerId },
-  { id: "epoch", title: "Epoch", width: 90, number: true, cell: (one) => one.epoch },
+  figureColumn("id", "Producer id", 130, (one) => one.producerId, String),
+  figureColumn("epoch", "Epoch", 90, (one) => one.epoch, String),
   { id: "topics", title: "Topics", cell: (one) => names(one.topics) },
-  { id: "partitions", title: "Partitions", width: 110, number: true, wide: true, cell: (one) => one.partitions },
-  {
-    id: "last",
-    title: "Last record",
-    width: 130,
-    cell: (one) => (one.lastMs === null ? <Unknown /> : formatAgo(one.lastMs)),
-    sort: (a, b) => byNumber(a.lastMs, b.lastMs),
-  },
+  figureColumn("partitions", "Partitions", 110, (one) => one.partitions, formatCount, { wide: true }),
+  figureColumn("last", "Last record", 130, (one) => one.lastMs, ago, { number: false }),
   {
     id: "open",
     title: "Open transaction",
@@ -110,55 +72,31 @@ const producerColumns: readonly Column<Producer>[] = [
 ];
 
 export default function Clients() {
-  const search = queryOf("q");
-  const role = queryOf("role");
-  const closed = queryOf("closed") === "true";
-  const loaded = useLoad<ClientList>(
-    JSON.stringify([search, role, closed]),
-    (signal) =>
-      get("/v1/clients", {
-        query: { search: search || undefined, role: role || undefined, closed: closed || undefined, max: PAGE },
-        signal,
-      }),
+  const [search, role, closed] = [queryOf("q"), queryOf("role"), isOn("closed")];
+  const query = { search: search || undefined, role: role || undefined, closed: closed || undefined, max: PAGE };
+  const loaded = useLoad(
+    JSON.stringify(query),
+    (signal) => get<ClientList>("/v1/clients", { query, signal }),
     EVERY_MS,
   );
-  const { data, error } = loaded;
-  const chosen = data?.clients.find((one) => one.id === queryOf("client"));
+  const chosen = loaded.data?.clients.find((one) => one.id === queryOf("client"));
   return (
     <div class="stack">
-      <h1>Clients</h1>
-      <div class="row bottom" role="search">
-        <Field
-          label="Search"
-          type="search"
-          value={search}
-          onInput={(value) => setQuery({ q: value })}
-          placeholder="Client id, topic, user, software"
-          search
-        />
-        <Select
-          label="Role"
-          value={role}
-          onChange={(value) => setQuery({ role: value })}
-          options={[{ value: "", label: "all roles" }, "producer", "consumer", "other"]}
-        />
-        <Checkbox
-          label="Include disconnected clients"
-          checked={closed}
-          onChange={(checked) => setQuery({ closed: checked ? "true" : null })}
-        />
-        <p class="soft small push-right" role="status">
-          {data === null ? "" : `${formatCount(data.matching)} of ${formatCount(data.total)} clients`}
-        </p>
-      </div>
-      {error !== null && <ErrorPanel error={error} onRetry={loaded.reload} />}
-      {data === null && error === null && <Waiting />}
-      {data?.problems.map((problem) => (
-        <div class="error-panel" key={problem} role="alert">
-          {visible(problem)}
-        </div>
-      ))}
-      {data !== null && <Shown list={data} filtered={search !== "" || role !== ""} />}
+      <Head title="Clients" />
+      <List
+        loaded={loaded}
+        filters={
+          <>
+            <SearchField placeholder="Client id, topic, user, software" />
+            <FilterChoice name="role" label="Role" all="all roles" options={["producer", "consumer", "other"]} />
+            <FilterSwitch name="closed" label="Include disconnected clients" />
+          </>
+        }
+        count={(data) => countText(Number(data.matching), Number(data.total), "client", "clients")}
+        problems={(data) => data.problems}
+      >
+        {(data) => <Shown list={data} filtered={search !== "" || role !== ""} />}
+      </List>
       {chosen !== undefined && <Detail client={chosen} />}
     </div>
   );
@@ -181,8 +119,7 @@ function Shown(props: { list: ClientList; filtered: boolean }) {
           rowKey={(one) => one.id}
           onOpen={(one) => setQuery({ client: one.id }, { replace: false })}
           name="clients"
-          sorted={queryOf("sort")}
-          onSort={(sort) => setQuery({ sort })}
+          {...orderIn("sort")}
           empty={props.filtered ? "No client matches the filters." : "No client is connected now."}
         />
       )}
@@ -198,8 +135,7 @@ function Shown(props: { list: ClientList; filtered: boolean }) {
         rows={list.producers}
         rowKey={(one) => `${one.producerId}/${one.epoch}`}
         name="producers"
-        sorted={queryOf("producers")}
-        onSort={(producers) => setQuery({ producers })}
+        {...orderIn("producers")}
         empty="No idempotent producer has recently written to a topic that you may read."
       />
     </>
@@ -265,6 +201,10 @@ function names(found: string[] | null) {
   return found === null ? <Unknown /> : visible(found.join(", "));
 }
 
-function rate(bytes: number | null) {
-  return bytes === null ? <Unknown /> : `${formatBytes(Math.round(Number(bytes)))}/s`;
+function rate(bytes: number | string): string {
+  return `${formatBytes(Math.round(Number(bytes)))}/s`;
+}
+
+function ago(ms: number | string): string {
+  return formatAgo(Number(ms));
 }

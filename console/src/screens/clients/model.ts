@@ -54,8 +54,3 @@ export function userOf(client: Client): string {
   const name = client.user?.replace(/^User:/, "") ?? "";
   return name === "ANONYMOUS" ? "" : name;
 }
-
-/** Compare numbers, which may be texts as the server wrote them; unknown ones are least. */
-export function byNumber(a: number | null, b: number | null): number {
-  return Number(a ?? -1) - Number(b ?? -1);
-}

@@ -2,32 +2,20 @@
 import { get } from "../../lib/api";
 import { formatAgo, formatCount, formatTime } from "../../lib/format";
 import { useLoad } from "../../lib/load";
-import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
+import { figureColumn, nameColumn } from "../../parts/columns";
+import { Empty } from "../../parts/empty";
+import { Head, List, orderIn } from "../../parts/list";
 import { Table, type Column } from "../../parts/table";
-import { Link, navigate, pathOf, queryOf, setQuery } from "../../shell/router";
-import { compare } from "../queries/figures";
+import { navigate, pathOf } from "../../shell/router";
 import type { LetterTopic } from "./letters";
 
 const EVERY_MS = 15_000;
 const pathTo = (row: LetterTopic) => pathOf("/dead-letters/:topic", { topic: row.topic });
 
 const COLUMNS: Column<LetterTopic>[] = [
-  {
-    id: "topic",
-    title: "Topic",
-    width: 240,
-    cell: (row) => <Link to={pathTo(row)}>{row.topic}</Link>,
-    sort: (a, b) => a.topic.localeCompare(b.topic),
-  },
-  {
-    id: "open",
-    title: "Open",
-    width: 90,
-    number: true,
-    cell: (row) => formatCount(row.letters - row.replayed),
-    sort: (a, b) => a.letters - a.replayed - b.letters + b.replayed,
-  },
-  { id: "replayed", title: "Replayed", width: 100, number: true, cell: (row) => formatCount(row.replayed), sort: (a, b) => a.replayed - b.replayed },
+  nameColumn("topic", "Topic", (row) => row.topic, pathTo, { width: 240 }),
+  figureColumn("open", "Open", 90, (row) => row.letters - row.replayed, formatCount),
+  figureColumn("replayed", "Replayed", 100, (row) => row.replayed, formatCount),
   {
     id: "reasons",
     title: "Reasons",
@@ -37,23 +25,17 @@ const COLUMNS: Column<LetterTopic>[] = [
     },
   },
   { id: "queries", title: "Written by", width: 220, wide: true, cell: (row) => row.queries.join(", ") },
-  {
-    id: "newest",
-    title: "Newest",
-    width: 140,
-    wide: true,
-    cell: (row) => <span title={formatTime(row.newest)}>{formatAgo(row.newest)}</span>,
-    sort: (a, b) => compare(a.newest, b.newest),
-  },
-  {
-    id: "oldest",
-    title: "Oldest",
-    width: 140,
-    wide: true,
-    cell: (row) => <span title={formatTime(row.oldest)}>{formatAgo(row.oldest)}</span>,
-    sort: (a, b) => compare(a.oldest, b.oldest),
-  },
+  timeColumn("newest", "Newest", (row) => row.newest),
+  timeColumn("oldest", "Oldest", (row) => row.oldest),
 ];
+
+function timeColumn(id: string, title: string, of: (row: LetterTopic) => number | null): Column<LetterTopic> {
+  return figureColumn(id, title, 140, of, formatTime, {
+    wide: true,
+    number: false,
+    cell: (row) => <span title={formatTime(of(row))}>{formatAgo(of(row))}</span>,
+  });
+}
 
 function reasonsOf(row: LetterTopic): string {
   const counts = new Map<string, number>();
@@ -70,46 +52,49 @@ export default function DeadLetters() {
     (signal) => get<{ topics: LetterTopic[]; problems: string[] }>("/v1/dead-letters", { signal }),
     EVERY_MS,
   );
-  const topics = loaded.data?.topics ?? [];
   return (
     <div class="stack">
-      <h1>Dead letters</h1>
+      <Head title="Dead letters" />
       <p class="soft">
         A dead letter is a record that a query could not process, with the error in its headers. Correct it, and replay it
         to the topic that it came from.
       </p>
-      {loaded.error && <ErrorPanel error={loaded.error} onRetry={loaded.reload} />}
-      {loaded.data === null ? (
-        loaded.error === null && <Waiting text="Looking for dead letters in all topics…" />
-      ) : (
-        <Table
-          caption="Topics with dead letters"
-          name="dead-letters"
-          columns={COLUMNS}
-          rows={topics}
-          rowKey={(row) => row.topic}
-          onOpen={(row) => navigate(pathTo(row))}
-          sorted={queryOf("sort", "-open")}
-          onSort={(sort) => setQuery({ sort })}
-          empty={<NoLetters />}
-        />
-      )}
-      {topics.some((one) => !one.complete) && (
-        <p class="soft small">In large topics, only the newest records are counted.</p>
-      )}
-      {(loaded.data?.problems.length ?? 0) > 0 && (
-        <section aria-label="Topics that cannot be read">
-          <h2>Topics that cannot be read</h2>
-          <ul>
-            {loaded.data!.problems.map((one) => (
-              <li key={one} class="break">
-                {one}
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
+      <List loaded={loaded} waiting="Looking for dead letters in all topics…">
+        {(data) => (
+          <>
+            <Table
+              caption="Topics with dead letters"
+              name="dead-letters"
+              columns={COLUMNS}
+              rows={data.topics}
+              rowKey={(row) => row.topic}
+              onOpen={(row) => navigate(pathTo(row))}
+              {...orderIn("sort", "-open")}
+              empty={<NoLetters />}
+            />
+            {data.topics.some((one) => !one.complete) && (
+              <p class="soft small">In large topics, only the newest records are counted.</p>
+            )}
+            {data.problems.length > 0 && <Unreadable problems={data.problems} />}
+          </>
+        )}
+      </List>
     </div>
+  );
+}
+
+function Unreadable(props: { problems: readonly string[] }) {
+  return (
+    <section aria-label="Topics that cannot be read">
+      <h2>Topics that cannot be read</h2>
+      <ul>
+        {props.problems.map((one) => (
+          <li key={one} class="break">
+            {one}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -1,18 +1,20 @@
 // One group: its lag over the last minutes, its partitions and members, and what can be changed.
 import { useMemo } from "preact/hooks";
 import { del, get } from "../../lib/api";
+import { compareNumbers } from "../../lib/compare";
 import { formatCount, formatDuration, visible } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { Badge, toneOf } from "../../parts/badge";
 import { Chart } from "../../parts/chart";
+import { Unknown, figureColumn, textColumn } from "../../parts/columns";
 import { Confirm } from "../../parts/dialog";
 import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
 import { ActionButton } from "../../parts/field";
 import { Table, type Column } from "../../parts/table";
 import { Link, navigate, pathOf, queryOf, setQuery, type ScreenProps } from "../../shell/router";
 import { toast } from "../../shell/toasts";
-import { Age, Records, Spark, Unknown } from "./lag";
-import { compareCounts, deleteReason, resetReason, type GroupDetail, type Member, type Partition } from "./model";
+import { Age, Records, Spark } from "./lag";
+import { deleteReason, resetReason, type GroupDetail, type Member, type Partition } from "./model";
 import { OffsetsDialog, ResetDialog } from "./reset";
 
 const EVERY_MS = 3000;
@@ -25,16 +27,16 @@ const partitionColumns: readonly Column<Partition>[] = [
     cell: (one) => <Link to={pathOf("/topics/:topic", { topic: one.topic })}>{visible(one.topic)}</Link>,
     sort: (a, b) => a.topic.localeCompare(b.topic) || a.partition - b.partition,
   },
-  { id: "partition", title: "Partition", width: 98, number: true, cell: (one) => one.partition },
-  { id: "committed", title: "Committed", width: 120, number: true, wide: true, cell: (one) => count(one.committed) },
-  { id: "end", title: "End offset", width: 120, number: true, wide: true, cell: (one) => count(one.end) },
+  figureColumn("partition", "Partition", 98, (one) => one.partition, String, { sort: undefined }),
+  figureColumn("committed", "Committed", 120, (one) => one.committed, formatCount, { wide: true, sort: undefined }),
+  figureColumn("end", "End offset", 120, (one) => one.end, formatCount, { wide: true, sort: undefined }),
   {
     id: "lag",
     title: "Lag",
     width: 100,
     number: true,
     cell: (one) => <Records records={one.lag} trend={one.trend} />,
-    sort: (a, b) => compareCounts(a.lag, b.lag),
+    sort: (a, b) => compareNumbers(a.lag, b.lag),
   },
   {
     id: "ms",
@@ -42,7 +44,7 @@ const partitionColumns: readonly Column<Partition>[] = [
     width: 130,
     number: true,
     cell: (one) => <Age ms={one.lagMs} trend={null} />,
-    sort: (a, b) => compareCounts(a.lagMs, b.lagMs),
+    sort: (a, b) => compareNumbers(a.lagMs, b.lagMs),
   },
   {
     id: "line",
@@ -60,16 +62,9 @@ const partitionColumns: readonly Column<Partition>[] = [
 ];
 
 const memberColumns: readonly Column<Member>[] = [
-  { id: "client", title: "Client id", cell: (one) => visible(one.clientId), sort: byClient },
+  textColumn("client", "Client id", (one) => one.clientId),
   { id: "host", title: "Host", width: 130, cell: (one) => visible(one.host) },
-  {
-    id: "partitions",
-    title: "Partitions",
-    width: 110,
-    number: true,
-    cell: (one) => one.assigned.length,
-    sort: (a, b) => a.assigned.length - b.assigned.length,
-  },
+  figureColumn("partitions", "Partitions", 110, (one) => one.assigned.length, formatCount),
   {
     id: "assigned",
     title: "Assigned",
@@ -289,12 +284,4 @@ function open(dialog: string): void {
 function deleteOffsetsReason(group: GroupDetail): string {
   if (!group.may.delete) return `You have no right to DELETE group ${group.group}.`;
   return group.partitions.some((one) => one.committed !== null) ? "" : "The group has no committed offsets.";
-}
-
-function count(value: string | null) {
-  return value === null ? <Unknown /> : formatCount(value);
-}
-
-function byClient(a: Member, b: Member): number {
-  return a.clientId.localeCompare(b.clientId);
 }

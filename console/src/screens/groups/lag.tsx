@@ -1,5 +1,6 @@
 // The lag of a group or partition: number, direction, and a line of the last minutes.
 import { formatCount, formatDuration } from "../../lib/format";
+import { Unknown } from "../../parts/columns";
 import { linePoints, type Sample, type Trend as Direction } from "./model";
 
 const SIGNS = { rising: "▲", falling: "▼", steady: "→" } as const;
@@ -41,15 +42,6 @@ export function Age(props: { ms: number | null; trend: Direction; complete?: boo
     <>
       {props.complete === false && "≥ "}
       {ms === 0 ? "0 s" : formatDuration(ms)} <TrendSign trend={props.trend} />
-    </>
-  );
-}
-
-export function Unknown() {
-  return (
-    <>
-      <span aria-hidden="true">–</span>
-      <span class="hidden-text">unknown</span>
     </>
   );
 }

@@ -156,13 +156,6 @@ export function linePoints(samples: readonly Sample[], width: number, height: nu
     .join(" ");
 }
 
-/** Compare numbers that may be texts with more digits than a double holds; unknown ones are least. */
-export function compareCounts(a: string | number | null, b: string | number | null): number {
-  if (a === null || b === null) return a === b ? 0 : a === null ? -1 : 1;
-  const [left, right] = [BigInt(a), BigInt(b)];
-  return left < right ? -1 : left > right ? 1 : 0;
-}
-
 /** The reason why a reset is not possible now; empty if it is. */
 export function resetReason(group: GroupDetail): string {
   if (!group.may.reset) return `You have no right to READ group ${group.group}.`;

@@ -2,12 +2,12 @@
 import { useState } from "preact/hooks";
 import { asApiError, del, post, type ApiError } from "../../lib/api";
 import { formatCount, visible } from "../../lib/format";
+import { figureColumn } from "../../parts/columns";
 import { Confirm, Dialog } from "../../parts/dialog";
 import { ErrorPanel } from "../../parts/empty";
 import { Field, Select } from "../../parts/field";
 import { Table, copyText, type Column } from "../../parts/table";
 import { toast } from "../../shell/toasts";
-import { Unknown } from "./lag";
 import { TARGETS, resetBody, type GroupDetail, type Move, type ResetAnswer, type ResetForm } from "./model";
 
 interface DialogProps {
@@ -19,27 +19,17 @@ interface DialogProps {
 
 const columns: readonly Column<Move>[] = [
   { id: "topic", title: "Topic", cell: (one) => visible(one.topic) },
-  { id: "partition", title: "Partition", width: 90, number: true, cell: (one) => one.partition },
-  {
-    id: "old",
-    title: "Now",
-    width: 120,
-    number: true,
-    cell: (one) => (one.old === null ? <Unknown /> : formatCount(one.old)),
-  },
-  {
-    id: "new",
-    title: "After",
-    width: 140,
-    number: true,
+  figureColumn("partition", "Partition", 98, (one) => one.partition, String),
+  figureColumn("old", "Now", 120, (one) => one.old, formatCount),
+  figureColumn("new", "After", 140, (one) => one.new, formatCount, {
     cell: (one) => (
       <>
         {formatCount(one.new)}
         {one.limited && <span class="soft small" title="The wanted offset is out of range: this is the nearest one."> nearest</span>}
       </>
     ),
-  },
-  { id: "records", title: "To read", width: 120, number: true, cell: (one) => formatCount(one.records) },
+  }),
+  figureColumn("records", "To read", 120, (one) => one.records, formatCount),
 ];
 
 /** Choose a target, see what would change, then do it. */

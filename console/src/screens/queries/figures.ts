@@ -74,11 +74,6 @@ export function errorsOf(query: Pick<Query, "errors">): number {
   return Object.values(query.errors).reduce((sum, one) => sum + one, 0);
 }
 
-/** Compare numbers; unknown ones are lower than all others. */
-export function compare(a: number | null | undefined, b: number | null | undefined): number {
-  return (a ?? -Infinity) === (b ?? -Infinity) ? 0 : (a ?? -Infinity) < (b ?? -Infinity) ? -1 : 1;
-}
-
 const ARROWS = { rising: "↑", falling: "↓", steady: "→" } as const;
 
 /** `1,200 ↑`: a lag with its trend; empty if it is unknown. */

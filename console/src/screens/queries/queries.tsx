@@ -3,12 +3,13 @@ import { formatBytes, formatCount, formatDuration, formatRate } from "../../lib/
 import { useLoad } from "../../lib/load";
 import { getFigures } from "../../lib/statements";
 import { Badge, toneOf } from "../../parts/badge";
-import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
-import { Field, Select } from "../../parts/field";
+import { figureColumn, nameColumn, textColumn } from "../../parts/columns";
+import { Empty } from "../../parts/empty";
+import { FilterChoice, Head, List, SearchField, countText, orderIn } from "../../parts/list";
 import { Table, type Column } from "../../parts/table";
-import { Link, navigate, pathOf, queryOf, setQuery } from "../../shell/router";
+import { Link, navigate, pathOf, queryOf } from "../../shell/router";
 import { QueryActions } from "./actions";
-import { agoText, chosen, compare, errorsOf, lagText, withTrend, type Query } from "./figures";
+import { agoText, chosen, errorsOf, lagText, withTrend, type Query } from "./figures";
 import { Sparkline } from "./sparkline";
 
 const EVERY_MS = 5000;
@@ -16,33 +17,28 @@ const STATES = ["RUNNING", "PAUSED", "STARTING", "ERROR", "UNRESPONSIVE"];
 
 const pathTo = (query: Query) => pathOf("/queries/:query", { query: query.id });
 
+const wide = { wide: true };
+
 function columnsOf(reload: () => void): Column<Query>[] {
   return [
-    {
-      id: "id",
-      title: "Query",
-      width: 160,
-      cell: (row) => <Link to={pathTo(row)}>{row.id}</Link>,
-      sort: (a, b) => a.id.localeCompare(b.id),
-    },
-    {
-      id: "state",
-      title: "State",
+    nameColumn("id", "Query", (row) => row.id, pathTo, { width: 160 }),
+    textColumn("state", "State", (row) => row.state, {
       width: 116,
       cell: (row) => (
         <Badge tone={toneOf(row.state)} title={row.error === "" ? undefined : row.error}>
           {row.state}
         </Badge>
       ),
-      sort: (a, b) => a.state.localeCompare(b.state),
-    },
-    rate("in", "In", (row) => row.in.recordsPerSecond),
-    rate("out", "Out", (row) => row.out.recordsPerSecond),
-    count("lag", "Lag", 86, (row) => row.lag.records, (row) => withTrend(formatCount(row.lag.records), row.lag.recordsTrend)),
-    {
-      ...count("age", "Lag in time", 112, (row) => row.lag.ms, (row) => withTrend(formatDuration(row.lag.ms), row.lag.msTrend)),
-      wide: false,
-    },
+    }),
+    figureColumn("in", "In", 78, (row) => row.in.recordsPerSecond, formatRate, wide),
+    figureColumn("out", "Out", 78, (row) => row.out.recordsPerSecond, formatRate, wide),
+    figureColumn("lag", "Lag", 86, (row) => row.lag.records, formatCount, {
+      wide: true,
+      cell: (row) => withTrend(formatCount(row.lag.records), row.lag.recordsTrend),
+    }),
+    figureColumn("age", "Lag in time", 112, (row) => row.lag.ms, formatDuration, {
+      cell: (row) => withTrend(formatDuration(row.lag.ms), row.lag.msTrend),
+    }),
     {
       id: "trend",
       title: "15 minutes",
@@ -50,39 +46,18 @@ function columnsOf(reload: () => void): Column<Query>[] {
       wide: true,
       cell: (row) => <Sparkline label={`Lag of ${row.id}: ${lagText(row.lag)}`} values={row.history?.lagMs ?? []} />,
     },
-    count("errors", "Errors", 78, errorsOf, (row) => formatCount(errorsOf(row))),
-    count("stateBytes", "Store size", 108, (row) => row.stateBytes, (row) => formatBytes(row.stateBytes)),
-    count("result", "Last result", 118, (row) => row.lastResultAgeMs, (row) => agoText(row.lastResultAgeMs)),
+    figureColumn("errors", "Errors", 78, errorsOf, formatCount, wide),
+    figureColumn("stateBytes", "Store size", 108, (row) => row.stateBytes, formatBytes, wide),
+    figureColumn("result", "Last result", 118, (row) => row.lastResultAgeMs, (age) => agoText(Number(age)), wide),
     {
       id: "actions",
       title: "Actions",
       width: 172,
       cell: (row) => <QueryActions query={row} onDone={reload} small />,
     },
-    count("restarts", "Restarts", 88, (row) => row.restarts, (row) => formatCount(row.restarts)),
-    {
-      id: "server",
-      title: "Server",
-      width: 150,
-      wide: true,
-      cell: (row) => row.server,
-      sort: (a, b) => a.server.localeCompare(b.server),
-    },
+    figureColumn("restarts", "Restarts", 88, (row) => row.restarts, formatCount, wide),
+    textColumn("server", "Server", (row) => row.server, { width: 150, wide: true }),
   ];
-}
-
-function rate(id: string, title: string, of: (row: Query) => number | null): Column<Query> {
-  return count(id, title, 78, of, (row) => formatRate(of(row)));
-}
-
-function count(
-  id: string,
-  title: string,
-  width: number,
-  of: (row: Query) => number | null,
-  cell: (row: Query) => string,
-): Column<Query> {
-  return { id, title, width, number: true, wide: true, cell, sort: (a, b) => compare(of(a), of(b)) };
 }
 
 export default function Queries() {
@@ -90,50 +65,38 @@ export default function Queries() {
     "queries",
     (signal) => getFigures<{ queries: Query[] }>("/v1/queries", { query: { history: "lagMs" }, signal }),
     EVERY_MS,
+    ["queries"],
   );
-  const [text, state] = [queryOf("q"), queryOf("state")];
-  const rows = chosen(loaded.data?.queries ?? [], text, state);
-  const all = loaded.data?.queries.length ?? 0;
+  const all = loaded.data?.queries ?? [];
+  const rows = chosen(all, queryOf("q"), queryOf("state"));
   return (
     <div class="stack">
-      <h1>Queries</h1>
-      <div class="row bottom">
-        <Field
-          label="Search"
-          type="search"
-          search
-          placeholder="Name, statement, server"
-          value={text}
-          onInput={(q) => setQuery({ q })}
-        />
-        <Select
-          label="State"
-          value={state}
-          onChange={(one) => setQuery({ state: one })}
-          options={[{ value: "", label: "all" }, ...STATES]}
-        />
-        <span class="soft" role="status">
-          {loaded.data !== null && `${formatCount(rows.length)} of ${formatCount(all)} queries`}
-        </span>
-      </div>
-      {loaded.error && <ErrorPanel error={loaded.error} onRetry={loaded.reload} />}
-      {loaded.data === null ? (
-        loaded.error === null && <Waiting />
-      ) : (
-        <Table
-          caption="Persistent queries"
-          name="queries"
-          columns={columnsOf(loaded.reload)}
-          rows={rows}
-          rowKey={(row) => row.id}
-          rowHeight={34}
-          onOpen={(row) => navigate(pathTo(row))}
-          copy={(row) => row.statement}
-          sorted={queryOf("sort", "id")}
-          onSort={(sort) => setQuery({ sort })}
-          empty={all === 0 ? <NoQueries /> : "No query matches the filters."}
-        />
-      )}
+      <Head title="Queries" />
+      <List
+        loaded={loaded}
+        filters={
+          <>
+            <SearchField placeholder="Name, statement, server" />
+            <FilterChoice name="state" label="State" all="all" options={STATES} />
+          </>
+        }
+        count={() => countText(rows.length, all.length, "query", "queries")}
+      >
+        {() => (
+          <Table
+            caption="Persistent queries"
+            name="queries"
+            columns={columnsOf(loaded.reload)}
+            rows={rows}
+            rowKey={(row) => row.id}
+            rowHeight={34}
+            onOpen={(row) => navigate(pathTo(row))}
+            copy={(row) => row.statement}
+            {...orderIn("sort", "id")}
+            empty={all.length === 0 ? <NoQueries /> : "No query matches the filters."}
+          />
+        )}
+      </List>
     </div>
   );
 }

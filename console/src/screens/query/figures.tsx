@@ -1,9 +1,10 @@
 // The figures of a query: now, over the last quarter of an hour, and by topic, partition, store and error.
 import { formatBytes, formatCount, formatDuration, formatRate, formatTime } from "../../lib/format";
 import { Chart } from "../../parts/chart";
+import { figureColumn, nameColumn, textColumn } from "../../parts/columns";
 import { Table, type Column } from "../../parts/table";
 import { Link, pathOf } from "../../shell/router";
-import { agoText, compare, errorsOf, withTrend, type Flow, type PartitionLag, type QueryDetail } from "../queries/figures";
+import { agoText, errorsOf, withTrend, type Flow, type PartitionLag, type QueryDetail } from "../queries/figures";
 
 export function Figures({ query }: { query: QueryDetail }) {
   const { history } = query;
@@ -88,10 +89,10 @@ function Flows({ query }: { query: QueryDetail }) {
     ...Object.entries(query.out.topics).map(([topic, flow]) => ({ topic, way: "written" as const, ...flow })),
   ];
   const columns: Column<FlowRow>[] = [
-    { id: "topic", title: "Topic", width: 170, cell: (row) => <TopicLink name={row.topic} /> },
+    topicColumn(),
     { id: "way", title: "Direction", width: 100, cell: (row) => row.way },
-    { id: "records", title: "Records", width: 130, number: true, cell: (row) => formatCount(row.records) },
-    { id: "rate", title: "Rate", width: 110, number: true, cell: (row) => formatRate(row.recordsPerSecond) },
+    figureColumn("records", "Records", 130, (row) => row.records, formatCount),
+    figureColumn("rate", "Rate", 110, (row) => row.recordsPerSecond, formatRate),
   ];
   return (
     <Table
@@ -107,12 +108,12 @@ function Flows({ query }: { query: QueryDetail }) {
 
 function Partitions({ query }: { query: QueryDetail }) {
   const columns: Column<PartitionLag>[] = [
-    { id: "topic", title: "Topic", width: 170, cell: (row) => <TopicLink name={row.topic} />, sort: (a, b) => a.topic.localeCompare(b.topic) },
-    { id: "partition", title: "Partition", width: 100, number: true, cell: (row) => row.partition, sort: (a, b) => a.partition - b.partition },
-    { id: "position", title: "Position", width: 130, number: true, wide: true, cell: (row) => formatCount(row.position) },
-    { id: "end", title: "End offset", width: 130, number: true, wide: true, cell: (row) => formatCount(row.end) },
-    { id: "records", title: "Lag", width: 110, number: true, cell: (row) => formatCount(row.records), sort: (a, b) => compare(a.records, b.records) },
-    { id: "ms", title: "Lag in time", width: 120, number: true, cell: (row) => formatDuration(row.ms), sort: (a, b) => compare(a.ms, b.ms) },
+    topicColumn(),
+    figureColumn("partition", "Partition", 100, (row) => row.partition, String),
+    figureColumn("position", "Position", 130, (row) => row.position, formatCount, { wide: true }),
+    figureColumn("end", "End offset", 130, (row) => row.end, formatCount, { wide: true }),
+    figureColumn("records", "Lag", 110, (row) => row.records, formatCount),
+    figureColumn("ms", "Lag in time", 120, (row) => row.ms, formatDuration),
   ];
   return (
     <Table
@@ -128,9 +129,9 @@ function Partitions({ query }: { query: QueryDetail }) {
 function Stores({ query }: { query: QueryDetail }) {
   type Store = QueryDetail["stores"][number];
   const columns: Column<Store>[] = [
-    { id: "name", title: "Store", cell: (row) => row.name },
-    { id: "rows", title: "Rows", width: 120, number: true, cell: (row) => formatCount(row.rows) },
-    { id: "bytes", title: "Size", width: 140, number: true, cell: (row) => formatBytes(row.bytes) },
+    textColumn("name", "Store", (row) => row.name),
+    figureColumn("rows", "Rows", 120, (row) => row.rows, formatCount),
+    figureColumn("bytes", "Size", 140, (row) => row.bytes, formatBytes),
     { id: "at", title: "Counted at", width: 210, wide: true, cell: (row) => (row.countedAtMs === null ? "not yet complete" : formatTime(row.countedAtMs)) },
   ];
   return <Table caption="Stores" captionShown columns={columns} rows={query.stores} rowKey={(row) => row.name} />;
@@ -154,7 +155,7 @@ function Errors({ query }: { query: QueryDetail }) {
   const letters = query.settings["DEAD_LETTER_TOPIC"];
   const columns: Column<Kind>[] = [
     { id: "kind", title: "Kind", cell: (row) => KINDS[row.kind]?.[0] ?? "Records that were too late for a window" },
-    { id: "count", title: "Records", width: 120, number: true, cell: (row) => formatCount(row.count) },
+    figureColumn("count", "Records", 120, (row) => row.count, formatCount),
     {
       id: "next",
       title: "What to do",
@@ -179,6 +180,7 @@ function Errors({ query }: { query: QueryDetail }) {
   );
 }
 
-function TopicLink({ name }: { name: string }) {
-  return <Link to={pathOf("/topics/:topic", { topic: name })}>{name}</Link>;
+function topicColumn<Row extends { topic: string }>(): Column<Row> {
+  const to = (row: Row) => pathOf("/topics/:topic", { topic: row.topic });
+  return nameColumn("topic", "Topic", (row: Row) => row.topic, to, { width: 170 });
 }

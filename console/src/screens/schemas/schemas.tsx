@@ -1,15 +1,17 @@
 // The subjects of the schema registry, and the compatibility level of all of them.
 import { useState } from "preact/hooks";
 import { get } from "../../lib/api";
-import { formatCount, visible } from "../../lib/format";
+import { formatCount } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { Badge } from "../../parts/badge";
+import { nameColumn } from "../../parts/columns";
 import { Dialog } from "../../parts/dialog";
-import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
-import { ActionButton, Checkbox, Field } from "../../parts/field";
+import { Empty } from "../../parts/empty";
+import { ActionButton, Field } from "../../parts/field";
+import { FilterSwitch, Head, List, SearchField, isOn } from "../../parts/list";
 import { Pager } from "../../parts/pager";
 import { Table, type Column } from "../../parts/table";
-import { Link, navigate, pathOf, queryOf, setQuery } from "../../shell/router";
+import { navigate, pathOf, queryOf, setQuery } from "../../shell/router";
 import { LevelPanel } from "../schema/level";
 
 interface Row {
@@ -24,16 +26,11 @@ interface Answer {
 }
 
 const LIMIT = 100;
+const pathTo = (row: Row) => pathOf("/schemas/:subject", { subject: row.subject });
+const stateOf = (row: Row) => ({ deleted: row.deleted ? "true" : "" });
+
 const COLUMNS: Column<Row>[] = [
-  {
-    id: "subject",
-    title: "Subject",
-    cell: (row) => (
-      <Link to={pathOf("/schemas/:subject", { subject: row.subject })} query={{ deleted: row.deleted ? "true" : "" }}>
-        {visible(row.subject)}
-      </Link>
-    ),
-  },
+  { ...nameColumn<Row>("subject", "Subject", (row) => row.subject, pathTo, { query: stateOf }), sort: undefined },
   {
     id: "state",
     title: "State",
@@ -44,59 +41,48 @@ const COLUMNS: Column<Row>[] = [
 
 export default function Schemas() {
   const search = queryOf("search");
-  const deleted = queryOf("deleted") === "true";
+  const deleted = isOn("deleted");
   const offset = Number(queryOf("offset", "0")) || 0;
   const [adding, setAdding] = useState(false);
   const answer = useLoad(`${search}\n${deleted}\n${offset}`, (signal) =>
     get<Answer>("/v1/schemas", { query: { search, deleted, offset, limit: LIMIT }, signal }),
   );
-  const found = answer.data;
-  const open = (row: Row) => navigate(pathOf("/schemas/:subject", { subject: row.subject }), { deleted: row.deleted ? "true" : "" });
   return (
     <div class="stack">
-      <div class="row ends">
-        <h1>Schemas</h1>
+      <Head title="Schemas">
         <ActionButton
           class="primary"
           onClick={() => setAdding(true)}
-          reason={found?.mayRegister === false ? "You have no right to register schemas." : undefined}
+          reason={answer.data?.mayRegister === false ? "You have no right to register schemas." : undefined}
         >
           New subject
         </ActionButton>
-      </div>
-      <div class="row bottom">
-        <Field
-          label="Search subjects"
-          type="search"
-          search
-          value={search}
-          onInput={(value) => setQuery({ search: value, offset: "" })}
-        />
-        <Checkbox
-          label="Show deleted subjects"
-          checked={deleted}
-          onChange={(value) => setQuery({ deleted: value ? "true" : "", offset: "" })}
-        />
-        <span class="soft" role="status">
-          {found === null ? "" : `${formatCount(found.total)} found`}
-        </span>
-      </div>
-      {answer.error && <ErrorPanel error={answer.error} onRetry={answer.reload} />}
-      {found === null && answer.error === null && <Waiting />}
-      {found !== null && (
-        <>
-          <Table
-            caption="Subjects"
-            name="schemas"
-            columns={COLUMNS}
-            rows={found.subjects}
-            rowKey={(row) => row.subject}
-            onOpen={open}
-            empty={<Nothing search={search} />}
-          />
-          <Pager offset={offset} limit={LIMIT} total={found.total} onMove={(to) => setQuery({ offset: to || "" })} />
-        </>
-      )}
+      </Head>
+      <List
+        loaded={answer}
+        filters={
+          <>
+            <SearchField name="search" label="Search subjects" />
+            <FilterSwitch name="deleted" label="Show deleted subjects" />
+          </>
+        }
+        count={(data) => `${formatCount(data.total)} found`}
+      >
+        {(data) => (
+          <>
+            <Table
+              caption="Subjects"
+              name="schemas"
+              columns={COLUMNS}
+              rows={data.subjects}
+              rowKey={(row) => row.subject}
+              onOpen={(row) => navigate(pathTo(row), stateOf(row))}
+              empty={<Nothing search={search} />}
+            />
+            <Pager offset={offset} limit={LIMIT} total={data.total} onMove={(to) => setQuery({ offset: to || "" })} />
+          </>
+        )}
+      </List>
       <LevelPanel title="Compatibility level of all subjects" />
       {adding && <NewSubject onClose={() => setAdding(false)} />}
     </div>

@@ -4,8 +4,10 @@ import { get, post } from "../../lib/api";
 import { formatCount, visible } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { Badge } from "../../parts/badge";
-import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
-import { Checkbox, Field, Select } from "../../parts/field";
+import { textColumn } from "../../parts/columns";
+import { Empty } from "../../parts/empty";
+import { Field, Select } from "../../parts/field";
+import { FilterSwitch, Head, List, SearchField, isOn } from "../../parts/list";
 import { Pager } from "../../parts/pager";
 import { Table, type Column } from "../../parts/table";
 import { queryOf, setQuery } from "../../shell/router";
@@ -21,7 +23,9 @@ interface Answer {
 
 const LIMIT = 500;
 const COLUMNS: Column<Setting>[] = [
-  { id: "name", title: "Setting", cell: (row) => <code title={visible(row.name)}>{visible(row.name)}</code>, sort: (a, b) => a.name.localeCompare(b.name) },
+  textColumn("name", "Setting", (row) => row.name, {
+    cell: (row) => <code title={visible(row.name)}>{visible(row.name)}</code>,
+  }),
   {
     id: "value",
     title: "Value",
@@ -30,26 +34,20 @@ const COLUMNS: Column<Setting>[] = [
       return <span title={text}>{row.changed ? <strong>{text}</strong> : text}</span>;
     },
   },
-  {
-    id: "source",
-    title: "Set by",
+  textColumn("source", "Set by", (row) => row.source, {
     width: 140,
     wide: true,
     cell: (row) => <Badge tone={row.changed ? "info" : "plain"}>{row.source}</Badge>,
-    sort: (a, b) => a.source.localeCompare(b.source),
-  },
+  }),
   { id: "default", title: "Default", wide: true, cell: (row) => shownValue(row, row.default) },
 ];
 
 export default function Settings() {
   const kinds = useLoad("kinds", (signal) => get<Kinds>("/v1/settings", { signal }));
-  const found = kinds.data;
   return (
     <div class="stack">
-      <h1>Settings</h1>
-      {kinds.error && <ErrorPanel error={kinds.error} onRetry={kinds.reload} />}
-      {found === null && kinds.error === null && <Waiting />}
-      {found !== null && <Chosen kinds={found} />}
+      <Head title="Settings" />
+      <List loaded={kinds}>{(found) => <Chosen kinds={found} />}</List>
     </div>
   );
 }
@@ -58,7 +56,7 @@ function Chosen(props: { kinds: Kinds }) {
   const options = choices(props.kinds);
   const { of, name } = choiceOf(props.kinds, queryOf("of"), queryOf("name"));
   const [topic, setTopic] = useState(of === "topic" ? name : "");
-  const changed = queryOf("changed") === "true";
+  const changed = isOn("changed");
   const search = queryOf("search");
   return (
     <>
@@ -84,31 +82,21 @@ function Chosen(props: { kinds: Kinds }) {
             <button type="submit">Show</button>
           </form>
         )}
-        <Field
-          label="Search names and documentation"
-          type="search"
-          search
-          value={search}
-          onInput={(value) => setQuery({ search: value, offset: "" })}
-        />
-        <Checkbox
-          label="Only values that are not the default"
-          checked={changed}
-          onChange={(value) => setQuery({ changed: value ? "true" : "", offset: "" })}
-        />
+        <SearchField name="search" label="Search names and documentation" />
+        <FilterSwitch name="changed" label="Only values that are not the default" />
       </div>
       {of === "topic" && name === "" ? (
         <Empty title="Name a topic">
           <p>Its settings are shown here, with those that it inherits from the broker.</p>
         </Empty>
       ) : (
-        <List of={of} name={name} search={search} changed={changed} key={`${of}\n${name}`} />
+        <Shown of={of} name={name} search={search} changed={changed} key={`${of}\n${name}`} />
       )}
     </>
   );
 }
 
-function List(props: { of: string; name: string; search: string; changed: boolean }) {
+function Shown(props: { of: string; name: string; search: string; changed: boolean }) {
   const { of, name, search, changed } = props;
   const offset = Number(queryOf("offset", "0")) || 0;
   const answer = useLoad(JSON.stringify([of, name, search, changed, offset]), (signal) =>
@@ -119,27 +107,27 @@ function List(props: { of: string; name: string; search: string; changed: boolea
   const close = () => setQuery({ setting: "" });
   return (
     <>
-      {answer.error && <ErrorPanel error={answer.error} onRetry={answer.reload} />}
-      {found === null && answer.error === null && <Waiting />}
-      {found !== null && (
-        <>
-          <p class="flat soft" role="status">
-            {formatCount(found.total)} found. Open one to read its documentation
-            {found.mayChange ? " or to change it." : "."}
-          </p>
-          <Table
-            caption="Settings"
-            name="settings"
-            columns={COLUMNS}
-            rows={found.settings}
-            rowKey={(row) => row.name}
-            onOpen={(row) => setQuery({ setting: row.name }, { replace: false })}
-            selected={open?.name ?? null}
-            empty={<Empty title={changed ? "All settings have their defaults" : "No setting matches"} />}
-          />
-          <Pager offset={offset} limit={LIMIT} total={found.total} onMove={(to) => setQuery({ offset: to || "" })} />
-        </>
-      )}
+      <List loaded={answer}>
+        {(data) => (
+          <>
+            <p class="flat soft" role="status">
+              {formatCount(data.total)} found. Open one to read its documentation
+              {data.mayChange ? " or to change it." : "."}
+            </p>
+            <Table
+              caption="Settings"
+              name="settings"
+              columns={COLUMNS}
+              rows={data.settings}
+              rowKey={(row) => row.name}
+              onOpen={(row) => setQuery({ setting: row.name }, { replace: false })}
+              selected={open?.name ?? null}
+              empty={<Empty title={changed ? "All settings have their defaults" : "No setting matches"} />}
+            />
+            <Pager offset={offset} limit={LIMIT} total={data.total} onMove={(to) => setQuery({ offset: to || "" })} />
+          </>
+        )}
+      </List>
       {open !== undefined && (
         <SettingDialog
           setting={open}

@@ -152,7 +152,7 @@ function Figures(props: { query: RunningQuery }) {
   const live = query.kind !== "pull";
   return (
     <span class="soft small sql-counts">
-      <span data-count="received">{formatCount(query.received)} rows</span>
+      <span data-count="received">{rowsText(query.received)}</span>
       {live && query.live && <span data-count="rate">{formatRate(Math.round(query.perSecond))}</span>}
       {!query.live && <span>{formatDuration(took)}</span>}
       {query.skipped > 0 && (
@@ -170,7 +170,7 @@ function Spoken(props: { query: RunningQuery }) {
   const { query } = props;
   const [text, setText] = useState("");
   useEffect(() => {
-    const say = () => setText(`${query.state}: ${formatCount(query.received)} rows`);
+    const say = () => setText(`${query.state}: ${rowsText(query.received)}`);
     say();
     if (!query.live) return undefined;
     const timer = setInterval(say, SPOKEN_MS);
@@ -181,6 +181,10 @@ function Spoken(props: { query: RunningQuery }) {
       {text}
     </span>
   );
+}
+
+function rowsText(count: number): string {
+  return `${formatCount(count)} ${count === 1 ? "row" : "rows"}`;
 }
 
 function titleOf(sql: string, most = TITLE_MAX): string {

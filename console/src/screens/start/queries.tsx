@@ -1,6 +1,7 @@
 // The persistent queries, those with problems first.
 import { formatCount, formatDuration, formatRate } from "../../lib/format";
 import { Badge, toneOf } from "../../parts/badge";
+import { figureColumn, textColumn } from "../../parts/columns";
 import { Empty } from "../../parts/empty";
 import { Table, type Column } from "../../parts/table";
 import { navigate, pathOf } from "../../shell/router";
@@ -8,44 +9,19 @@ import { errorsOf, type Query } from "./figures";
 import { hasScreen } from "./links";
 
 const COLUMNS: Column<Query>[] = [
-  { id: "id", title: "Query", cell: (row) => row.id, sort: (a, b) => a.id.localeCompare(b.id) },
-  {
-    id: "state",
-    title: "State",
+  textColumn("id", "Query", (row) => row.id),
+  textColumn("state", "State", (row) => row.state, {
     width: 140,
     cell: (row) => (
       <Badge tone={toneOf(row.state)} title={row.error || undefined}>
-        {row.state.toLowerCase()}
+        {row.state}
       </Badge>
     ),
-    sort: (a, b) => a.state.localeCompare(b.state),
-  },
+  }),
   { id: "sink", title: "Writes to", wide: true, cell: (row) => row.sink ?? "" },
-  {
-    id: "rate",
-    title: "Read",
-    width: 100,
-    number: true,
-    cell: (row) => formatRate(row.in?.recordsPerSecond) || "–",
-    sort: (a, b) => (a.in?.recordsPerSecond ?? -1) - (b.in?.recordsPerSecond ?? -1),
-  },
-  {
-    id: "lag",
-    title: "Lag",
-    width: 110,
-    number: true,
-    cell: (row) => (row.lag?.ms === null || row.lag?.ms === undefined ? "–" : formatDuration(row.lag.ms)),
-    sort: (a, b) => (a.lag?.ms ?? -1) - (b.lag?.ms ?? -1),
-  },
-  {
-    id: "errors",
-    title: "Errors",
-    width: 90,
-    number: true,
-    wide: true,
-    cell: (row) => formatCount(errorsOf(row)),
-    sort: (a, b) => errorsOf(a) - errorsOf(b),
-  },
+  figureColumn("rate", "In", 100, (row) => row.in?.recordsPerSecond, formatRate),
+  figureColumn("lag", "Lag in time", 116, (row) => row.lag?.ms, formatDuration),
+  figureColumn("errors", "Errors", 90, errorsOf, formatCount, { wide: true }),
 ];
 
 const RANK: Record<string, number> = { bad: 0, warn: 1, plain: 2, good: 3, info: 3 };

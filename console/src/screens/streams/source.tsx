@@ -3,6 +3,7 @@ import { formatCount, formatDuration, formatRate, visible } from "../../lib/form
 import { useLoad } from "../../lib/load";
 import { getFigures, sqlName } from "../../lib/statements";
 import { Badge } from "../../parts/badge";
+import { textColumn } from "../../parts/columns";
 import { ErrorPanel, Waiting } from "../../parts/empty";
 import { Table, copyText, type Column } from "../../parts/table";
 import { Link, pathOf, type ScreenProps } from "../../shell/router";
@@ -13,7 +14,7 @@ const EVERY_MS = 5000;
 const ROLES = { KEY: "key", VALUE: "", HEADERS: "all headers", HEADER: "header" } as const;
 
 const COLUMNS: Column<SourceColumn>[] = [
-  { id: "name", title: "Column", width: 260, cell: (row) => row.name, sort: (a, b) => a.name.localeCompare(b.name) },
+  textColumn("name", "Column", (row) => row.name, { width: 260 }),
   { id: "type", title: "Type", cell: (row) => <span title={row.type}>{row.type}</span> },
   { id: "role", title: "Part of", width: 130, cell: (row) => ROLES[row.role] },
 ];

@@ -3,27 +3,19 @@ import { formatCount, formatRate } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { getFigures } from "../../lib/statements";
 import { Badge } from "../../parts/badge";
-import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
-import { Field, Select } from "../../parts/field";
+import { figureColumn, nameColumn, textColumn } from "../../parts/columns";
+import { Empty } from "../../parts/empty";
+import { FilterChoice, Head, List, SearchField, countText, orderIn } from "../../parts/list";
 import { Table, type Column } from "../../parts/table";
-import { Link, navigate, pathOf, queryOf, setQuery } from "../../shell/router";
-import { compare } from "../queries/figures";
+import { Link, navigate, pathOf, queryOf } from "../../shell/router";
 import { chosenSources, keyText, type Source } from "./sources";
 
 const EVERY_MS = 5000;
 const pathTo = (source: Source) => pathOf("/streams/:source", { source: source.name });
 
 const COLUMNS: Column<Source>[] = [
-  {
-    id: "name",
-    title: "Name",
-    width: 220,
-    cell: (row) => <Link to={pathTo(row)}>{row.name}</Link>,
-    sort: (a, b) => a.name.localeCompare(b.name),
-  },
-  {
-    id: "type",
-    title: "Type",
+  nameColumn("name", "Name", (row) => row.name, pathTo, { width: 220 }),
+  textColumn("type", "Type", (row) => row.type, {
     width: 160,
     cell: (row) => (
       <Badge tone={row.type === "TABLE" ? "good" : "info"}>
@@ -31,17 +23,10 @@ const COLUMNS: Column<Source>[] = [
         {row.windowType !== null && `, ${row.windowType.toLowerCase()}`}
       </Badge>
     ),
-    sort: (a, b) => a.type.localeCompare(b.type),
-  },
-  {
-    id: "topic",
-    title: "Topic",
-    width: 180,
-    cell: (row) => row.pattern ?? row.topics.join(", "),
-    sort: (a, b) => (a.topics[0] ?? "").localeCompare(b.topics[0] ?? ""),
-  },
+  }),
+  textColumn("topic", "Topic", (row) => row.pattern ?? row.topics.join(", "), { width: 180 }),
   { id: "key", title: "Key", width: 160, wide: true, cell: keyText },
-  { id: "columns", title: "Columns", width: 90, number: true, wide: true, cell: (row) => row.columns.length },
+  figureColumn("columns", "Columns", 96, (row) => row.columns.length, formatCount, { wide: true }),
   {
     id: "format",
     title: "Formats",
@@ -49,22 +34,8 @@ const COLUMNS: Column<Source>[] = [
     wide: true,
     cell: (row) => (row.keyFormat === row.valueFormat ? row.valueFormat : `${row.keyFormat}, ${row.valueFormat}`),
   },
-  {
-    id: "records",
-    title: "Records",
-    width: 110,
-    number: true,
-    cell: (row) => formatCount(row.records),
-    sort: (a, b) => compare(a.records, b.records),
-  },
-  {
-    id: "rate",
-    title: "Rate",
-    width: 90,
-    number: true,
-    cell: (row) => formatRate(row.recordsPerSecond),
-    sort: (a, b) => compare(a.recordsPerSecond, b.recordsPerSecond),
-  },
+  figureColumn("records", "Records", 110, (row) => row.records, formatCount),
+  figureColumn("rate", "Rate", 90, (row) => row.recordsPerSecond, formatRate),
   {
     id: "queries",
     title: "Queries",
@@ -82,53 +53,49 @@ const COLUMNS: Column<Source>[] = [
 ];
 
 export default function Streams() {
-  const loaded = useLoad("sources", (signal) => getFigures<{ sources: Source[] }>("/v1/sources", { signal }), EVERY_MS);
-  const [text, type] = [queryOf("q"), queryOf("type")];
+  const loaded = useLoad(
+    "sources",
+    (signal) => getFigures<{ sources: Source[] }>("/v1/sources", { signal }),
+    EVERY_MS,
+    ["catalog"],
+  );
   const all = loaded.data?.sources ?? [];
-  const rows = chosenSources(all, text, type);
+  const rows = chosenSources(all, queryOf("q"), queryOf("type"));
   return (
     <div class="stack">
-      <h1>Streams and tables</h1>
-      <div class="row bottom">
-        <Field
-          label="Search"
-          type="search"
-          search
-          placeholder="Name, topic, column"
-          value={text}
-          onInput={(q) => setQuery({ q })}
-        />
-        <Select
-          label="Type"
-          value={type}
-          onChange={(one) => setQuery({ type: one })}
-          options={[
-            { value: "", label: "all" },
-            { value: "STREAM", label: "streams" },
-            { value: "TABLE", label: "tables" },
-          ]}
-        />
-        <span class="soft" role="status">
-          {loaded.data !== null && `${formatCount(rows.length)} of ${formatCount(all.length)}`}
-        </span>
-      </div>
-      {loaded.error && <ErrorPanel error={loaded.error} onRetry={loaded.reload} />}
-      {loaded.data === null ? (
-        loaded.error === null && <Waiting />
-      ) : (
-        <Table
-          caption="Streams and tables"
-          name="streams"
-          columns={COLUMNS}
-          rows={rows}
-          rowKey={(row) => row.name}
-          onOpen={(row) => navigate(pathTo(row))}
-          copy={(row) => row.statement ?? row.name}
-          sorted={queryOf("sort", "name")}
-          onSort={(sort) => setQuery({ sort })}
-          empty={all.length === 0 ? <NoSources /> : "No stream or table matches the filters."}
-        />
-      )}
+      <Head title="Streams and tables" />
+      <List
+        loaded={loaded}
+        filters={
+          <>
+            <SearchField placeholder="Name, topic, column" />
+            <FilterChoice
+              name="type"
+              label="Type"
+              all="all"
+              options={[
+                { value: "STREAM", label: "streams" },
+                { value: "TABLE", label: "tables" },
+              ]}
+            />
+          </>
+        }
+        count={() => countText(rows.length, all.length, "stream or table", "streams and tables")}
+      >
+        {() => (
+          <Table
+            caption="Streams and tables"
+            name="streams"
+            columns={COLUMNS}
+            rows={rows}
+            rowKey={(row) => row.name}
+            onOpen={(row) => navigate(pathTo(row))}
+            copy={(row) => row.statement ?? row.name}
+            {...orderIn("sort", "name")}
+            empty={all.length === 0 ? <NoSources /> : "No stream or table matches the filters."}
+          />
+        )}
+      </List>
     </div>
   );
 }

@@ -3,12 +3,12 @@ import { useState } from "preact/hooks";
 import { request } from "../../lib/api";
 import { formatCount } from "../../lib/format";
 import { Badge } from "../../parts/badge";
+import { figureColumn } from "../../parts/columns";
 import { Confirm } from "../../parts/dialog";
 import { ActionButton, Field } from "../../parts/field";
 import { Table, type Column } from "../../parts/table";
 import { navigate, place } from "../../shell/router";
 import { toast } from "../../shell/toasts";
-import { byCount } from "../topics/model";
 import type { Partition, Topic } from "./model";
 
 export function Partitions(props: { topic: Topic; reload: () => void }) {
@@ -59,8 +59,8 @@ function Add(props: { topic: Topic; onClose: () => void; reload: () => void }) {
 }
 
 const COLUMNS: readonly Column<Partition>[] = [
-  { id: "partition", title: "Partition", width: 100, number: true, cell: (row) => row.partition, sort: (a, b) => a.partition - b.partition },
-  { id: "records", title: "Records", number: true, cell: (row) => formatCount(row.records), sort: (a, b) => byCount(a.records, b.records) },
+  figureColumn("partition", "Partition", 100, (row) => row.partition, String),
+  figureColumn("records", "Records", 140, (row) => row.records, formatCount),
   { id: "start", title: "First offset", number: true, cell: (row) => formatCount(row.logStart) },
   { id: "end", title: "End offset", number: true, cell: (row) => formatCount(row.end) },
   { id: "leader", title: "Leader", width: 110, number: true, cell: (row) => (row.leader === null ? <Badge tone="bad">none</Badge> : row.leader) },

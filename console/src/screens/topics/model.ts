@@ -21,15 +21,6 @@ export interface TopicList {
   may: { create: boolean };
 }
 
-/** Compare numbers that are texts, with as many digits as they have; null is the smallest. */
-export function byCount(a: string | null, b: string | null): number {
-  if (a === b) return 0;
-  if (a === null) return -1;
-  if (b === null) return 1;
-  const [left, right] = [BigInt(a), BigInt(b)];
-  return left < right ? -1 : left > right ? 1 : 0;
-}
-
 /** Return what is wrong with the name of a topic; empty if nothing is. */
 export function problemOfName(name: string): string {
   if (name === "") return "";

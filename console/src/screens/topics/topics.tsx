@@ -4,21 +4,48 @@ import { get } from "../../lib/api";
 import { formatBytes, formatCount, formatTime } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { Badge } from "../../parts/badge";
-import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
-import { ActionButton, Checkbox, Field } from "../../parts/field";
+import { figureColumn, nameColumn } from "../../parts/columns";
+import { Empty } from "../../parts/empty";
+import { ActionButton } from "../../parts/field";
+import { FilterSwitch, Head, List, SearchField, isOn, orderIn } from "../../parts/list";
 import { Table, type Column } from "../../parts/table";
-import { Link, navigate, queryOf, setQuery } from "../../shell/router";
+import { navigate, pathOf, queryOf, setQuery } from "../../shell/router";
 import { CreateTopic } from "./create";
-import { byCount, type ListedTopic, type TopicList } from "./model";
+import { type ListedTopic, type TopicList } from "./model";
 
 const LIMIT = 500;
 const EVERY_MS = 5000;
 
+const pathTo = (row: ListedTopic) => pathOf("/topics/:topic", { topic: row.name });
+
+const COLUMNS: readonly Column<ListedTopic>[] = [
+  nameColumn("name", "Topic", (row) => row.name, pathTo, {
+    after: (row) => row.internal && <Badge>internal</Badge>,
+    sort: (a, b) => (a.name < b.name ? -1 : 1),
+  }),
+  figureColumn("partitions", "Partitions", 100, (row) => row.partitions, formatCount),
+  figureColumn("replication", "Replicas", 90, (row) => row.replication, formatCount, { wide: true }),
+  figureColumn("records", "Records", 120, (row) => row.records, formatCount),
+  figureColumn("size", "Size", 100, (row) => row.bytes, formatBytes, { wide: true }),
+  { id: "format", title: "Values", width: 100, wide: true, cell: (row) => row.format ?? "" },
+  { id: "policy", title: "Cleanup", width: 130, wide: true, cell: (row) => row.cleanupPolicy ?? "" },
+  figureColumn("last", "Last record", 200, (row) => row.lastTimestamp, formatTime, {
+    wide: true,
+    number: false,
+    cell: (row) => formatTime(row.lastTimestamp),
+  }),
+];
+
 export default function Topics() {
   const search = queryOf("q");
-  const internal = queryOf("internal") === "true";
+  const internal = isOn("internal");
   const query = { search, internal: internal || undefined, limit: LIMIT };
-  const list = useLoad(`${search}|${internal}`, (signal) => get<TopicList>("/v1/topics", { query, signal }), EVERY_MS, ["topics"]);
+  const list = useLoad(
+    `${search}|${internal}`,
+    (signal) => get<TopicList>("/v1/topics", { query, signal }),
+    EVERY_MS,
+    ["topics"],
+  );
   // Formats are guessed from a record of each topic: that takes longer, and is read once.
   const names = list.data?.topics.map((one) => one.name).join() ?? "";
   const formats = useLoad(`formats|${names}`, (signal) =>
@@ -28,8 +55,7 @@ export default function Topics() {
   const may = list.data?.may.create ?? true;
   return (
     <div class="stack">
-      <div class="row ends">
-        <h1>Topics</h1>
+      <Head title="Topics">
         <ActionButton
           class="primary"
           onClick={() => setQuery({ create: "true" })}
@@ -37,64 +63,44 @@ export default function Topics() {
         >
           Create topic
         </ActionButton>
-      </div>
-      <div class="row bottom">
-        <Field label="Search topics" value={search} type="search" search onInput={(q) => setQuery({ q })} />
-        <Checkbox label="Show internal topics" checked={internal} onChange={(on) => setQuery({ internal: on ? "true" : null })} />
-      </div>
-      <p class="soft small" role="status">
-        {list.data ? `${formatCount(list.data.total)} ${list.data.total === 1 ? "topic" : "topics"}${internal ? "" : `, ${formatCount(list.data.internalTopics)} internal`}` : " "}
-      </p>
-      {list.error && <ErrorPanel error={list.error} onRetry={list.reload} />}
-      {list.data === null && list.error === null ? (
-        <Waiting text="Reading the topics" />
-      ) : (
-        <Table
-          caption="Topics"
-          name="topics"
-          columns={COLUMNS}
-          rows={rows}
-          rowKey={(row) => row.name}
-          onOpen={(row) => navigate(`/topics/${encodeURIComponent(row.name)}`)}
-          sorted={queryOf("sort", "name")}
-          onSort={(sort) => setQuery({ sort })}
-          empty={<NoTopics search={search} />}
-        />
-      )}
-      {list.data?.next && (
-        <p class="soft small">The first {formatCount(LIMIT)} topics are shown. Search for the others.</p>
-      )}
+      </Head>
+      <List
+        loaded={list}
+        filters={
+          <>
+            <SearchField label="Search topics" />
+            <FilterSwitch name="internal" label="Show internal topics" />
+          </>
+        }
+        count={(data) => countOf(data, internal)}
+      >
+        {(data) => (
+          <>
+            <Table
+              caption="Topics"
+              name="topics"
+              columns={COLUMNS}
+              rows={rows}
+              rowKey={(row) => row.name}
+              onOpen={(row) => navigate(pathTo(row))}
+              {...orderIn("sort", "name")}
+              empty={<NoTopics search={search} />}
+            />
+            {data.next !== null && (
+              <p class="soft small">The first {formatCount(LIMIT)} topics are shown. Search for the others.</p>
+            )}
+          </>
+        )}
+      </List>
       {queryOf("create") === "true" && <CreateTopic onClose={() => setQuery({ create: null })} />}
     </div>
   );
 }
 
-const COLUMNS: readonly Column<ListedTopic>[] = [
-  {
-    id: "name",
-    title: "Topic",
-    cell: (row) => (
-      <>
-        <Link to={`/topics/${encodeURIComponent(row.name)}`}>{row.name}</Link> {row.internal && <Badge>internal</Badge>}
-      </>
-    ),
-    sort: (a, b) => (a.name < b.name ? -1 : 1),
-  },
-  { id: "partitions", title: "Partitions", width: 100, number: true, cell: (row) => row.partitions, sort: (a, b) => a.partitions - b.partitions },
-  { id: "replication", title: "Replicas", width: 90, number: true, wide: true, cell: (row) => row.replication, sort: (a, b) => a.replication - b.replication },
-  { id: "records", title: "Records", width: 120, number: true, cell: (row) => formatCount(row.records), sort: (a, b) => byCount(a.records, b.records) },
-  { id: "size", title: "Size", width: 100, number: true, wide: true, cell: (row) => formatBytes(row.bytes), sort: (a, b) => byCount(a.bytes, b.bytes) },
-  { id: "format", title: "Values", width: 100, wide: true, cell: (row) => row.format ?? "" },
-  { id: "policy", title: "Cleanup", width: 130, wide: true, cell: (row) => row.cleanupPolicy ?? "" },
-  {
-    id: "last",
-    title: "Last record",
-    width: 200,
-    wide: true,
-    cell: (row) => formatTime(row.lastTimestamp),
-    sort: (a, b) => byCount(a.lastTimestamp, b.lastTimestamp),
-  },
-];
+function countOf(list: TopicList, internal: boolean): string {
+  const topics = `${formatCount(list.total)} ${list.total === 1 ? "topic" : "topics"}`;
+  return internal ? topics : `${topics}, ${formatCount(list.internalTopics)} internal`;
+}
 
 function NoTopics(props: { search: string }) {
   if (props.search !== "") return <p>No topic matches “{props.search}”.</p>;

@@ -4,9 +4,11 @@ import { del, get } from "../../lib/api";
 import { formatCount, visible } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { Badge } from "../../parts/badge";
+import { textColumn } from "../../parts/columns";
 import { Confirm } from "../../parts/dialog";
-import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
+import { Empty } from "../../parts/empty";
 import { ActionButton, Field } from "../../parts/field";
+import { List, SearchField } from "../../parts/list";
 import { Pager } from "../../parts/pager";
 import { Table, type Column } from "../../parts/table";
 import { queryOf, setQuery } from "../../shell/router";
@@ -37,31 +39,25 @@ export function RuleList() {
   const reason =
     found === null || (found.enabled && found.mayChange) ? undefined : found.enabled ? NO_RIGHT : NO_AUTHORIZER;
   const columns: Column<Rule>[] = [
-    { id: "principal", title: "Principal", cell: (row) => visible(row.principal), sort: by("principal") },
-    {
-      id: "operation",
-      title: "Operation",
+    textColumn("principal", "Principal", (row) => row.principal),
+    textColumn("operation", "Operation", (row) => row.operation, {
       width: 200,
       cell: (row) => (
         <>
           <Badge tone={row.permission === "deny" ? "bad" : "good"}>{row.permission}</Badge> {row.operation}
         </>
       ),
-      sort: by("operation"),
-    },
-    { id: "resource", title: "Resource", width: 130, wide: true, cell: (row) => row.resource, sort: by("resource") },
-    {
-      id: "name",
-      title: "Name",
+    }),
+    textColumn("resource", "Resource", (row) => row.resource, { width: 130, wide: true }),
+    textColumn("name", "Name", (row) => row.name, {
       cell: (row) => (
         <span title={visible(sentence(row))}>
           {visible(row.name)}
           {row.pattern === "prefixed" && <span class="soft">… (prefix)</span>}
         </span>
       ),
-      sort: by("name"),
-    },
-    { id: "host", title: "Host", width: 120, wide: true, cell: (row) => visible(row.host) },
+    }),
+    textColumn("host", "Host", (row) => row.host, { width: 120, wide: true }),
     {
       id: "actions",
       title: "Actions",
@@ -75,51 +71,48 @@ export function RuleList() {
   ];
   return (
     <>
-      <div class="row bottom">
-        <Field
-          label="Search rules"
-          type="search"
-          search
-          value={search}
-          onInput={(value) => setQuery({ search: value, offset: "" })}
-        />
-        <Field
-          label="Principal"
-          value={principal}
-          placeholder="User:NAME"
-          onInput={(value) => setQuery({ principal: value, offset: "" })}
-        />
-        <ActionButton class="primary" onClick={() => setAdding(true)} reason={reason}>
-          Add rules
-        </ActionButton>
-        <span class="soft" role="status">
-          {found === null ? "" : `${formatCount(found.total)} found`}
-        </span>
-      </div>
-      {answer.error && <ErrorPanel error={answer.error} onRetry={answer.reload} />}
-      {found === null && answer.error === null && <Waiting />}
-      {found !== null && !found.enabled && (
-        <Empty title="The cluster has no access control">
-          <p>
-            {NO_AUTHORIZER} <code>duolog start --profile team</code> runs a broker with TLS, users and rules.
-          </p>
-        </Empty>
-      )}
-      {found?.enabled === true && (
-        <>
-          <Table
-            caption="Rules"
-            name="rules"
-            columns={columns}
-            rows={found.rules}
-            rowKey={(row) => Object.values(row).join("\n")}
-            rowHeight={36}
-            copy={sentence}
-            empty={<Nothing filtered={search !== "" || principal !== ""} />}
-          />
-          <Pager offset={offset} limit={LIMIT} total={found.total} onMove={(to) => setQuery({ offset: to || "" })} />
-        </>
-      )}
+      <List
+        loaded={answer}
+        filters={
+          <>
+            <SearchField name="search" label="Search rules" />
+            <Field
+              label="Principal"
+              value={principal}
+              placeholder="User:NAME"
+              onInput={(value) => setQuery({ principal: value, offset: "" })}
+            />
+            <ActionButton class="primary" onClick={() => setAdding(true)} reason={reason}>
+              Add rules
+            </ActionButton>
+          </>
+        }
+        count={(data) => `${formatCount(data.total)} found`}
+      >
+        {(data) =>
+          data.enabled ? (
+            <>
+              <Table
+                caption="Rules"
+                name="rules"
+                columns={columns}
+                rows={data.rules}
+                rowKey={(row) => Object.values(row).join("\n")}
+                rowHeight={36}
+                copy={sentence}
+                empty={<Nothing filtered={search !== "" || principal !== ""} />}
+              />
+              <Pager offset={offset} limit={LIMIT} total={data.total} onMove={(to) => setQuery({ offset: to || "" })} />
+            </>
+          ) : (
+            <Empty title="The cluster has no access control">
+              <p>
+                {NO_AUTHORIZER} <code>duolog start --profile team</code> runs a broker with TLS, users and rules.
+              </p>
+            </Empty>
+          )
+        }
+      </List>
       {adding && (
         <AddRules
           principal={principal}
@@ -159,8 +152,4 @@ function Nothing(props: { filtered: boolean }) {
       <p>Without rules, only administrators may do anything. “Add rules” has forms for producers, consumers and users of SQL.</p>
     </Empty>
   );
-}
-
-function by(name: "principal" | "operation" | "resource" | "name") {
-  return (a: Rule, b: Rule) => a[name].localeCompare(b[name]);
 }

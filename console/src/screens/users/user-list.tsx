@@ -3,9 +3,11 @@ import { useState } from "preact/hooks";
 import { asApiError, del, get, post, type ApiError } from "../../lib/api";
 import { formatCount, visible } from "../../lib/format";
 import { useLoad } from "../../lib/load";
+import { textColumn } from "../../parts/columns";
 import { Confirm, Dialog } from "../../parts/dialog";
-import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
+import { Empty, ErrorPanel } from "../../parts/empty";
 import { ActionButton, Checkbox, Field } from "../../parts/field";
+import { List, SearchField } from "../../parts/list";
 import { Pager } from "../../parts/pager";
 import { Table, type Column } from "../../parts/table";
 import { Link, queryOf, setQuery } from "../../shell/router";
@@ -44,7 +46,7 @@ export function UserList() {
     answer.reload();
   };
   const columns: Column<User>[] = [
-    { id: "user", title: "User", cell: (row) => visible(row.user), sort: (a, b) => a.user.localeCompare(b.user) },
+    textColumn("user", "User", (row) => row.user),
     ...(found?.hasRules === false
       ? []
       : [{ id: "roles", title: "Roles", width: 170, cell: (row: User) => (row.roles ?? []).map(visible).join(", ") }]),
@@ -79,42 +81,38 @@ export function UserList() {
   ];
   return (
     <>
-      <div class="row bottom">
-        <Field
-          label="Search users"
-          type="search"
-          search
-          value={search}
-          onInput={(value) => setQuery({ search: value, offset: "" })}
-        />
-        <ActionButton class="primary" onClick={() => setAsked({ kind: "add" })} reason={reason}>
-          New user
-        </ActionButton>
-        <span class="soft" role="status">
-          {found === null ? "" : `${formatCount(found.total)} found`}
-        </span>
-      </div>
-      {found !== null && !found.hasRules && (
-        <p class="flat soft">
-          This server does not ask for a login. Users matter to listeners of the broker that ask for one.
-        </p>
-      )}
-      {answer.error && <ErrorPanel error={answer.error} onRetry={answer.reload} />}
-      {found === null && answer.error === null && <Waiting />}
-      {found !== null && (
-        <>
-          <Table
-            caption="Users"
-            name="users"
-            columns={columns}
-            rows={found.users}
-            rowKey={(row) => row.user}
-            rowHeight={36}
-            empty={<Nothing search={search} />}
-          />
-          <Pager offset={offset} limit={LIMIT} total={found.total} onMove={(to) => setQuery({ offset: to || "" })} />
-        </>
-      )}
+      <List
+        loaded={answer}
+        filters={
+          <>
+            <SearchField name="search" label="Search users" />
+            <ActionButton class="primary" onClick={() => setAsked({ kind: "add" })} reason={reason}>
+              New user
+            </ActionButton>
+          </>
+        }
+        count={(data) => `${formatCount(data.total)} found`}
+      >
+        {(data) => (
+          <>
+            {!data.hasRules && (
+              <p class="flat soft">
+                This server does not ask for a login. Users matter to listeners of the broker that ask for one.
+              </p>
+            )}
+            <Table
+              caption="Users"
+              name="users"
+              columns={columns}
+              rows={data.users}
+              rowKey={(row) => row.user}
+              rowHeight={36}
+              empty={<Nothing search={search} />}
+            />
+            <Pager offset={offset} limit={LIMIT} total={data.total} onMove={(to) => setQuery({ offset: to || "" })} />
+          </>
+        )}
+      </List>
       {asked?.kind === "add" && <PasswordDialog onClose={() => setAsked(null)} onDone={done} />}
       {asked?.kind === "password" && (
         <PasswordDialog user={asked.user} onClose={() => setAsked(null)} onDone={done} />
