@@ -179,6 +179,18 @@ def test_a_width_that_was_dragged_is_kept(parts: "Page") -> None:
     assert "170" in parts.evaluate("localStorage.getItem('duolog.widths.parts')")
 
 
+def test_a_narrow_table_is_scrolled_sideways_before_a_column_has_no_room(parts: "Page") -> None:
+    parts.set_viewport_size({"width": 280, "height": 800})
+    show(parts, 5)
+
+    box = parts.get_by_role("columnheader", name="Text").bounding_box()
+
+    assert box is not None
+    assert box["width"] >= 110
+    assert table(parts).evaluate("element => element.scrollWidth > element.clientWidth")
+    assert parts.evaluate("document.documentElement.scrollWidth") <= 280
+
+
 def test_rows_that_are_replaced_keep_the_position(parts: "Page") -> None:
     show(parts, 1000)
     table(parts).focus()

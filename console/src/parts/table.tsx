@@ -26,8 +26,8 @@ export interface Column<Row> {
   width?: number;
   /** Numbers are aligned to the right. */
   number?: boolean;
-  /** Hidden on narrow screens. */
-  wide?: boolean;
+  /** Hidden on narrow screens; `very`: also on those of middle width. */
+  wide?: boolean | "very";
 }
 
 export interface TableProps<Row> {
@@ -56,6 +56,9 @@ export interface TableProps<Row> {
   onSort?: (sorted: string) => void;
 }
 
+// What a column without a width keeps; without it, those with one would take its place.
+const WIDTH_MIN = 110;
+const FIRST_WIDTH_MIN = 150;
 const ROW_HEIGHT = 30;
 const HEAD_HEIGHT = 34;
 const CAPTION_HEIGHT = 34;
@@ -114,13 +117,21 @@ export function Table<Row>(props: TableProps<Row>) {
       data-current={active ? `${id}-${current}` : undefined}
       onKeyDown={onKeyDown}
     >
-      <table aria-rowcount={rows.length + 1} class={rows.length === 0 ? "no-rows" : undefined}>
+      <table
+        aria-rowcount={rows.length + 1}
+        class={rows.length === 0 ? "no-rows" : undefined}
+        style={{
+          "--least": leastWidth(props.columns, widths),
+          "--least-middle": leastWidth(props.columns.filter((one) => one.wide !== "very"), widths),
+          "--least-narrow": leastWidth(props.columns.filter((one) => !one.wide), widths),
+        }}
+      >
         <caption class={props.captionShown === true ? undefined : "hidden-text"}>{props.caption}</caption>
         <colgroup>
           {props.columns.map((column) => (
             <col
               key={column.id}
-              class={column.wide === true ? "wide" : undefined}
+              class={wideClass(column) || undefined}
               style={widthOf(widths[column.id] ?? column.width)}
             />
           ))}
@@ -352,9 +363,20 @@ function widthOf(width: number | undefined): Record<string, string> {
   return width === undefined ? {} : { width: `${width}px` };
 }
 
+/** Return the width below which a table is scrolled sideways. */
+function leastWidth<Row>(columns: readonly Column<Row>[], widths: Record<string, number>): string {
+  const of = (column: Column<Row>, index: number) =>
+    widths[column.id] ?? column.width ?? (index === 0 ? FIRST_WIDTH_MIN : WIDTH_MIN);
+  return `${columns.reduce((sum, column, index) => sum + of(column, index), 0)}px`;
+}
+
 function cellClass<Row>(column: Column<Row>): string | undefined {
-  const found = [column.number === true && "number", column.wide === true && "wide"].filter(Boolean).join(" ");
+  const found = [column.number === true && "number", wideClass(column)].filter(Boolean).join(" ");
   return found === "" ? undefined : found;
+}
+
+function wideClass<Row>(column: Column<Row>): string {
+  return column.wide === "very" ? "wide very" : column.wide === true ? "wide" : "";
 }
 
 function rowClass(current: boolean, selected: boolean, opens: boolean): string | undefined {

@@ -33,10 +33,10 @@ const columns: readonly Column<Client>[] = [
   figureColumn("out", "Received", 92, (one) => one.bytesOutPerSecond, rate),
   figureColumn("requests", "Requests", 92, (one) => one.requestsPerSecond, formatRate, { wide: true }),
   { id: "topics", title: "Topics", wide: true, cell: topicsOf },
-  { id: "software", title: "Software", width: 160, wide: true, cell: (one) => visible(softwareOf(one)) },
+  { id: "software", title: "Software", width: 160, wide: "very", cell: (one) => visible(softwareOf(one)) },
   { id: "user", title: "User", width: 76, wide: true, cell: (one) => visible(userOf(one)) },
-  { id: "address", title: "Address", width: 150, wide: true, cell: (one) => visible(one.address) },
-  figureColumn("last", "Last request", 112, (one) => one.lastRequestMs, ago, { wide: true, number: false }),
+  { id: "address", title: "Address", width: 150, wide: "very", cell: (one) => visible(one.address) },
+  figureColumn("last", "Last request", 122, (one) => one.lastRequestMs, ago, { wide: true, number: false }),
 ];
 
 function topicsOf(one: Client) {

@@ -24,7 +24,7 @@ const COLUMNS: Column<Letter>[] = [
     width: 110,
     cell: (row) => (row.replayed ? <Badge tone="good">replayed</Badge> : <Badge tone="warn">open</Badge>),
   },
-  { id: "reason", title: "Reason", width: 190, wide: true, cell: (row) => visible(row.reason) },
+  { id: "reason", title: "Reason", width: 190, wide: "very", cell: (row) => visible(row.reason) },
   {
     id: "message",
     title: "Message",
@@ -35,10 +35,10 @@ const COLUMNS: Column<Letter>[] = [
     id: "value",
     title: "Value",
     width: 260,
-    wide: true,
+    wide: "very",
     cell: (row) => <code>{row.value === null ? "null" : visible(row.value.text.slice(0, 200))}</code>,
   },
-  { id: "query", title: "Query", width: 160, wide: true, cell: (row) => row.query },
+  { id: "query", title: "Query", width: 160, wide: "very", cell: (row) => row.query },
 ];
 
 export default function LettersOfTopic({ params }: ScreenProps) {

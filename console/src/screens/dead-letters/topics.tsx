@@ -26,12 +26,12 @@ const COLUMNS: Column<LetterTopic>[] = [
   },
   { id: "queries", title: "Written by", width: 220, wide: true, cell: (row) => row.queries.join(", ") },
   timeColumn("newest", "Newest", (row) => row.newest),
-  timeColumn("oldest", "Oldest", (row) => row.oldest),
+  timeColumn("oldest", "Oldest", (row) => row.oldest, "very"),
 ];
 
-function timeColumn(id: string, title: string, of: (row: LetterTopic) => number | null): Column<LetterTopic> {
+function timeColumn(id: string, title: string, of: (row: LetterTopic) => number | null, wide: true | "very" = true): Column<LetterTopic> {
   return figureColumn(id, title, 140, of, formatTime, {
-    wide: true,
+    wide,
     number: false,
     cell: (row) => <span title={formatTime(of(row))}>{formatAgo(of(row))}</span>,
   });

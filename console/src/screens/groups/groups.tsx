@@ -25,7 +25,7 @@ const columns: readonly Column<Group>[] = [
     wide: true,
     cell: (one) => <Badge tone={toneOf(one.state)}>{one.state || "unknown"}</Badge>,
   }),
-  textColumn("protocol", "Protocol", (one) => one.protocol, { width: 100, wide: true }),
+  textColumn("protocol", "Protocol", (one) => one.protocol, { width: 100, wide: "very" }),
   figureColumn("members", "Members", 100, (one) => one.members, formatCount, { wide: true }),
   figureColumn("records", "Lag", 110, (one) => one.lag?.records, formatCount, {
     cell: (one) => <Records records={one.lag?.records ?? null} trend={one.lag?.recordsTrend ?? null} />,

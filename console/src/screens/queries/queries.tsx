@@ -18,6 +18,7 @@ const STATES = ["RUNNING", "PAUSED", "STARTING", "ERROR", "UNRESPONSIVE"];
 const pathTo = (query: Query) => pathOf("/queries/:query", { query: query.id });
 
 const wide = { wide: true };
+const very = { wide: "very" } as const;
 
 function columnsOf(reload: () => void): Column<Query>[] {
   return [
@@ -47,16 +48,16 @@ function columnsOf(reload: () => void): Column<Query>[] {
       cell: (row) => <Sparkline label={`Lag of ${row.id}: ${lagText(row.lag)}`} values={row.history?.lagMs ?? []} />,
     },
     figureColumn("errors", "Errors", 78, errorsOf, formatCount, wide),
-    figureColumn("stateBytes", "Store size", 108, (row) => row.stateBytes, formatBytes, wide),
-    figureColumn("result", "Last result", 118, (row) => row.lastResultAgeMs, (age) => agoText(Number(age)), wide),
+    figureColumn("stateBytes", "Store size", 108, (row) => row.stateBytes, formatBytes, very),
+    figureColumn("result", "Last result", 118, (row) => row.lastResultAgeMs, (age) => agoText(Number(age)), very),
     {
       id: "actions",
       title: "Actions",
       width: 172,
       cell: (row) => <QueryActions query={row} onDone={reload} small />,
     },
-    figureColumn("restarts", "Restarts", 88, (row) => row.restarts, formatCount, wide),
-    textColumn("server", "Server", (row) => row.server, { width: 150, wide: true }),
+    figureColumn("restarts", "Restarts", 88, (row) => row.restarts, formatCount, very),
+    textColumn("server", "Server", (row) => row.server, { width: 150, ...very }),
   ];
 }
 

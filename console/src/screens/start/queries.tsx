@@ -19,8 +19,8 @@ const COLUMNS: Column<Query>[] = [
     ),
   }),
   { id: "sink", title: "Writes to", wide: true, cell: (row) => row.sink ?? "" },
-  figureColumn("rate", "In", 100, (row) => row.in?.recordsPerSecond, formatRate),
-  figureColumn("lag", "Lag in time", 116, (row) => row.lag?.ms, formatDuration),
+  figureColumn("rate", "In", 100, (row) => row.in?.recordsPerSecond, formatRate, { wide: true }),
+  figureColumn("lag", "Lag in time", 112, (row) => row.lag?.ms, formatDuration),
   figureColumn("errors", "Errors", 90, errorsOf, formatCount, { wide: true }),
 ];
 

@@ -128,8 +128,8 @@ function columnsOf(several: boolean, narrow: boolean): Column<BrowsedRecord>[] {
     ...(narrow
       ? []
       : [
-          { id: "format", title: "Format", width: 96, wide: true, cell: (row: BrowsedRecord) => row.value?.format ?? "" },
-          { id: "size", title: "Size", width: 90, number: true, wide: true, cell: (row: BrowsedRecord) => formatBytes(row.size) },
+          { id: "format", title: "Format", width: 96, wide: "very" as const, cell: (row: BrowsedRecord) => row.value?.format ?? "" },
+          { id: "size", title: "Size", width: 90, number: true, wide: "very" as const, cell: (row: BrowsedRecord) => formatBytes(row.size) },
         ]),
   ];
 }
