@@ -31,5 +31,5 @@ def test_a_page_says_that_the_server_is_away_and_continues_when_it_is_back(
             "CREATE STREAM back (id STRING KEY, n INT) WITH (KAFKA_TOPIC='back', PARTITIONS=1, VALUE_FORMAT='JSON');"
         )
 
-        page.get_by_text("1 streams, 0 tables").wait_for()
+        page.get_by_text("1 stream, 0 tables").wait_for()
         assert page.evaluate("window.sameDocument") is True

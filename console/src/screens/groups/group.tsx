@@ -88,7 +88,7 @@ export default function GroupScreen(props: ScreenProps) {
   const data = error?.status === 404 ? null : loaded.data;
   return (
     <div class="stack">
-      <p class="small">
+      <p class="small flat">
         <Link to="/groups">All groups</Link>
       </p>
       <h1>{visible(name)}</h1>
@@ -190,7 +190,7 @@ function LagChart(props: { group: GroupDetail }) {
         label="Lag in records"
         times={ofRecords.times}
         series={[{ label: "records", values: ofRecords.values }]}
-        format={(value) => formatCount(Math.round(value))}
+        format={(value) => (Number.isInteger(value) ? formatCount(value) : "")}
       />
       <Chart
         label="Age of the oldest unread record"

@@ -32,7 +32,7 @@ export function Figures({ query }: { query: QueryDetail }) {
             label="Lag in records"
             times={history.atMs}
             series={[{ label: "lag", values: history.lagRecords ?? [] }]}
-            format={formatCount}
+            format={(value) => (Number.isInteger(value) ? formatCount(value) : "")}
           />
           <Chart
             label="Store size"

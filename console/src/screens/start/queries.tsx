@@ -11,7 +11,7 @@ import { hasScreen } from "./links";
 const COLUMNS: Column<Query>[] = [
   textColumn("id", "Query", (row) => row.id),
   textColumn("state", "State", (row) => row.state, {
-    width: 140,
+    width: 112,
     cell: (row) => (
       <Badge tone={toneOf(row.state)} title={row.error || undefined}>
         {row.state}

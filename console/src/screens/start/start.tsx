@@ -3,6 +3,7 @@ import { get, post } from "../../lib/api";
 import { formatCount, formatDuration, formatRate } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { ErrorPanel, Waiting } from "../../parts/empty";
+import { countText } from "../../parts/list";
 import { FirstSteps } from "./first";
 import { figuresOf, isNew, type Figures, type Lineage, type Query } from "./figures";
 import { Demo } from "./demo";
@@ -70,7 +71,7 @@ function Numbers(props: { figures: Figures }) {
   return (
     <div class="panels numbers">
       <Number label="Topics" to="/topics" value={formatCount(topics)} />
-      <Number label="Streams and tables" to="/streams" value={formatCount(streams + tables)} note={`${streams} streams, ${tables} tables`} />
+      <Number label="Streams and tables" to="/streams" value={formatCount(streams + tables)} note={`${countText(streams, streams, "stream", "streams")}, ${countText(tables, tables, "table", "tables")}`} />
       <Number label="Persistent queries" to="/queries" value={formatCount(states.reduce((sum, [, n]) => sum + n, 0))} note={running} />
       <Number label="Records read" to="/queries" value={formatRate(rate) || "–"} />
       <Number
