@@ -132,7 +132,7 @@ def test_a_new_subject_gets_its_first_version(page: "Page", console: Console) ->
     page.get_by_role("textbox", name="Draft of the schema").wait_for()
 
     page.get_by_role("button", name="Check", exact=True).click()
-    page.get_by_text("no version yet").wait_for()
+    page.get_by_text("no versions yet").wait_for()
     page.locator('button:has-text("Register"):not([aria-disabled])').click()
 
     page.get_by_role("textbox", name="Schema of version 1").wait_for()
@@ -158,7 +158,7 @@ def test_a_version_is_deleted_and_then_deleted_permanently(
     show(page, console, address(subject, "?version=1"))
     page.get_by_role("button", name="Delete version 1…").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_text("Consumers still read").wait_for()
+    dialog.get_by_text("Consumers can still read").wait_for()
     no_axe_violations(page)
     dialog.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Delete version 2…").wait_for()
