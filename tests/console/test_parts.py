@@ -128,7 +128,7 @@ def test_the_focus_stays_close_to_a_row_that_goes_away(parts: "Page") -> None:
         assert table(parts).evaluate("element => element === document.activeElement")
     assert log(parts) == []
 
-    # Without a dialog, too; but not after a click beside everything.
+    # Without a dialog, too; but not after a click on nothing.
     parts.get_by_role("button", name="Remove 0").focus()
     show(parts, 0)
     parts.get_by_text("No rows.").wait_for()

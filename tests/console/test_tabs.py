@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def second_tab(page: "Page", url: str) -> "Page":
-    """Return another tab of the same browser; `same_document` tells a reload."""
+    """Return another tab of the same browser; `sameDocument` is gone after a reload."""
     opened = page.context.new_page()
     opened.goto(url)
     opened.evaluate("window.sameDocument = true")

@@ -31,7 +31,7 @@ export function keepFocus(): void {
   addEventListener("focusin", (event) => (last = event.target instanceof Element ? new Place(event.target) : null));
   addEventListener("focusout", () => {
     const left = last;
-    // A reader who clicks beside everything has left the element. One that is removed is left, too; it is
+    // A reader who clicks on nothing has left the element. One that is removed is left, too; it is
     // gone at the end of this turn. In a window without the focus, the element is still the active one.
     setTimeout(() => {
       if (last !== left || left === null) return;
