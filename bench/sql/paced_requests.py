@@ -163,6 +163,9 @@ class Paced:
         self._bodies = bodies
         self._rate = rate
         self.times_s: list[float] = []
+        """From when each request was due to the end of its answer."""
+        self.served_s: list[float] = []
+        """From when each was sent: without the time that it waited in this program."""
         self.seconds = 0.0
 
     def run(self) -> None:
@@ -173,7 +176,7 @@ class Paced:
         """
         clock = time.perf_counter
         free = deque(self._connections)
-        due_at: dict[int, float] = {}
+        due_at: dict[int, tuple[float, float]] = {}
         with selectors.EpollSelector() as selector:
             for one in self._connections:
                 selector.register(one.socket, selectors.EVENT_READ, one)
@@ -183,7 +186,7 @@ class Paced:
                 now = clock()
                 while free and sent < len(self._bodies) and started + sent / self._rate <= now:
                     one = free.popleft()
-                    due_at[id(one)] = started + sent / self._rate
+                    due_at[id(one)] = started + sent / self._rate, clock()
                     one.send(self._path, self._bodies[sent])
                     sent += 1
                 wait_s = _TIMEOUT_S
@@ -195,17 +198,22 @@ class Paced:
                     raise SystemExit(f"no answer in {_TIMEOUT_S:.0f} s")
                 for key, _ in ready:
                     if key.data.receive():
-                        self.times_s.append(clock() - due_at[id(key.data)])
+                        ended = clock()
+                        due, begun = due_at[id(key.data)]
+                        self.times_s.append(ended - due)
+                        self.served_s.append(ended - begun)
                         free.append(key.data)
             self.seconds = clock() - started
 
     def figures(self) -> dict[str, Any]:
-        """Return rate and quantiles of the times."""
+        """Return rate and quantiles of the times, and of the part in which the server had them."""
         slowest = heapq.nlargest(max(1, len(self.times_s) // 1000), self.times_s)
         ordered = sorted(self.times_s)
 
-        def quantile(part: float) -> float:
-            return round(ordered[int(len(ordered) * part)] * 1000, 3)
+        served = sorted(self.served_s)
+
+        def quantile(part: float, times_s: Sequence[float] = ordered) -> float:
+            return round(times_s[int(len(times_s) * part)] * 1000, 3)
 
         return {
             "wanted_per_s": round(self._rate),
@@ -214,4 +222,6 @@ class Paced:
             "p99_ms": quantile(0.99),
             "p999_ms": round(slowest[-1] * 1000, 3),
             "max_ms": round(slowest[0] * 1000, 3),
+            "served_p50_ms": quantile(0.5, served),
+            "served_p99_ms": quantile(0.99, served),
         }
