@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from doctor_runs_page import doctor_runs_section
+from soak_section import soak_section
 
 RESULTS: Final = Path(__file__).parents[2] / "bench/results/kills.json"
 
@@ -60,7 +61,7 @@ def reliability_page() -> str:
         f"## {kills.total()} kills, by process and point",
         f"| process and point | kills |\n|---|---|\n{where}",
     ]
-    parts.append(doctor_runs_section())
+    parts += [doctor_runs_section(), soak_section()]
     return "\n\n".join(part for part in parts if part)
 
 
