@@ -16,6 +16,12 @@ CONSUMER: Final = {
     # A deleted topic would be created again, with one partition.
     "allow.auto.create.topics": "false",
 }
+CONSUMER_OF_MICRO_BATCHES: Final = CONSUMER | {
+    # A micro-batch reads only what is there. Spark asks for the ends of a partition after each
+    # poll, and a broker answers that after the fetch beyond the last record: Kafka's default lets
+    # each micro-batch that reaches the end wait half a second.
+    "fetch.max.wait.ms": "5",
+}
 RECORD_BATCH_BYTES_MAX: Final = 256 * KIB
 PRODUCER: Final = {
     "acks": "all",

@@ -7,7 +7,12 @@ from typing import Final
 from duolog.engine.changelog.changelogs import ENTRY_BYTES_MAX
 from duolog.engine.client_secrets import jvm_security
 from duolog.engine.exactly_once.transaction_timeout import transaction_timeout_ms
-from duolog.engine.query.launch.client_defaults import CONSUMER, PRODUCER, RECORD_BATCH_BYTES_MAX
+from duolog.engine.query.launch.client_defaults import (
+    CONSUMER,
+    CONSUMER_OF_MICRO_BATCHES,
+    PRODUCER,
+    RECORD_BATCH_BYTES_MAX,
+)
 from duolog.engine.query.launch.triggers import Trigger
 from duolog.engine.settings import EngineConfig
 
@@ -34,6 +39,11 @@ class ClientSettings:
     @property
     def consumer(self) -> dict[str, str]:
         return CONSUMER | self.common
+
+    @property
+    def consumer_of_micro_batches(self) -> dict[str, str]:
+        """The settings of consumers that read up to known offsets."""
+        return CONSUMER_OF_MICRO_BATCHES | self.common
 
     def producer(self, trigger: Trigger, record_batch_bytes_max: int | None) -> dict[str, str]:
         """Return the settings of the producers of results."""

@@ -32,7 +32,8 @@ class SparkSources:
         """Return the sources of a query in real time, as a Java list of data frames."""
         found: JavaObject = self.context.session.jvm.java.util.ArrayList()
         for topics in inputs(self.context.spec):
-            records = self._load("RealTimeKafka", self._options(topics))
+            options = self._options(topics, self.context.clients.consumer)
+            records = self._load("RealTimeKafka", options)
             columns = ("key", "value", "topic", "partition", "offset", "headers")
             wanted = records.selectExpr(*columns, "unix_millis(timestamp) AS timestamp_ms")
             found.add(_java(wanted))
@@ -46,7 +47,8 @@ class SparkSources:
         """
         found: JavaObject = self.context.session.jvm.java.util.ArrayList()
         for number, topics in enumerate(inputs(self.context.spec)):
-            options = self._options(topics) | self._bounded(topics, records_max)
+            options = self._options(topics, self.context.clients.consumer_of_micro_batches)
+            options |= self._bounded(topics, records_max)
             options |= self._horizon(horizon, number, topics)
             found.add(_java(self._load("OrderedKafka", options)))
         return self._with_ticks(found)
@@ -59,12 +61,12 @@ class SparkSources:
             sources.add(_java(ticks.option("application.id", application_id).load()))
         return sources
 
-    def _options(self, topics: list[str]) -> dict[str, str]:
+    def _options(self, topics: list[str], consumer: Mapping[str, str]) -> dict[str, str]:
         counts = {topic: self.partition_counts.get(topic, 0) for topic in topics}
         starts = spark_starting_offsets(self.context.checkpoint.starts(), counts)
         # One Kafka source for each topic or pattern: maxOffsetsPerTrigger is divided within a
         # source, and a small table must not be slowed down by a large stream.
-        return as_spark_options(self.context.clients.consumer) | {
+        return as_spark_options(consumer) | {
             "subscribe": ",".join(topics),
             "startingOffsets": starts,
             "failOnDataLoss": "true",

@@ -1,6 +1,7 @@
 """The options of Spark's sources, with a fake Spark."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -66,6 +67,29 @@ def test_real_time_has_neither_a_horizon_nor_bounds(tmp_path: Path) -> None:
     for given in options(reader):
         assert not {"horizon", "maxOffsetsPerTrigger"} & given.keys()
         assert given["kafka.isolation.level"] == "read_committed"
+
+
+def test_only_micro_batches_do_not_wait_for_records_beyond_their_ends(tmp_path: Path) -> None:
+    reader, read = sources(tmp_path)
+
+    read.in_micro_batches("h", {})
+    in_batches = options(reader)
+    read.in_real_time()
+
+    assert {given["kafka.fetch.max.wait.ms"] for given in in_batches} == {"5"}
+    for given in options(reader)[len(in_batches) :]:
+        assert "kafka.fetch.max.wait.ms" not in given
+
+
+def test_a_user_may_let_micro_batches_wait(tmp_path: Path) -> None:
+    reader, read = sources(tmp_path)
+    options_of_clients = {"fetch.max.wait.ms": "100"}
+    config = EngineConfig("127.0.0.1:9092", tmp_path, client_options=options_of_clients)
+    context = replace(read.context, config=config)
+
+    replace(read, context=context).in_micro_batches("h", {})
+
+    assert {given["kafka.fetch.max.wait.ms"] for given in options(reader)} == {"100"}
 
 
 def test_ticks_are_a_source_only_if_a_task_requests_the_time(tmp_path: Path) -> None:
