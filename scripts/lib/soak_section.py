@@ -17,8 +17,9 @@ INTRO: Final = """\
 and clients that send pull queries as fast as the machine answers, up to 1,000 per second. It kills
 the server twice and the broker once. At the end it computes every result from the events and
 compares it with the topics of the queries, with each pushed row and with each answer
-([the verdicts](../bench/soak/verdicts.py)). Memory grows if the last third of
-the samples of a process is more than a tenth larger than the second third ([the rule](../bench/soak/memory.py)).
+([the verdicts](../bench/soak/verdicts.py)). Memory grows if the last third of the
+samples of a process is more than a tenth larger than the second third
+([the rule](../bench/soak/memory.py)).
 Its last run:"""
 _HEAD: Final = "| what | found |\n|---|---|"
 
@@ -38,7 +39,7 @@ def _rows(run: Mapping[str, Any]) -> dict[str, str]:
     kills = ", ".join(f"{one['what']} away for {one['away_s']} s" for one in run["kills"])
     return {
         "time, commit": f"{run['minutes']:g} minutes, {run['commit']}",
-        "machine": f"{machine['cores']} cores, {machine['memory_gib']} GiB, other work beside it",
+        "machine": f"{machine['cores']} cores, {machine['memory_gib']} GiB, with other work on it",
         "kills": kills,
         "rows of persistent queries": f"{sum(one['rows'] for one in queries):,}, {wrong} wrong",
         "pushed rows": f"{push['rows']:,}, {len(push['violations'])} wrong",
