@@ -5,14 +5,17 @@
     oldest     of that host, the one that has been of this kind for longest
 
 A hostile client that fills a server therefore evicts its own connections first: those of a kind or
-of a host that has few stay. All steps take constant time, also with one connection for each host.
+of a host that has few stay. A host never evicts a connection of another one that has as few as
+itself, whatever these do: then the new one is refused. All steps take constant time, also with one
+connection for each host.
 
 Threads: one at a time.
 Source: B. Suter et al., "Buffer management schemes for supporting TCP in gigabit routers with
 per-flow queueing", IEEE JSAC, 1999 (longest queue drop).
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 Connection = TypeVar("Connection")
@@ -82,39 +85,76 @@ class ByHost(Generic[Connection]):
 
 
 class Evictable(Generic[Connection, Kind]):
-    """Connections that may be closed to make room, each of one kind.
+    """Open connections; those that may be closed to make room have a kind.
 
     Example:
         >>> some = Evictable[str, str]()
-        >>> some.set("a", "silent", host="x")
-        >>> some.set("b", "silent", host="x")
-        >>> some.set("c", "waits", host="x")
-        >>> some.next()
+        >>> for connection in "abc":
+        ...     some.open(connection, "x")
+        >>> some.set("a", "silent")
+        >>> some.set("b", "silent")
+        >>> some.set("c", "waits")
+        >>> some.for_new("x")
         'a'
-        >>> some.discard("a")
-        >>> some.set("b", "waits", host="x")
-        >>> some.next()
-        'c'
+        >>> some.close("a")
+        >>> some.set("b", "waits")
+        >>> some.for_new("x"), some.for_new("y")
+        ('c', 'c')
+        >>> some.open("d", "y"), some.open("e", "y"), some.for_new("y")
+        (None, None, None)
     """
 
     def __init__(self) -> None:
+        self._host_of: dict[Connection, str] = {}
+        self._open: Counter[str] = Counter()
         self._kinds: dict[Kind, ByHost[Connection]] = {}
         self._kind_of: dict[Connection, Kind] = {}
 
     def __len__(self) -> int:
-        return len(self._kind_of)
+        return len(self._host_of)
 
-    def set(self, connection: Connection, kind: Kind, *, host: str) -> None:
-        """Note the kind of a connection from now on, as the newest of its kind and host."""
-        self.discard(connection)
-        self._kind_of[connection] = kind
-        self._kinds.setdefault(kind, ByHost()).add(connection, host)
+    def __contains__(self, connection: Connection) -> bool:
+        return connection in self._host_of
 
-    def discard(self, connection: Connection) -> None:
-        """Forget a connection, if it is there: it is busy, or closed."""
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(tuple(self._host_of))
+
+    def open(self, connection: Connection, host: str) -> None:
+        """Add a connection, which may not be closed."""
+        self._host_of[connection] = host
+        self._open[host] += 1
+
+    def close(self, connection: Connection) -> None:
+        """Forget a connection, if it is there."""
+        self.keep(connection)
+        host = self._host_of.pop(connection, None)
+        if host is None:
+            return
+        self._open[host] -= 1
+        if not self._open[host]:
+            del self._open[host]
+
+    def set(self, connection: Connection, kind: Kind) -> None:
+        """Allow to close an open connection; it is the newest of its kind and host."""
+        self.keep(connection)
+        host = self._host_of.get(connection)
+        if host is not None:
+            self._kind_of[connection] = kind
+            self._kinds.setdefault(kind, ByHost()).add(connection, host)
+
+    def keep(self, connection: Connection) -> None:
+        """Do not allow to close a connection: the server works for it."""
         kind = self._kind_of.pop(connection, None)
         if kind is not None:
             self._kinds[kind].discard(connection)
+
+    def for_new(self, host: str) -> Connection | None:
+        """Return the connection to close for a new one of a host; None if that is to be refused."""
+        found = self.next()
+        if found is None:
+            return None
+        other = self._host_of[found]
+        return found if other == host or self._open[host] < self._open[other] else None
 
     def next(self, *kinds: Kind) -> Connection | None:
         """Return the connection to close, of some kinds or of any; None if there are none."""

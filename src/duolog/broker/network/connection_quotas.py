@@ -109,15 +109,20 @@ class ConnectionQuotas:
             return "too many connections from one address"
         wanted = self._settings.integer("max.connections")
         most = wanted if self._descriptors is None else min(wanted, self._descriptors)
-        if len(self._open) < most or self._evict():
+        if len(self._open) < most or self._evict(host):
             return None
         if most == wanted:
             return "too many connections"
         return f"the process has file descriptors for {counted(most, 'connection')}"
 
-    def _evict(self) -> bool:
-        """Close the connection without a request that `ByHost` chooses; return if there was one."""
+    def _evict(self, host: str) -> bool:
+        """Close the connection without a request that `ByHost` chooses; return if there was one.
+
+        A host evicts no connection of another one that has as few as itself.
+        """
         while (oldest := self._new.next()) is not None:
+            if oldest.host != host and self._by_host[oldest.host] <= self._by_host[host]:
+                return False
             self._new.discard(oldest)
             if not oldest.activity.requests:
                 self.evicted += 1

@@ -1,7 +1,7 @@
 """The listening side of HTTP: accepts connections, counts them, and stops in order.
 
-When there are too many, one that waits for its client is closed, see `core/eviction.py`. A new one
-is refused if all others are being answered.
+When there are too many, one that waits for its client is closed, or the new one is refused:
+`core/eviction.py` decides.
 
 A stop closes idle connections at once, lets requests in progress finish for `GRACE_S`, and then
 cancels them.
@@ -62,8 +62,7 @@ class HttpServer:
         self._answer = answer
         self._connections_max = connections_max
         self._bodies_left = bodies_bytes_max
-        self._connections: set[HttpConnection] = set()
-        self._evictable: Evictable[HttpConnection, Waits] = Evictable()
+        self._connections: Evictable[HttpConnection, Waits] = Evictable()
         self.evicted = 0
         """Connections that were closed to make room."""
         self._none_left = asyncio.Event()
@@ -96,47 +95,42 @@ class HttpServer:
         self.stopping = True
         if self._server is not None:
             self._server.close()
-        for connection in tuple(self._connections):
+        for connection in self._connections:
             connection.stop()
         try:
             async with asyncio.timeout(grace_s):
                 await self._none_left.wait()
         except TimeoutError:
-            for connection in tuple(self._connections):
+            for connection in self._connections:
                 connection.abort()
             await self._none_left.wait()
 
     def opened(self, connection: HttpConnection) -> bool:
         """Note a connection; return whether it may be served."""
         if len(self._connections) >= self._connections_max:
-            self._evict()
-        self._connections.add(connection)
+            evicted = self._connections.for_new(connection.host)
+            if evicted is not None:
+                self.evicted += 1
+                self.closed(evicted)
+                evicted.abort()
+        self._connections.open(connection, connection.host)
         self._none_left.clear()
         self.waits(connection, Waits.NEW)
         return len(self._connections) <= self._connections_max
 
     def busy(self, connection: HttpConnection) -> None:
         """Note that a request of a connection is being answered."""
-        self._evictable.discard(connection)
+        self._connections.keep(connection)
 
     def waits(self, connection: HttpConnection, reason: Waits) -> None:
         """Note that a connection waits for its client, from now on."""
-        if connection in self._connections:
-            self._evictable.set(connection, reason, host=connection.host)
+        self._connections.set(connection, reason)
 
     def closed(self, connection: HttpConnection) -> None:
         """Forget a connection."""
-        self._connections.discard(connection)
-        self._evictable.discard(connection)
-        if not self._connections:
+        self._connections.close(connection)
+        if not len(self._connections):
             self._none_left.set()
-
-    def _evict(self) -> None:
-        evicted = self._evictable.next()
-        if evicted is not None:
-            self.evicted += 1
-            self.closed(evicted)
-            evicted.abort()
 
     def take(self, size_bytes: int) -> bool:
         """Hold bytes of a body; return False if all bodies together would be too large."""

@@ -67,14 +67,17 @@ class Door:
         self.empty = asyncio.Event()
         """Set when no connection is open."""
         self.empty.set()
-        self._open: set[asyncio.Transport] = set()
-        self._evictable: Evictable[asyncio.Transport, Waits] = Evictable()
+        self._open: Evictable[asyncio.Transport, Waits] = Evictable()
 
     def enter(self, transport: asyncio.Transport) -> bool:
-        """Count a new connection; return False if the server works for all others."""
-        if len(self._open) >= self.limits.connections_max and not self._evict():
-            return False
-        self._open.add(transport)
+        """Count a new connection; return False if no other one is to be closed for it."""
+        host = _host_of(transport)
+        if len(self._open) >= self.limits.connections_max:
+            evicted = self._open.for_new(host)
+            if evicted is None:
+                return False
+            self._evict(evicted)
+        self._open.open(transport, host)
         self.waits(transport, Waits.NEW)
         self.empty.clear()
         self.counts.connections = len(self._open)
@@ -82,23 +85,24 @@ class Door:
 
     def busy(self, transport: asyncio.Transport) -> None:
         """Note that the server works for a connection."""
-        self._evictable.discard(transport)
+        self._open.keep(transport)
 
     def waits(self, transport: asyncio.Transport, reason: Waits) -> None:
         """Note that a connection waits for its client, from now on."""
-        if transport in self._open:
-            self._evictable.set(transport, reason, host=_host_of(transport))
+        self._open.set(transport, reason)
 
     def evict_unfinished(self) -> bool:
         """Close a connection whose client does not send its request or read its response."""
-        return self._evict(Waits.BODY, Waits.STALLED)
+        evicted = self._open.next(Waits.BODY, Waits.STALLED)
+        if evicted is not None:
+            self._evict(evicted)
+        return evicted is not None
 
     def leave(self, transport: asyncio.Transport) -> None:
         """Forget a connection that is closed."""
-        self._open.discard(transport)
-        self._evictable.discard(transport)
+        self._open.close(transport)
         self.counts.connections = len(self._open)
-        if not self._open:
+        if not len(self._open):
             self.empty.set()
 
     def exchange(self, old: asyncio.Transport, new: asyncio.Transport) -> None:
@@ -106,24 +110,19 @@ class Door:
         if old not in self._open:
             new.abort()
             return
-        self._open.remove(old)
-        self._evictable.discard(old)
-        self._open.add(new)
+        self._open.close(old)
+        self._open.open(new, _host_of(new))
         self.waits(new, Waits.NEW)
 
     def abort_all(self) -> None:
         """Close all connections at once."""
-        for transport in tuple(self._open):
+        for transport in self._open:
             transport.abort()
 
-    def _evict(self, *of: Waits) -> bool:
-        evicted = self._evictable.next(*of)
-        if evicted is None:
-            return False
+    def _evict(self, transport: asyncio.Transport) -> None:
         self.counts.evicted += 1
-        evicted.abort()
-        self.leave(evicted)
-        return True
+        transport.abort()
+        self.leave(transport)
 
 
 def _host_of(transport: asyncio.Transport) -> str:

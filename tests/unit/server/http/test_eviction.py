@@ -87,6 +87,25 @@ def test_silent_connections_of_many_hosts_do_not_close_those_that_have_asked() -
     run(test())
 
 
+def test_a_host_with_many_connections_closes_none_of_a_host_with_few() -> None:
+    """A new connection was the only one that could be closed while all others were busy."""
+
+    async def test() -> None:
+        held = Held()
+        server = serve(held, connections_max=4)
+        for _ in range(3):
+            server.client(HOSTILE).send(b"GET /held HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        await until(lambda: held.waiting == 3)
+        honest = server.client()
+        for _ in range(5):
+            assert (await server.client(HOSTILE).reply()).status == 503
+
+        await kept(honest)
+        held.released.set()
+
+    run(test())
+
+
 def test_idle_connections_of_many_hosts_do_not_close_new_ones() -> None:
     async def test() -> None:
         server = serve(connections_max=6)
