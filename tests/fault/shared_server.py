@@ -65,6 +65,9 @@ class TickingStarter:
         time.sleep(self._start_s)
         return TickingQuery(wanted.query.id, self._name, self._file, self._stop_s)
 
+    def abandon(self, checkpoint: str) -> None:
+        pass
+
     def force_stop(self, checkpoint: str) -> None:
         pass
 

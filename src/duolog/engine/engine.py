@@ -31,6 +31,7 @@ from duolog.engine.starting import Starter, StartRequest
 from duolog.engine.stores import CommittedRows, CommittedStore, StoreQuery, find_committed
 from duolog.engine.topics.topic_reader import TopicReader
 from duolog.engine.upgrades.upgrade_plan import How, UpgradePlan
+from duolog.engine.upgrades.upgrader import rebuild_of
 from duolog.plan.cutting.levels import Levels, find_levels
 from duolog.plan.nodes import Node, Plan
 
@@ -123,6 +124,15 @@ class Engine:
             self._note(query)
             note_running(claimed.checkpoint.directory, query)
             return query
+
+    def abandon_rebuild(self, application_id: str) -> None:
+        """End a start that rebuilds state, if there is one; it raises QueryFailed. Any thread.
+
+        The application that it would replace runs on. A later start continues the rebuild.
+        """
+        query = self._queries.get(rebuild_of(application_id))
+        if query is not None and not query.has_ended:
+            query.stop()
 
     def restore(self, plan: Plan, application_id: str, *, forced: bool = True) -> bool:
         """Fill the stores of an application from their changelogs, and start nothing.

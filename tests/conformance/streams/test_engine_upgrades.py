@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,14 @@ from pyspark.sql import SparkSession
 
 from duolog import Topology, col, count, sum_, tumbling
 from duolog.engine import Engine, EngineConfig
-from duolog.engine.errors import CheckpointMismatch
+from duolog.engine.errors import CheckpointMismatch, QueryFailed
 from duolog.engine.query.query import RunningQuery
 from duolog.engine.settings import Mode
 from duolog.engine.start_options import StartOptions
+from duolog.engine.upgrades.rebuild import Rebuild
 from duolog.engine.upgrades.upgrade_plan import How
 from duolog.testing import EmbeddedCluster
+from waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
 
@@ -301,6 +304,32 @@ def test_incompatible_stores_are_rebuilt_alongside_the_old_application(
     assert {key: shop.table("hourly")[key] for key in of_last} == {
         key: hourly(range(20, 55))[key] for key in of_last
     }
+
+
+def test_a_rebuild_that_is_abandoned_fails_its_start_and_continues_later(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.order(range(20))
+    application_id = f"shop-{shop.prefix}"
+    with shop.running(first, "micro-batch") as old:
+        assert old.wait_until_caught_up(WAIT_S)
+        with monkeypatch.context() as patched, ThreadPoolExecutor(1) as pool:
+            patched.setattr(Rebuild, "missing", lambda _self: 10**9)  # It never comes near.
+            plan, options = with_another_sum(shop).build(), StartOptions(upgrade="rebuild")
+            started = pool.submit(shop.engine.start, plan, application_id, "micro-batch", options)
+
+            def abandoned() -> bool:
+                shop.engine.abandon_rebuild(application_id)
+                return started.done()
+
+            wait_until(abandoned, "the start ends", WAIT_S)
+            with pytest.raises(QueryFailed, match="was stopped"):
+                started.result()
+        assert not old.has_ended
+
+    shop.run(with_another_sum, "micro-batch", "rebuild")
+
+    assert shop.table("paid") == paid_by_item(range(20))
 
 
 def hourly(numbers: range) -> dict[str, Any]:

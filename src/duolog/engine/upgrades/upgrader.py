@@ -161,7 +161,7 @@ class Upgrader:
         }
 
     def _rebuild(self, lowered: Lowered, found: Comparison) -> Rebuild:
-        name, shadow = f"{self.application_id}.rebuild", self.checkpoint.shadow
+        name, shadow = rebuild_of(self.application_id), self.checkpoint.shadow
         part = shadow_of(lowered.spec, found, self.checkpoint.written_topics())
         shape = lowered.shape | {"rebuilds": sorted(part.stores)}
         sources = with_topics(part.spec["sources"], lowered.matched)
@@ -238,3 +238,13 @@ def _claiming(directory: Path, holder: Holder, application_id: str, *, pid: int)
         with contextlib.suppress(OSError, *JVM_IS_GONE):
             release(directory, holder, pid)
         raise
+
+
+def rebuild_of(application_id: str) -> str:
+    """Return the application id of the query that rebuilds state of an application.
+
+    Example:
+        >>> rebuild_of("flights")
+        'flights.rebuild'
+    """
+    return f"{application_id}.rebuild"

@@ -49,6 +49,7 @@ class FakeStarter:
         self.forgotten: list[str] = []
         self.refused: dict[str, str] = {}
         self.stopping: set[str] = set()
+        self.abandoned: set[str] = set()
 
     def start(self, wanted: DesiredQuery) -> FakeQuery:
         query = wanted.query
@@ -60,6 +61,9 @@ class FakeStarter:
         self.plans.append(query.planned.plan)
         self.running[query.id] = FakeQuery()
         return self.running[query.id]
+
+    def abandon(self, checkpoint: str) -> None:
+        self.abandoned.add(checkpoint)
 
     def is_running(self, checkpoint: str) -> bool:
         return checkpoint in self.stopping

@@ -156,6 +156,11 @@ class GroupProcess:
             with self._lock:
                 self._replies.pop(number, None)
 
+    def notify(self, message: Message) -> None:
+        """Send a request whose result does not matter, and do not wait for it."""
+        with contextlib.suppress(OSError, ValueError):  # As above.
+            self._frames.send({"id": next(self._numbers), **message})
+
     def stop_query(self, run: int) -> None:
         """Stop a query; returns once it has stopped, or the process has ended."""
         with contextlib.suppress(DuologError):

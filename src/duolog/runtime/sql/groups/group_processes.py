@@ -119,6 +119,13 @@ class GroupProcesses:
         answer_s = self._limits.answer_timeout_s
         return answer_s if process.has_answered else max(answer_s, _FIRST_ANSWER_S)
 
+    def abandon(self, group: str, checkpoint: str) -> None:
+        """End a start that rebuilds state in the process of a group, if it has one."""
+        with self._lock:
+            known = self._processes.get(group)
+        if known is not None:
+            known.notify({"do": "abandon", "checkpoint": checkpoint})
+
     def kill(self, group: str, reason: str) -> None:
         """Kill the process of a group, if it has one."""
         with self._lock:

@@ -42,6 +42,7 @@ class SharedJvm(Protocol):
     """Runs queries in the JVM of this process: `SparkQueries`."""
 
     def start(self, wanted: DesiredQuery) -> ManagedQuery: ...
+    def abandon(self, checkpoint: str) -> None: ...
     def forget(self, checkpoint: str) -> None: ...
     def ended_jvm(self) -> "JvmEnd | None": ...
     def kill_jvm(self) -> None: ...
@@ -143,6 +144,17 @@ class GroupStarter:
             now = self._started.get(checkpoint)
             if now is not None and now.query is failed:
                 self._started[checkpoint] = before
+
+    def abandon(self, checkpoint: str) -> None:
+        """End a start that rebuilds state, wherever it is."""
+        with self._lock:
+            started = self._started.get(checkpoint)
+        if started is None or started.query.is_released:
+            return
+        if started.query.group == DEFAULT_GROUP:
+            self._shared.abandon(checkpoint)
+        else:
+            self._processes.abandon(started.query.group, checkpoint)
 
     def is_running(self, checkpoint: str) -> bool:
         """Return true if some part of a query still runs."""

@@ -47,6 +47,10 @@ class SparkGroup:
         """Start a query of the catalog as of an offset; as `GroupQueries.start`."""
         return self._spark.start(self._wanted(query_id, offset))
 
+    def abandon(self, checkpoint: str) -> None:
+        """End a start that rebuilds state on a checkpoint; as `GroupQueries.abandon`."""
+        self._spark.abandon(checkpoint)
+
     def ping(self) -> None:
         """Return once the JVM has answered."""
         self._spark.ping_jvm()

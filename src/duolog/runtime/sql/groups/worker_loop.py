@@ -38,6 +38,9 @@ class GroupQueries(Protocol):
             DuologError: it does not start.
         """
 
+    def abandon(self, checkpoint: str) -> None:
+        """End a start that rebuilds state on a checkpoint, if there is one."""
+
     def ping(self) -> None:
         """Return once the JVM has answered; at once if none runs."""
 
@@ -96,6 +99,9 @@ class WorkerLoop:
         if message["do"] == "start":
             query = self._queries.start(message["query"], message["offset"])
             return {"run": self._add(message["query"], query)}
+        if message["do"] == "abandon":
+            self._queries.abandon(message["checkpoint"])
+            return {}
         with self._lock:
             run = self._runs.get(message["run"])
         if run is None:

@@ -78,6 +78,9 @@ class Starter(Protocol):
         Raises DuologError.
         """
 
+    def abandon(self, checkpoint: str) -> None:
+        """End a start that rebuilds state, if it has begun with that."""
+
     def is_running(self, checkpoint: str) -> bool:
         """Return true if a query still stops in the background: its `stop` is bounded."""
 
@@ -337,7 +340,9 @@ class QuerySupervisor:
 
     def _end(self, gone: Iterable[str], elsewhere: Mapping[str, DesiredQuery]) -> None:
         """Stop queries, except those that are starting, and delete the state of ended ones."""
-        ending = {one: self._entries[one] for one in gone if not _is_starting(self._entries[one])}
+        found = {one: self._entries[one] for one in gone}
+        list(map(self._maybe_abandon, found.values()))
+        ending = {one: entry for one, entry in found.items() if not _is_starting(entry)}
         _stop_all(ending.values())
         for query_id, entry in ending.items():
             goes_on, checkpoint = elsewhere.get(query_id), entry.wanted.checkpoint
@@ -348,6 +353,11 @@ class QuerySupervisor:
             with self._changed:
                 del self._entries[query_id]
 
+    def _maybe_abandon(self, entry: _Entry) -> None:
+        """End a start that rebuilds state, which takes as long as to read all records."""
+        if entry.is_replaced and _is_starting(entry):
+            self._starter.abandon(entry.wanted.checkpoint)
+
     def _is_gone(self, query_id: str, wanted: Mapping[str, DesiredQuery]) -> bool:
         """Return true if a query has ended; another one with its id may be desired."""
         now = wanted.get(query_id)
@@ -356,6 +366,8 @@ class QuerySupervisor:
     def _bring_on(self, entry: _Entry, wanted: DesiredQuery) -> None:
         """Bring a query one step closer to its desired state; wait for a start in progress."""
         if _is_starting(entry):
+            if entry.wanted is not wanted:
+                self._maybe_abandon(entry)
             return
         if entry.starting is not None:
             self._take_started(entry, entry.starting)

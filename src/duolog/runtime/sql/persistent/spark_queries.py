@@ -166,6 +166,11 @@ class SparkQueries:
             return {}
         return kept.positions()
 
+    def abandon(self, checkpoint: str) -> None:
+        """End a start that rebuilds state on a checkpoint, if there is one."""
+        if (engine := self._opened) is not None:
+            engine.abandon_rebuild(application_id_of(checkpoint))
+
     def is_running(self, checkpoint: str) -> bool:
         """Return false: a query that was stopped does not run any more."""
         return False

@@ -4,7 +4,7 @@ REFUSED…      does not start                  ENDLESS…   its start does not 
 STUCK…        does not stop                   FAILS…     starts, and has failed
 CRASH…        ends the process at its start   OOM…       ends the JVM after its start
 HANGS…        the JVM does not answer         PAUSED…    pauses the process at its start
-GARBLED…      sends an invalid message
+GARBLED…      sends an invalid message        REBUILDS…  its start fails when it is abandoned
 """
 
 import os
@@ -65,6 +65,7 @@ class Queries:
         self.frames = frames
         self.end = ""
         self.hangs = False
+        self.abandoned = threading.Event()
 
     def start(self, query_id: str, offset: int) -> Query:
         os.write(1, b"printed to standard output, which is the log\n")
@@ -73,6 +74,9 @@ class Queries:
                 raise QueryError("its topic is gone", hint="Create it.")
             case "ENDLESS":
                 FOREVER.wait()
+            case "REBUILDS":
+                self.abandoned.wait()
+                raise QueryError("the rebuild was stopped")
             case "CRASH":
                 os._exit(7)
             case "OOM":
@@ -85,6 +89,10 @@ class Queries:
             case "PAUSED":
                 os.kill(os.getpid(), signal.SIGSTOP)
         return Query(query_id, offset)
+
+    def abandon(self, checkpoint: str) -> None:
+        assert checkpoint
+        self.abandoned.set()
 
     def ping(self) -> None:
         if self.hangs:

@@ -456,3 +456,25 @@ def test_after_the_end_of_all_nothing_starts(groups: Groups) -> None:
 def _state(supervisor: QuerySupervisor, query_id: str) -> str:
     live = supervisor.live(query_id)
     return "" if live is None else live.state
+
+
+@pytest.mark.parametrize("group", ["default", "heavy"])
+def test_a_start_that_rebuilds_state_is_abandoned_where_it_runs(groups: Groups, group: str) -> None:
+    groups.start_wait_s = 0.1
+    groups.open()
+    query = groups.start("REBUILDS_0", group)
+    checkpoint = wanted("REBUILDS_0", group).checkpoint
+
+    groups.starter.abandon(checkpoint)
+
+    if group == "default":
+        assert groups.shared.abandoned == {checkpoint}
+    else:
+        wait_for(lambda: query.has_ended, "the start ends")
+        assert "the rebuild was stopped" in str(query.exception())
+
+
+def test_nothing_is_abandoned_on_an_unknown_checkpoint(groups: Groups) -> None:
+    groups.starter.abandon("never-started")
+
+    assert groups.shared.abandoned == set()

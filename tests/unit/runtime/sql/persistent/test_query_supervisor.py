@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from duolog.core.errors import QueryError
 from duolog.ksql.session import PersistentQuery, SqlSession
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
 from duolog.runtime.sql.persistent.query_supervisor import Pauses, QuerySupervisor
@@ -174,6 +175,21 @@ class ReplacingStarter(FakeStarter):
         return super().start(wanted)
 
 
+class RebuildingStarter(ReplacingStarter):
+    """A replacement starts when it may, or fails when it is abandoned."""
+
+    def start(self, wanted: DesiredQuery) -> FakeQuery:
+        found = super().start(wanted)
+        if wanted.checkpoint in self.abandoned:
+            self.abandoned.clear()
+            raise QueryError("the rebuild was stopped")
+        return found
+
+    def abandon(self, checkpoint: str) -> None:
+        super().abandon(checkpoint)
+        self.may_start.set()
+
+
 def replacing(of: dict[str, PersistentQuery]) -> DesiredQuery:
     statement = "CREATE OR REPLACE STREAM one AS SELECT * FROM s;"
     return DesiredQuery(replace(of[ONE], planned=of[TWO].planned, statement=statement))
@@ -201,6 +217,56 @@ def test_a_replaced_query_runs_until_its_successor_has_started() -> None:
         assert starter.running[ONE] is not first
         assert not starter.running[ONE].has_ended
     finally:
+        supervisor.close()
+
+
+@pytest.mark.parametrize("moves", [False, True], ids=["ends", "moves"])
+def test_a_replacement_that_rebuilds_state_is_abandoned_if_the_query_is_gone(
+    moves: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    """The places of other queries waited until it had read all records."""
+    of, starter = queries(), RebuildingStarter()
+    supervisor = QuerySupervisor(starter, Pauses(0.2, 60.0))
+    supervisor.start()
+    try:
+        supervisor.want({ONE: DesiredQuery(of[ONE])})
+        assert supervisor.wait_settled(WAIT_S)
+        first = starter.running[ONE]
+        supervisor.want({ONE: replacing(of)})
+        wait_for(supervisor, lambda: starter.starts.count(ONE) == 1 and not first.has_ended)
+        wait_for(supervisor, lambda: not supervisor.wait_settled(0.1))
+
+        supervisor.want({}, {ONE: replacing(of)} if moves else {})
+
+        assert supervisor.wait_stopped([ONE], WAIT_S)
+        assert first.has_ended
+        assert starter.forgotten == ([] if moves else [DesiredQuery(of[ONE]).checkpoint])
+    finally:
+        starter.may_start.set()
+        supervisor.close()
+
+
+def test_a_replacement_that_rebuilds_state_is_abandoned_for_a_newer_one() -> None:
+    of, starter = queries(), RebuildingStarter()
+    supervisor = QuerySupervisor(starter, Pauses(0.2, 60.0))
+    supervisor.start()
+    try:
+        supervisor.want({ONE: DesiredQuery(of[ONE])})
+        assert supervisor.wait_settled(WAIT_S)
+        first = starter.running[ONE]
+        supervisor.want({ONE: replacing(of)})
+        wait_for(supervisor, lambda: not supervisor.wait_settled(0.1))
+        newest = replacing(of)
+        planned = replace(newest.query.planned)
+
+        supervisor.want({ONE: replace(newest, query=replace(newest.query, planned=planned))})
+
+        wait_for(supervisor, lambda: starter.running[ONE] is not first)
+        assert supervisor.wait_settled(WAIT_S)
+        assert first.has_ended
+        assert supervisor.live_all()[0].failures == 0
+    finally:
+        starter.may_start.set()
         supervisor.close()
 
 
