@@ -15,7 +15,9 @@ from conformance.dead_letters import letters
 from duolog.testing import EmbeddedCluster
 from waiting import wait_for_equal, wait_until
 
-LARGE = {"max.message.bytes": "20000000"}
+KEPT = {"retention.ms": "-1"}
+"""The letters are from 2023: Apache Kafka deletes old records 30 s after its start."""
+LARGE = {**KEPT, "max.message.bytes": "20000000"}
 
 
 @pytest.fixture(params=["duolog", "kafka"])
@@ -32,7 +34,7 @@ def names(duolog: Duolog) -> tuple[str, str]:
     """Return a dead-letter topic for large records, and a source topic for small ones."""
     word = f"letters-{uuid.uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": duolog.bootstrap_servers})
-    made = [NewTopic(f"{word}-wrong", 1, 1, config=LARGE), NewTopic(word, 1, 1)]
+    made = [NewTopic(f"{word}-wrong", 1, 1, config=LARGE), NewTopic(word, 1, 1, config=KEPT)]
     for future in admin.create_topics(made).values():
         future.result(60)
     wait_until(

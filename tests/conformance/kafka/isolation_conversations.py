@@ -194,7 +194,7 @@ def batches_of_transactions(client: WireClient) -> Any:
 
 
 def markers(client: WireClient) -> Any:
-    create_and_wait(client, new_topic("ended"))
+    create_and_wait(client, new_topic("ended", retention_ms="-1"))  # Its records are of 1970.
     producer = Producer(client, "ended-one")
     begin(producer, "ended")
     for _ in range(2):

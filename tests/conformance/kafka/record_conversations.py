@@ -118,7 +118,8 @@ def fetched(client: WireClient) -> Any:
 
 
 def listed_offsets(client: WireClient) -> Any:
-    create_and_wait(client, new_topic("when"), new_topic("when_empty"))
+    # Its records are of 1970, and would be deleted at some moment.
+    create_and_wait(client, new_topic("when", retention_ms="-1"), new_topic("when_empty"))
     for at in (1000, 2000, 3000):
         rows = [{"index": 0, "records": batch(b"a", b"b", at=at)}]
         data = [{"name": "when", "partition_data": rows}]

@@ -179,7 +179,8 @@ def test_an_administrator_with_librdkafka_sees_the_same_errors(
 
 def places(bootstrap_servers: str) -> list[Any]:
     with WireClient(bootstrap_servers) as client:
-        create_and_wait(client, new_topic("places"))
+        # Records of 1970 would be deleted at some moment.
+        create_and_wait(client, new_topic("places", retention_ms="-1"))
         for at in (1000, 2000):
             rows = [{"index": 0, "records": batch(b"a", b"b", at=at)}]
             data = [{"name": "places", "partition_data": rows}]

@@ -178,7 +178,13 @@ class ReplacingStarter(FakeStarter):
 class RebuildingStarter(ReplacingStarter):
     """A replacement starts when it may, or fails when it is abandoned."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.rebuilds = threading.Event()
+
     def start(self, wanted: DesiredQuery) -> FakeQuery:
+        if wanted.query.id in self.running:
+            self.rebuilds.set()
         found = super().start(wanted)
         if wanted.checkpoint in self.abandoned:
             self.abandoned.clear()
@@ -233,8 +239,8 @@ def test_a_replacement_that_rebuilds_state_is_abandoned_if_the_query_is_gone(
         assert supervisor.wait_settled(WAIT_S)
         first = starter.running[ONE]
         supervisor.want({ONE: replacing(of)})
-        wait_for(supervisor, lambda: starter.starts.count(ONE) == 1 and not first.has_ended)
-        wait_for(supervisor, lambda: not supervisor.wait_settled(0.1))
+        wait_for(supervisor, starter.rebuilds.is_set)
+        assert not first.has_ended
 
         supervisor.want({}, {ONE: replacing(of)} if moves else {})
 
@@ -255,7 +261,7 @@ def test_a_replacement_that_rebuilds_state_is_abandoned_for_a_newer_one() -> Non
         assert supervisor.wait_settled(WAIT_S)
         first = starter.running[ONE]
         supervisor.want({ONE: replacing(of)})
-        wait_for(supervisor, lambda: not supervisor.wait_settled(0.1))
+        wait_for(supervisor, starter.rebuilds.is_set)
         newest = replacing(of)
         planned = replace(newest.query.planned)
 
