@@ -240,7 +240,7 @@ def test_a_replacement_that_rebuilds_state_is_abandoned_if_the_query_is_gone(
         first = starter.running[ONE]
         supervisor.want({ONE: replacing(of)})
         wait_for(supervisor, starter.rebuilds.is_set)
-        assert not first.has_ended
+        assert [first.has_ended] == [False]
 
         supervisor.want({}, {ONE: replacing(of)} if moves else {})
 
