@@ -102,14 +102,16 @@ export function Table<Row>(props: TableProps<Row>) {
   const before = items[0]?.start ?? 0;
   const after = total - (items[items.length - 1]?.end ?? 0);
   const above = HEAD_HEIGHT + (props.captionShown === true ? CAPTION_HEIGHT : 0);
-  const height = props.height ?? `min(70vh, ${above + Math.max(1, rows.length) * rowHeight + 4}px)`;
+  // Without a given height, the rows and their gaps make it, so that a scrollbar below them has room.
+  const height =
+    props.height === undefined ? { maxHeight: "70vh", minHeight: `${above + rowHeight}px` } : { height: props.height };
   const active = current >= 0 && items.some((one) => one.index === current);
   const id = useMemo(() => `table-${++tables}`, []);
   return (
     <div
       class="table"
       ref={scroller}
-      style={{ height: rows.length === 0 ? "auto" : height }}
+      style={rows.length === 0 ? {} : height}
       tabIndex={0}
       role="region"
       aria-label={props.caption}
