@@ -54,6 +54,9 @@ class RequireProgram(Protocol):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run the long forms of the tests too")
+    parser.addoption(
+        "--update-pictures", action="store_true", help="take new reference pictures of screens"
+    )
     deep_run.add_options(parser)
     flaky.add_option(parser, in_ci=IN_CI)
 
