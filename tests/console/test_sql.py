@@ -2,11 +2,11 @@
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from bench.sql.page_watch import PageWatch
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -20,6 +20,8 @@ BIG = 9_007_199_254_740_993
 """2^53 + 1: a double would show another number."""
 HOSTILE = "<img src=x onerror=alert(1)> \x1b[31mred \u202egnp.exe\u2066"
 LONG = 9_000_000
+THREAD_MS_MAX = 800
+"""Processor time of the page, which a busy machine changes little; it needs about a third of it."""
 DECLARED = """
 CREATE STREAM sql_flights (id STRING KEY, n BIGINT, note STRING)
   WITH (KAFKA_TOPIC='sql_flights', VALUE_FORMAT='JSON', PARTITIONS=1);
@@ -28,12 +30,6 @@ CREATE TABLE sql_airlines (id STRING PRIMARY KEY, name STRING, fleet BIGINT)
 CREATE TABLE sql_hostile (id STRING PRIMARY KEY, note STRING)
   WITH (KAFKA_TOPIC='sql_hostile', VALUE_FORMAT='JSON', PARTITIONS=1);
 """
-LONG_TASKS = """() => {
-  window.longTasks = [];
-  new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) window.longTasks.push(entry.duration);
-  }).observe({ type: "longtask" });
-}"""
 
 
 def produced(console: Console, topic: str, records: list[tuple[str, Any]]) -> None:
@@ -355,7 +351,8 @@ def test_answers_of_statements_are_tables(sql: "Page") -> None:
 
 def test_hostile_values_are_only_text(sql: "Page", filled: Console) -> None:
     write(sql, "SELECT id, note FROM sql_hostile;")
-    sql.evaluate(LONG_TASKS)
+    watch = PageWatch(sql)
+    before_ms = watch.thread_ms()
 
     sql.keyboard.press("Control+Enter")
 
@@ -370,6 +367,7 @@ def test_hostile_values_are_only_text(sql: "Page", filled: Console) -> None:
     value = sql.get_by_role("dialog").get_by_label("Value of NOTE").inner_text()
     assert len(value) == 100_000
     sql.keyboard.press("Escape")
+    assert watch.thread_ms() - before_ms < THREAD_MS_MAX
 
 
 def test_escape_then_tab_leaves_the_editor(sql: "Page") -> None:
@@ -381,57 +379,6 @@ def test_escape_then_tab_leaves_the_editor(sql: "Page") -> None:
     sql.keyboard.press("Tab")
 
     assert sql.evaluate("() => document.activeElement.closest('.cm-editor') === null")
-
-
-def test_a_fast_stream_keeps_the_page_responsive_and_its_memory_bounded(
-    running: "Page", filled: Console, request: pytest.FixtureRequest
-) -> None:
-    deep = bool(request.config.getoption("--deep", default=False))
-    seconds, per_second = (60, 10_000) if deep else (6, 10_000)
-    running.evaluate(LONG_TASKS)
-    session = running.context.new_cdp_session(running)
-
-    def heap() -> float:
-        session.send("HeapProfiler.collectGarbage")
-        return float(running.evaluate("() => performance.memory.usedJSHeapSize"))
-
-    before = heap()
-    stopped = threading.Event()
-    writer = threading.Thread(target=flood, args=(filled, seconds, per_second, stopped))
-    writer.start()
-    try:
-        running.locator("[data-count=skipped]").wait_for()
-        writer.join()
-    finally:
-        stopped.set()
-        writer.join()
-    running.locator("[data-count=rate]").get_by_text("0/s", exact=True).wait_for()
-
-    figures = running.locator(".sql-counts").inner_text()
-    received = int(
-        running.locator("[data-count=received]").inner_text().split()[0].replace(",", "")
-    )
-    skipped = int(running.locator("[data-count=skipped]").inner_text().split()[0].replace(",", ""))
-    assert received > 5_000, figures
-    assert 0 < received - skipped <= 500 + 50 * (seconds + 60), figures
-    assert heap() - before < 60_000_000, figures
-    if deep:
-        slow = [one for one in running.evaluate("() => window.longTasks") if one > 100]
-        assert slow == [], figures
-
-
-def flood(console: Console, seconds: int, per_second: int, stopped: threading.Event) -> None:
-    """Write records at a rate."""
-    producer = Producer({"bootstrap.servers": console.bootstrap_servers, "linger.ms": 20})
-    value = json.dumps({"N": 1, "NOTE": "x" * 60}).encode()
-    for second in range(seconds):
-        for tenth in range(10):
-            for number in range(per_second // 10):
-                producer.produce("sql_flights", value, f"{second}.{tenth}.{number}".encode())
-            producer.poll(0)
-            if stopped.wait(0.1):
-                return
-    producer.flush(60)
 
 
 def test_axe_finds_nothing_on_the_screen(
