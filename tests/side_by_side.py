@@ -6,6 +6,7 @@
                                            upgrades, other numbers of tasks
     a JVM alone                            share a process: each takes minutes, and none a third of the whole
     a real Kafka                           share a process
+    the console in a browser               share a process, with one server and one browser
     a fixture of a file                    the file stays together
     programs started by a test             each test is a group; each takes a minute
     all else                               the file stays together
@@ -39,6 +40,8 @@ _SHARED: Final = {
     "jvm": (_JVM,),
     "kafka": (_KAFKA,),
 }
+_CONSOLE: Final = "console"
+_CONSOLE_TESTS: Final = "tests/console/"
 # The folders whose tests start programs.
 _SLOW: Final = {"architecture", "conformance", "fault", "property", "suite"}
 
@@ -85,12 +88,15 @@ def rank(nodeid: str) -> int:
     shared = list(_SHARED)
     if group in shared:
         return shared.index(group)
-    return len(shared) + (not _SLOW & set(Path(group.partition("::")[0]).parts))
+    is_slow = group == _CONSOLE or bool(_SLOW & set(Path(group.partition("::")[0]).parts))
+    return len(shared) + (not is_slow)
 
 
 @cache
 def _group_of_file(path: str) -> str | None:
     """Return the group of a file's tests, or None if each test is its own group."""
+    if path.startswith(_CONSOLE_TESTS):
+        return _CONSOLE
     file = _ROOT / path
     text = file.read_text() if file.is_file() else ""
     for name, patterns in _SHARED.items():

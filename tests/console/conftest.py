@@ -1,8 +1,8 @@
 """Browser tests of the console: one server and one browser for a test run.
 
 The server is started as a user starts it, with `duolog start` on loopback and free ports; only
-`test_demo` needs a JVM. The browser is the system's Chromium. All tests of this folder run in one process
-(`xdist_group`), so that there is one of each. Without Chromium they are skipped.
+`test_demo` needs a JVM. The browser is the system's Chromium. All tests of this folder run in one
+process (`tests/side_by_side.py`), so that there is one of each. Without Chromium they are skipped.
 """
 
 import os
@@ -12,7 +12,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -24,18 +24,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 ROOT = Path(__file__).parents[2]
-HERE = Path(__file__).parent
 AXE = ROOT / "console/node_modules/axe-core/axe.min.js"
 TIMEOUT_MS = 20_000
+Theme = Literal["light", "dark"]
 # Contrast, labels, names, roles: everything of WCAG 2.2 A and AA.
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-
-
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook.
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("console"))
+# The rules whose result depends on colours, and so on the theme.
+COLOURS = ["color-contrast", "link-in-text-block"]
 
 
 def _missing() -> str:
@@ -96,12 +91,13 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.wait()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator["Browser"]:
-    """A connection to the browser.
+    """A connection to the browser, for the tests of a file.
 
-    Playwright's loop runs as long as it is open, so that it must not outlive a test: `asyncio.run`
-    of another test in this process would fail.
+    Each connection starts a process, which takes longer than most tests. Playwright's loop runs as
+    long as it is open, so that it must not outlive these tests: `asyncio.run` of another test in
+    this process would fail.
     """
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - not needed when skipped
 
@@ -154,13 +150,15 @@ def no_axe_violations() -> Callable[["Page"], None]:
     script = AXE.read_text()
 
     def check(page: "Page") -> None:
-        for theme in ("light", "dark"):
+        # `evaluate` is the debugger's: the policy of the page does not apply to it.
+        if not page.evaluate("() => 'axe' in window"):
+            page.evaluate(script)
+        themes: list[tuple[Theme, list[str]]] = [("light", RULES), ("dark", COLOURS)]
+        for theme, only in themes:
             page.emulate_media(color_scheme=theme)
             page.evaluate("() => new Promise((done) => requestAnimationFrame(() => done()))")
-            # `evaluate` is the debugger's: the policy of the page does not apply to it.
-            page.evaluate(script)
             found = page.evaluate(
-                "(tags) => axe.run(document, { runOnly: tags, resultTypes: ['violations'] })", RULES
+                "(only) => axe.run(document, { runOnly: only, resultTypes: ['violations'] })", only
             )
             problems = [
                 f"{one['id']}: {one['help']}\n"
