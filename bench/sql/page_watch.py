@@ -37,7 +37,7 @@ _FLUSH_S: Final = 120.0
 
 
 class Memory(NamedTuple):
-    """What a page keeps after a garbage collection."""
+    """Memory of a page after a garbage collection."""
 
     heap_bytes: int
     nodes: int

@@ -6,7 +6,7 @@
 
 The browser decodes both and counts, so that no library for images is needed. Letters look different
 on each machine: `glyphs.txt` has a digest of some text as drawn where the references were made. With
-other letters, only `covered` is checked: it finds text behind something else, and works everywhere.
+other letters, only `covered` is checked: it finds text that another element covers.
 """
 
 import base64
@@ -103,7 +103,7 @@ _COVERED = """() => {
       if (right - left < 4 || bottom - top < 4) continue;
       const hit = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
       if (hit !== null && !hit.contains(element) && !element.contains(hit)) {
-        found.push(`${node.data.trim().slice(0, 40)} is behind <${hit.localName}>`);
+        found.push(`${node.data.trim().slice(0, 40)} is covered by <${hit.localName}>`);
       }
     }
   }
@@ -112,7 +112,7 @@ _COVERED = """() => {
 
 
 class Difference(NamedTuple):
-    """How two pictures differ.
+    """The difference of two pictures.
 
     Attributes:
         pixels: that differ; all, if the sizes do.
@@ -126,7 +126,7 @@ class Difference(NamedTuple):
 
 
 def covered(page: "Page") -> list[str]:
-    """Return texts that are behind another element."""
+    """Return texts that another element covers."""
     found: list[str] = page.evaluate(_COVERED)
     return found
 
@@ -170,7 +170,7 @@ class Pictures:
         Returns the reason if the comparison is not possible here, or an empty text.
         """
         glyphs = glyphs_of(page)
-        # What has been scrolled is behind the head of the page.
+        # The head of the page covers scrolled text.
         page.evaluate("() => scrollTo(0, 0)")
         if self._update:
             GLYPHS.write_text(f"{glyphs}\n")
