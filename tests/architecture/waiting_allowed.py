@@ -98,9 +98,6 @@ ALLOWED: Final[dict[str, Allowed]] = {
         Counts(sleep=1, poll=1, elapsed=2),
         "shows that nothing is shown after a stop; a client's own retry of 15 s is distinguished from one answer; polls",
     ),
-    "console/test_sql.py": Allowed(
-        Counts(deadline=1), "the rate of a writer; the test waits for the counts on the page"
-    ),
     "fault/campaign.py": Allowed(
         Counts(sleep=3, poll=4), "random moments of kills, by a printed seed; polls"
     ),
