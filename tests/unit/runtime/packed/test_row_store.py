@@ -92,3 +92,22 @@ def test_an_index_from_which_all_keys_were_removed_can_be_used_again() -> None:
         index.add(key)
 
     assert list(index.between(None, None)) == [b"a", b"c"]
+
+
+def test_a_store_with_room_has_the_same_rows_and_grows_beyond_it() -> None:
+    random, store, expected = Random(3), RowStore(), dict[bytes, bytes]()  # noqa: S311
+    for number in range(30_000):
+        if number == 1_000:
+            before = store.snapshot()
+            store.reserve(5_000)
+            store.reserve(100)
+        key, entry = _key(random), random.randbytes(random.randrange(12))
+        assert store.put(key, entry[:5], entry[5:]) == expected.get(key)
+        expected[key] = entry
+        if number == 999:
+            early = dict(expected)
+
+    assert len(store) == len(expected) > 5_000
+    assert dict(store.snapshot()) == expected
+    assert dict(before) == early
+    assert all(store.get(key) == entry for key, entry in expected.items())

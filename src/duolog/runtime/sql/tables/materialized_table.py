@@ -99,6 +99,7 @@ class MaterializedTable:
             raise dropped
         follower = TopicFollower(self.source.topic, self._brokers, self.rows.lock, self._apply)
         follower.start()
+        self.rows.expect(follower.records_at_start)
         if not self._keeps(follower):
             follower.close()
             raise dropped
@@ -112,7 +113,5 @@ class MaterializedTable:
             return not self._is_closed
 
     def _apply(self, messages: Sequence[Message]) -> None:
-        take = self.rows.take
-        for message in messages:
-            take(message)
+        self.rows.take_all(messages)
         self.rows.expire()

@@ -25,8 +25,8 @@ from duolog.runtime.sql.duck.queries import source_columns
 from duolog.runtime.sql.tables.source_rows import Received, SourceRows, headers_of
 from duolog.serde.row import Row
 
-_PLACE: Final = struct.Struct(">qqI")
-_VALUE_AT: Final = _PLACE.size
+PLACE: Final = struct.Struct(">qqI")
+_VALUE_AT: Final = PLACE.size
 _BYTES: Final = {INT: 4, BIGINT: 8}
 _FLIPPED: Final = bytes(number ^ 0x80 for number in range(256))
 _NUMBER_OF_PARTITION: Final = 48
@@ -137,7 +137,7 @@ class _Record(NamedTuple):
 
 def number_of(entry: bytes) -> int:
     """Return a number that no other record of the topic has."""
-    _, offset, partition = _PLACE.unpack_from(entry)
+    _, offset, partition = PLACE.unpack_from(entry)
     number: int = partition << _NUMBER_OF_PARTITION | offset
     return number
 
@@ -174,7 +174,7 @@ class StoredRows:
         _, time_ms = record.timestamp()
         if value is None:
             return stored, None, time_ms
-        entry = _PLACE.pack(time_ms, record.offset() or 0, record.partition() or 0)
+        entry = PLACE.pack(time_ms, record.offset() or 0, record.partition() or 0)
         if self.checked:
             row = self._records.row(record, decoded)
             if row is None:
@@ -184,6 +184,11 @@ class StoredRows:
                 assert isinstance(of_row, int), of_row
                 time_ms = of_row
         return stored, entry + self._rest(key, value, record), time_ms
+
+    @property
+    def takes_bytes(self) -> bool:
+        """True if a record is stored as it is: key, `PLACE` and value."""
+        return self._plain is not None and not (self._size or self.checked or self._needs_headers)
 
     def wanted_key(self, key: Row) -> bytes | None:
         """Return the bytes of a key; None if a number in it is too large, and so in no key."""
@@ -208,7 +213,7 @@ class StoredRows:
         Raises:
             Undecodable: the value cannot be decoded.
         """
-        time_ms, offset, partition = _PLACE.unpack_from(entry)
+        time_ms, offset, partition = PLACE.unpack_from(entry)
         if self._plain is None:
             raw, value, headers = marshal.loads(entry[_VALUE_AT:])  # noqa: S302 - written by `_rest`
         else:

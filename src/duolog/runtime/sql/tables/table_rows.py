@@ -18,6 +18,7 @@ from duolog.runtime.sql.tables.expiring import Expiring
 from duolog.runtime.sql.tables.key_index import KeyIndex
 from duolog.runtime.sql.tables.source_rows import Received
 from duolog.runtime.sql.tables.stored_rows import (
+    PLACE,
     RowsForm,
     StoredRows,
     Undecodable,
@@ -89,6 +90,30 @@ class TableRows:
         if self._expiring is not None:
             partition = record.partition() or 0
             self._expiring.see(partition, key, time_ms, deleted=entry is None)
+
+    def take_all(self, records: Iterable[Received]) -> None:
+        """Apply records as `take` does; most tables are read here when the server starts."""
+        put, remove, take, pack = self._store.put, self._store.remove, self.take, PLACE.pack
+        is_plain = self._codec.takes_bytes and self._index is None and self._expiring is None
+        for record in records:
+            if not is_plain or self._replaced is not None:
+                take(record)
+                continue
+            key, value = record.key(), record.value()
+            if key is None:
+                continue
+            assert isinstance(key, bytes), key
+            assert value is None or isinstance(value, bytes), value
+            if value is None:
+                remove(key)
+                continue
+            place = pack(record.timestamp()[1], record.offset() or 0, record.partition() or 0)
+            put(key, place, value)
+
+    def expect(self, records: int) -> None:
+        """Make room for the rows of records that are going to be read."""
+        with self.lock:
+            self._store.reserve(records)
 
     def report_skipped(self) -> int:
         """Return the number of records that could not be decoded since the last call."""

@@ -124,6 +124,11 @@ class TopicFollower(TopicReader):
             self._consumer.incremental_assign([TopicPartition(self.topic, at, 0) for at in added])
             self._reached.update(dict.fromkeys(added, 0))
 
+    @property
+    def records_at_start(self) -> int:
+        """The number of records that the topic had at most when it was opened."""
+        return sum(self._goal.values())
+
     def reached(self) -> dict[int, int]:
         """Return the offset of the first record of each partition that is not applied."""
         with self._changed:
@@ -253,16 +258,16 @@ class TopicFollower(TopicReader):
         records: list[Message] = []
         reached: dict[int, int] = {}
         for message in messages:
-            number, offset = message.partition() or 0, message.offset() or 0
-            if _is_end(message):
+            error = message.error()
+            if error is None:
+                records.append(message)
+                # Records of a partition are in order: the last one counts.
+                reached[message.partition() or 0] = (message.offset() or 0) + 1
+            elif _is_end(message):
                 # Offsets before the end may not be records: transaction markers, compaction.
-                reached[number] = offset
-                continue
-            if _is_new(message):
-                continue
-            ensure_well(message.error())
-            records.append(message)
-            reached[number] = offset + 1
+                reached[message.partition() or 0] = message.offset() or 0
+            elif not _is_new(message):
+                ensure_well(error)
         self._apply(records)
         for offsets in (reached, passed):
             for number, offset in offsets.items():

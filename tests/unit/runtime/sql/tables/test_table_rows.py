@@ -71,8 +71,7 @@ def rows_of(name: str, records: Iterable[Record], *, checked: bool = False) -> T
 
 def take_all(rows: TableRows, records: Iterable[Record]) -> None:
     with rows.lock:
-        for record in records:
-            rows.take(record)
+        rows.take_all(records)
         rows.expire()
 
 
@@ -282,3 +281,33 @@ def test_too_many_rows_are_none_at_all() -> None:
     assert places.find([("n",)], 9) is None
     assert len(shown(places.find([("n",)], 10))) == 10
     assert rows.between((2**63,), None) is None
+
+
+@pytest.mark.parametrize("name", ["TEXTS", "NUMBERS", "HOURLY", "BRIEF"])
+@pytest.mark.parametrize("copied", [False, True], ids=["alone", "copied"])
+def test_records_that_are_taken_together_make_the_same_rows_and_changes(
+    name: str,
+    copied: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    window = {"HOURLY": bytes(8), "NUMBERS": b""}.get(name, b"")
+    keys = [b"%08d" % number + window for number in (1, 2, 1, 3, 2)]
+    records = [Record(key, value(at), at, at * 1000, at % 2) for at, key in enumerate(keys)]
+    records += [Record(keys[0], None, 9), Record(None, value(1)), Record(b"?" * 3, None)]
+    copy = object()
+    together, apart = TableRows(source(name)), TableRows(source(name))
+    for rows in (together, apart):
+        rows.expect(1_000)
+        if copied:
+            rows.changes(copy)
+    take_all(together, records)
+    with apart.lock:
+        for record in records:
+            apart.take(record)
+        apart.expire()
+
+    assert len(together) == len(apart) > 0
+    assert list(together.everything()) == list(apart.everything())
+    found = [rows.changes(copy) for rows in (together, apart)]
+    assert [(one.whole, sorted(one.removed), sorted(one.added)) for one in found[:1]] == [
+        (one.whole, sorted(one.removed), sorted(one.added)) for one in found[1:]
+    ]
