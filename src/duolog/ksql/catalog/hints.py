@@ -1,12 +1,20 @@
 """Suggest a source if a name is unknown."""
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Final
 
 from sqlglot import exp
 
 from duolog.ksql.catalog.catalog import SourceInfo
 from duolog.ksql.errors import SqlError
 from duolog.ksql.syntax.nodes import place_of
+
+_ALIKE: Final = 0.7
+_DECLARE: Final = (
+    "SHOW STREAMS; and SHOW TABLES; list what exists. To read a topic, declare a stream over it: "
+    "CREATE STREAM … WITH (KAFKA_TOPIC='…', VALUE_FORMAT='JSON');"
+)
 
 
 def closest(name: str, known: Iterable[str]) -> str:
@@ -32,6 +40,19 @@ def closest(name: str, known: Iterable[str]) -> str:
     return "".join(lines)
 
 
+def unknown_source(
+    sources: Iterable[str], node: exp.Expression, unknown: str = "{} does not exist."
+) -> SqlError:
+    """Return the error of a name that no source has, with the most similar name as its hint."""
+    known = list(sources)
+    case = closest(node.name, known)
+    near = get_close_matches(node.name.upper(), known, n=1, cutoff=_ALIKE)
+    hint = f"Did you mean {near[0]}?" if near else _DECLARE
+    return SqlError(
+        unknown.format(node.name) + case, at=place_of(node), hint="" if case else hint
+    )
+
+
 def named(sources: Mapping[str, SourceInfo], node: exp.Expression, unknown: str) -> SourceInfo:
     """Return the source of a name; `unknown` is the message if there is none, with {} for the name.
 
@@ -40,5 +61,5 @@ def named(sources: Mapping[str, SourceInfo], node: exp.Expression, unknown: str)
     """
     found = sources.get(node.name)
     if found is None:
-        raise SqlError(unknown.format(node.name) + closest(node.name, sources), at=place_of(node))
+        raise unknown_source(sources, node, unknown)
     return found

@@ -110,7 +110,7 @@ class SqlScope:
         return SqlError(text, at=place_of(node), hint=self._meant(node))
 
     def _meant(self, node: exp.Column) -> str:
-        """Return a hint with the most similar column; empty if none is similar."""
+        """Return a hint with the most similar column; empty if there is none."""
         sources = {node.table} & set(self.sources) or set(self.sources)
         known = {
             column.name.upper(): column
@@ -118,7 +118,16 @@ class SqlScope:
             if column.source in sources and not column.pseudo
         }
         near = get_close_matches(node.name.upper(), known, n=1, cutoff=_ALIKE)
-        return f"Did you mean {quoted_name(known[near[0]].name)}?" if near else ""
+        if near:
+            return f"Did you mean {quoted_name(known[near[0]].name)}?"
+        if isinstance(node.this, exp.Identifier) and node.this.quoted and not node.table:
+            return f"Write a text in single quotes: {_text(node.name)}. Other quotes are for names."
+        return ""
+
+
+def _text(name: str) -> str:
+    doubled = name.replace("'", "''")
+    return f"'{doubled}'"
 
 
 def is_parameter(node: exp.Column) -> bool:

@@ -68,6 +68,8 @@ class ExpressionParser(TypeParser):
             token = self._curr
             if token.token_type in _COMPARISONS:
                 self._advance()
+                if token.token_type == TokenType.EQ and self._at_equals():
+                    self.raise_error("Expecting an expression, found '='. Write one '=' to compare")
                 kind = _COMPARISONS[token.token_type]
                 found = self.expression(kind(this=found, expression=self.value()), token)
             elif self.take_word("IS"):
@@ -80,6 +82,9 @@ class ExpressionParser(TypeParser):
                         self.expected("BETWEEN", "IN", "LIKE")
                     return found
                 found = self.expression(exp.Not(this=behind), token) if negated else behind
+
+    def _at_equals(self) -> bool:
+        return bool(self._curr) and self._curr.token_type == TokenType.EQ
 
     def _is(self, found: exp.Expression, token: Token) -> exp.Expression:
         negated = self.take_word("NOT")

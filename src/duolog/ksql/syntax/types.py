@@ -4,6 +4,7 @@ The types are those of `duolog.plan.types`. INT there is written INTEGER here.
 """
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Final
 
 from sqlglot import exp
@@ -11,6 +12,7 @@ from sqlglot import exp
 from duolog.ksql.errors import SqlError
 from duolog.ksql.settings import settings_in_force
 from duolog.ksql.syntax.nodes import place_of
+from duolog.ksql.syntax.words import TYPES
 from duolog.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -42,6 +44,26 @@ _PLAIN: Final = {
     exp.DType.TIME: TIME,
     exp.DType.TIMESTAMP: TIMESTAMP,
 }
+_NAMES: Final = (
+    "BOOLEAN, INT, BIGINT, DOUBLE, DECIMAL(p, s), STRING, BYTES, DATE, TIME, TIMESTAMP, ARRAY<t>, "
+    "MAP<STRING, t>, STRUCT<name t, …> or a name of CREATE TYPE"
+)
+_OTHER_NAMES: Final = {
+    **dict.fromkeys(("TEXT", "CHAR", "NVARCHAR", "STR", "JSON", "UUID"), "STRING"),
+    **dict.fromkeys(("FLOAT", "REAL", "FLOAT64", "FLOAT8", "FLOAT4"), "DOUBLE"),
+    **dict.fromkeys(("LONG", "INT64", "INT8", "SERIAL"), "BIGINT"),
+    **dict.fromkeys(("SHORT", "SMALLINT", "TINYINT", "INT32", "INT4", "INT2"), "INT"),
+    **dict.fromkeys(("NUMERIC", "MONEY"), "DECIMAL"),
+    **dict.fromkeys(("BOOL", "BIT"), "BOOLEAN"),
+    **dict.fromkeys(("DATETIME", "TIMESTAMPTZ"), "TIMESTAMP"),
+    **dict.fromkeys(("BINARY", "VARBINARY", "BLOB", "BYTEA"), "BYTES"),
+    "NUMBER": "INT, BIGINT, DOUBLE or DECIMAL",
+    "OBJECT": "STRUCT<name type, …>",
+    "LIST": "ARRAY<type>",
+    "DICT": "MAP<STRING, type>",
+}
+"""Types of other languages, and ours for them."""
+_ALIKE: Final = 0.7
 INT_DIGITS: Final = 10
 BIGINT_DIGITS: Final = 19
 _WIDTH: Final = {"INT": 0, "BIGINT": 1, "DECIMAL": 2, "DOUBLE": 3}
@@ -90,10 +112,19 @@ def type_from(node: exp.DataType, custom: Mapping[str, Type]) -> Type:
         case exp.DType.USERDEFINED:
             name = node.args["kind"].name
             if name not in custom:
-                raise SqlError(f"Cannot resolve unknown type: {name}", at=place_of(node))
+                raise _unknown_type(name, custom, node)
             return custom[name]
         case _:
             return _PLAIN[kind]
+
+
+def _unknown_type(name: str, custom: Mapping[str, Type], node: exp.DataType) -> SqlError:
+    other = _OTHER_NAMES.get(name.upper())
+    near = get_close_matches(name.upper(), [*TYPES, "DECIMAL", *custom], n=1, cutoff=_ALIKE)
+    if other is None and near:
+        other = near[0]
+    hint = f"Use one of {_NAMES}." if other is None else f"Did you mean {other}?"
+    return SqlError(f"Cannot resolve unknown type: {name}", at=place_of(node), hint=hint)
 
 
 def ensure_distinct_fields(fields: Sequence[Column], node: exp.Expression) -> None:

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from duolog.core.counts import counted
 from duolog.ksql.catalog.catalog import Catalog, SourceInfo
+from duolog.ksql.catalog.hints import unknown_source
 from duolog.ksql.errors import SqlError
 from duolog.ksql.expressions.scope import SqlScope, Visible
 from duolog.ksql.expressions.user_calls import with_functions
@@ -165,7 +166,7 @@ class Translator:
         if node.name in named:
             return _of_query(named[node.name], number, alias)
         if node.name not in self.catalog.sources:
-            raise SqlError(f"{node.name} does not exist.", at=place_of(node))
+            raise unknown_source(self.catalog.sources, node)
         source = self.catalog.sources[node.name]
         self.sources[source.name] = source
         columns = tuple(
