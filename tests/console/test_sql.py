@@ -160,7 +160,7 @@ def test_a_broken_statement_is_underlined_at_its_place_with_the_hint(sql: "Page"
     marked.hover()
     told = sql.locator(".cm-tooltip-lint")
     told.get_by_text("cannot be resolved").wait_for()
-    sql.get_by_text(re.compile(r"1 error, 0 warnings: .*cannot be resolved")).click()
+    sql.get_by_text(re.compile(r"1 error: .*cannot be resolved")).click()
     sql.get_by_role("button", name="error at 2:8").wait_for()
 
 

@@ -140,7 +140,7 @@ def test_records_are_paged_sought_searched_and_selected(
     again.goto(page.url)
     again.get_by_text("2 records shown, 120 read.").wait_for()
     with again.expect_download() as download:
-        again.get_by_role("link", name="Export").click()
+        again.get_by_role("button", name="Export").click()
     lines = download.value.path().read_text().splitlines()
     assert [json.loads(line)["value"]["amount"] for line in lines] == [118, 119]
     again.close()

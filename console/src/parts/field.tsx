@@ -68,13 +68,16 @@ export function Field(props: FieldProps) {
 }
 
 /** Several lines of text. */
-export function TextArea(props: Common & { value: string; onInput: (value: string) => void; rows?: number }) {
+export function TextArea(
+  props: Common & { value: string; onInput: (value: string) => void; rows?: number; placeholder?: string | undefined },
+) {
   const id = useId();
   return (
     <Labelled {...props} id={id}>
       <textarea
         id={id}
         rows={props.rows ?? 6}
+        placeholder={props.placeholder}
         spellcheck={false}
         required={props.required}
         disabled={props.disabled}

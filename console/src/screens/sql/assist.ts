@@ -2,7 +2,7 @@
 import { autocompletion, type Completion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { linter, type Diagnostic } from "@codemirror/lint";
 import { EditorView } from "@codemirror/view";
-import type { Extension } from "@codemirror/state";
+import { StateEffect, type Extension } from "@codemirror/state";
 import { post } from "../../lib/api";
 import type { SessionValues } from "./state";
 
@@ -91,8 +91,18 @@ export function assistance(session: () => SessionValues, onChecked: (checked: Ch
       activateOnTypingDelay: 120,
       optionClass: (one) => `completion-${one.type ?? "text"}`,
     }),
-    linter((view) => lint(view, session(), onChecked), { delay: CHECK_DELAY_MS }),
+    linter((view) => lint(view, session(), onChecked), {
+      delay: CHECK_DELAY_MS,
+      needsRefresh: (update) => update.transactions.some((one) => one.effects.some((effect) => effect.is(again))),
+    }),
   ];
+}
+
+const again = StateEffect.define<null>();
+
+/** Check the text once more: what it names may have changed. (`forceLinting` does nothing after a check.) */
+export function checkAgain(view: EditorView): void {
+  view.dispatch({ effects: again.of(null) });
 }
 
 async function complete(context: CompletionContext, session: SessionValues): Promise<CompletionResult | null> {

@@ -2,6 +2,7 @@
 import { visible } from "../../lib/format";
 import { Badge, type Tone } from "../../parts/badge";
 import { Table, type Column } from "../../parts/table";
+import { Link, pathOf } from "../../shell/router";
 import type { Entity } from "./runner";
 
 type Record_ = Record<string, unknown>;
@@ -58,7 +59,7 @@ function Status(props: { status: Record_ }) {
       {typeof queryId === "string" && queryId !== "" && (
         <>
           {" "}
-          Query <code>{queryId}</code>
+          <Link to={pathOf("/queries/:query", { query: queryId })}>Open the query</Link>
         </>
       )}
     </p>

@@ -6,8 +6,10 @@ import { Dialog } from "../../parts/dialog";
 import { copyText, Table, type Column } from "../../parts/table";
 import { csvOf, download, jsonLinesOf } from "./export";
 import type { ResultColumn, Row } from "./rows";
-import { properties } from "./state";
+import { readsAll } from "./state";
 
+const NO_ROWS =
+  "No rows. A table that a query writes has only what the query has read: the records since its start, or all records if “Read streams from” was earliest.";
 const CELL_MAX = 200;
 const VALUE_MAX = 100_000;
 const COLUMNS_MAX = 200;
@@ -45,7 +47,7 @@ export function Grid(props: { name: string; columns: readonly ResultColumn[]; ro
           rowKey={(row) => row.id}
           onOpen={setOpen}
           copy={(row) => jsonLinesOf(props.columns, [row]).trimEnd()}
-          empty={props.live ? waiting() : "No rows."}
+          empty={props.live ? waiting() : NO_ROWS}
           // A live view keeps its height while rows arrive.
           {...(props.live || props.rows.length > FEW ? { height: "min(52vh, 560px)" } : {})}
         />
@@ -56,8 +58,7 @@ export function Grid(props: { name: string; columns: readonly ResultColumn[]; ro
 }
 
 function waiting(): string {
-  const all = properties.value["auto.offset.reset"] === "earliest";
-  return all ? "No rows yet." : "No rows yet. To see records that exist already, set “Read streams from” to earliest.";
+  return readsAll() ? "No rows yet." : "No rows yet. To see records that exist already, set “Read streams from” to earliest.";
 }
 
 function columnOf(column: ResultColumn, at: number, live: boolean): Column<Row> {

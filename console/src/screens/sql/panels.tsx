@@ -1,26 +1,28 @@
 // The panels at the side: session, history, saved queries.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { get } from "../../lib/api";
 import { formatTime, visible } from "../../lib/format";
+import { useLoad } from "../../lib/load";
 import { Badge } from "../../parts/badge";
 import { Field, Select } from "../../parts/field";
 import { isSecret } from "./secrets";
 import {
+  OFFSET_RESET,
   forgetPast,
   limits,
   past,
   properties,
   save,
   saved,
+  serverStart,
   setValue,
   text,
   unsave,
   variables,
 } from "./state";
 
-const OFFSET = "auto.offset.reset";
 const KNOWN = [
-  OFFSET,
+  OFFSET_RESET,
   "ksql.query.pull.consistency",
   "ksql.query.pull.staleness.ms.max",
   "ksql.query.pull.rows.max",
@@ -33,20 +35,30 @@ const KNOWN = [
   "ksql.compatibility",
 ];
 
-/** Where a push query starts to read. */
+/** Where push queries and persistent ones start to read. */
 export function StartSelect() {
+  const start = useLoad("server's start", readServerStart);
+  useEffect(() => {
+    if (start.data !== null) serverStart.value = start.data;
+  }, [start.data]);
   return (
     <Select
       label="Read streams from"
-      value={properties.value[OFFSET] ?? ""}
+      value={properties.value[OFFSET_RESET] ?? ""}
       options={[
-        { value: "", label: "server's default" },
-        { value: "earliest", label: "earliest" },
-        { value: "latest", label: "latest" },
+        { value: "", label: `default${serverStart.value === "" ? "" : `: ${serverStart.value}`}` },
+        { value: "earliest", label: "earliest: all records" },
+        { value: "latest", label: "latest: new records" },
       ]}
-      onChange={(value) => setValue("property", OFFSET, value === "" ? null : value)}
+      onChange={(value) => setValue("property", OFFSET_RESET, value === "" ? null : value)}
     />
   );
+}
+
+async function readServerStart(signal: AbortSignal): Promise<string> {
+  const query = { of: "server", search: OFFSET_RESET };
+  const found = await get<{ settings: { name: string; value: string | null }[] }>("/v1/settings", { query, signal });
+  return found.settings.find((one) => one.name === OFFSET_RESET)?.value ?? "";
 }
 
 export function SessionPanel() {

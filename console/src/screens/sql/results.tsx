@@ -43,7 +43,7 @@ function Tabs(props: { all: readonly Result[]; shown: Result }) {
     (event.currentTarget as HTMLElement).parentElement?.querySelectorAll<HTMLElement>("[role=tab]")[at + step]?.focus();
   };
   return (
-    <div class="sql-tabs" role="tablist" aria-label="Results">
+    <div class="sql-tabs sql-runs" role="tablist" aria-label="Results">
       {props.all.map((one, at) => (
         <button
           key={one.id}
@@ -81,6 +81,7 @@ function One(props: { result: Result }) {
           <Badge tone="good">Done</Badge> {result.message}
         </p>
       )}
+      {result.note !== "" && <p class="sql-note">{result.note}</p>}
       {error !== null && <ErrorPanel error={error} />}
       {query === null && result.running && <Waiting text="Running…" />}
       {query !== null && (query.columns.length > 0 || error === null) && <Query query={query} name={titleOf(result.sql)} />}

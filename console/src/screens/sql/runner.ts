@@ -9,6 +9,7 @@ import {
   catalogChanges,
   limits,
   properties,
+  readsAll,
   remember,
   results,
   session,
@@ -27,6 +28,8 @@ export interface Result {
   query: RunningQuery | null;
   entities: readonly Entity[];
   message: string;
+  /** What the reader should know about a statement that has succeeded. */
+  note: string;
   error: ApiError | null;
   running: boolean;
 }
@@ -91,7 +94,7 @@ async function runOne(sql: string, statement: Statement): Promise<boolean> {
     const change = statement.change;
     if (change !== null) setValue(change.of, change.name, change.value);
     const message = entities.length === 0 ? messageOf(statement) : "";
-    update(result, { entities, message, running: false });
+    update(result, { entities, message, note: noteOf(entities), running: false });
     if (kind === "ddl" || kind === "query") catalogChanges.value += 1;
     remember(sql, false);
     return true;
@@ -130,6 +133,15 @@ async function ksql(sql: string): Promise<Entity[]> {
   });
 }
 
+function noteOf(entities: readonly Entity[]): string {
+  const begun = entities.some((one) => Boolean((one["commandStatus"] as Entity | undefined)?.["queryId"]));
+  if (!begun || readsAll()) return "";
+  return (
+    "The query reads the records that arrive from now on. To include those that exist already, drop what it has created, " +
+    "set “Read streams from” to earliest, and run the statement again."
+  );
+}
+
 function messageOf(statement: Statement): string {
   const change = statement.change;
   if (change === null) return statement.kind === "insert" ? "Written." : "Done.";
@@ -146,6 +158,7 @@ function add(sql: string, some: Partial<Result>): Result {
     query: null,
     entities: [],
     message: "",
+    note: "",
     error: null,
     running: false,
     ...some,

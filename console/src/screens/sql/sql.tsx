@@ -1,7 +1,6 @@
 // The SQL screen: editor, results, plan; catalog, session, history and saved queries at the side.
 import { EditorSelection } from "@codemirror/state";
 import type { EditorView } from "@codemirror/view";
-import { forceLinting } from "@codemirror/lint";
 import { effect } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Editor } from "../../parts/editor";
@@ -9,7 +8,7 @@ import { ActionButton } from "../../parts/field";
 import { copyText } from "../../parts/table";
 import { place, queryOf, setQuery } from "../../shell/router";
 import { toast } from "../../shell/toasts";
-import { assistance } from "./assist";
+import { assistance, checkAgain } from "./assist";
 import { CatalogTree } from "./catalog";
 import { ksql } from "./dialect";
 import { ExplainView } from "./explain";
@@ -33,6 +32,7 @@ import {
 
 const PANELS = ["catalog", "session", "history", "saved"] as const;
 const ADDRESS_MS = 400;
+const CHECK_AGAIN_MS = 3000;
 type Panel = (typeof PANELS)[number];
 
 export default function Sql() {
@@ -46,11 +46,18 @@ export default function Sql() {
     // A new name in the catalog may make an underline wrong.
     const stop = effect(() => {
       void [session.value, catalogChanges.value];
-      if (view.current !== null) forceLinting(view.current);
+      if (view.current !== null) checkAgain(view.current);
+    });
+    // A server that was too busy to check the text is asked again, without waiting for the next change.
+    const stopRetry = effect(() => {
+      if (checked.value !== null) return undefined;
+      const timer = setInterval(() => view.current !== null && checkAgain(view.current), CHECK_AGAIN_MS);
+      return () => clearInterval(timer);
     });
     addEventListener("pagehide", cancelAll);
     return () => {
       stop();
+      stopRetry();
       removeEventListener("pagehide", cancelAll);
     };
   }, []);
@@ -181,11 +188,12 @@ function Problems(props: { onOpen: (from: number, to: number) => void }) {
       ? "Not checked: the server does not answer."
       : found.length === 0
         ? "No problems found."
-        : `${errors} ${errors === 1 ? "error" : "errors"}, ${found.length - errors} ${found.length - errors === 1 ? "warning" : "warnings"}`;
+        : [counted(errors, "error"), counted(found.length - errors, "warning")].filter((part) => part !== "").join(", ");
+  const told = first === undefined ? summary : `${summary}: ${[first.message, first.hint].filter((part) => part !== "").join(" ")}`;
   return (
     <details class="sql-problems small">
       <summary>
-        <span role="status">{first === undefined ? summary : `${summary}: ${first.message}`}</span>
+        <span role="status">{told}</span>
       </summary>
       <ul>
         {found.slice(0, 50).map((one, at) => (
@@ -199,6 +207,10 @@ function Problems(props: { onOpen: (from: number, to: number) => void }) {
       </ul>
     </details>
   );
+}
+
+function counted(count: number, noun: string): string {
+  return count === 0 ? "" : `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function ShareButton() {

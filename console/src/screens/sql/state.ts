@@ -23,6 +23,7 @@ export interface Saved {
   sql: string;
 }
 
+export const OFFSET_RESET = "auto.offset.reset";
 const HISTORY_MAX = 200;
 const KEPT_CHARACTERS = 20_000;
 const EXAMPLE = `-- Ctrl+Enter (⌘ Enter) runs the statement at the cursor, or the selection.
@@ -43,6 +44,14 @@ export const past = signal<readonly Past[]>(readList("duolog.sql.history", isPas
 export const saved = signal<readonly Saved[]>(readList("duolog.sql.saved", isSaved));
 /** Counts changes of the catalog that this page has made. */
 export const catalogChanges = signal(0);
+
+/** Where this server starts to read if nothing else is chosen; empty before it has answered. */
+export const serverStart = signal("");
+
+/** Return whether queries of this session read the records that exist already. */
+export function readsAll(): boolean {
+  return (properties.value[OFFSET_RESET] ?? serverStart.value) === "earliest";
+}
 
 export const session = computed<SessionValues>(() => ({
   properties: properties.value,

@@ -27,7 +27,16 @@ export function partOf(form: Form | null, state: PartState): { format: string; t
   return { format: state.format, text };
 }
 
-const NAMES: Record<string, string> = { NULL: "null", JSON_SR: "JSON Schema", STRING: "text" };
+const NAMES: Record<string, string> = { NULL: "null", JSON_SR: "JSON Schema", STRING: "STRING (text)" };
+const EXAMPLES: Record<string, string> = {
+  JSON: '{"name": "alice", "amount": 3}',
+  STRING: "alice",
+  INT: "42",
+  BIGINT: "42",
+  DOUBLE: "2.5",
+  BASE64: "YWxpY2U=",
+  HEX: "61 6c 69 63 65",
+};
 const BY_SCHEMA = ["AVRO", "PROTOBUF", "JSON_SR"];
 
 export function PartInput(props: {
@@ -77,7 +86,8 @@ export function PartInput(props: {
       ) : typed ? (
         <Fields type={form.fields!} typed={state.typed} path={[]} label={title} onTyped={(path, value) => onState({ ...state, typed: changed(state.typed, path, value) })} />
       ) : (
-        <TextArea label={title} labelHidden value={state.text} rows={title === "Key" ? 2 : 8} onInput={(text) => onState({ ...state, text })} />
+        <TextArea label={title} labelHidden value={state.text} rows={title === "Key" ? 2 : 8}
+          placeholder={EXAMPLES[state.format]} onInput={(text) => onState({ ...state, text })} />
       )}
     </fieldset>
   );

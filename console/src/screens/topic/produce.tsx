@@ -15,14 +15,14 @@ interface Written {
   offset: string;
 }
 
-export function Produce(props: { topic: Topic }) {
+export function Produce(props: { topic: Topic; onWritten: () => void }) {
   const address = `/v1/topics/${encodeURIComponent(props.topic.name)}`;
   const form = useLoad(`form|${props.topic.name}`, (signal) => get<TopicForm>(`${address}/form`, { signal }));
   if (form.data === null) return form.error ? <ErrorPanel error={form.error} onRetry={form.reload} /> : <Waiting />;
-  return <ProduceForm topic={props.topic} form={form.data} address={address} />;
+  return <ProduceForm {...props} form={form.data} address={address} />;
 }
 
-function ProduceForm(props: { topic: Topic; form: TopicForm; address: string }) {
+function ProduceForm(props: { topic: Topic; form: TopicForm; address: string; onWritten: () => void }) {
   const { topic, form } = props;
   const [key, setKey] = useState<PartState>(() => startOfPart(form.key, "STRING"));
   const [value, setValue] = useState<PartState>(() => startOfPart(form.value, "JSON"));
@@ -45,6 +45,7 @@ function ProduceForm(props: { topic: Topic; form: TopicForm; address: string }) 
         ...(timestamp === "" ? {} : { timestamp }),
       });
       setLast(written);
+      props.onWritten();
       toast(`Wrote a record to partition ${written.partition} at offset ${written.offset}`);
     } catch (failed) {
       setError(asApiError(failed));

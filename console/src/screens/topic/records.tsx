@@ -1,7 +1,8 @@
 // The records of a topic: seek, search, select by SQL, page, follow, export, and one record in detail.
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, url, type ApiError } from "../../lib/api";
+import { asApiError, get, type ApiError } from "../../lib/api";
+import { startDownload } from "../../lib/download";
 import { formatBytes, formatTime, visible } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
@@ -34,6 +35,7 @@ function Paged(props: { topic: Topic; seek: Seek; address: string }) {
   const cursor = queryOf("cursor");
   const query = { ...placeOf(seek), cursor: cursor || undefined };
   const selects = seek.search !== "" || seek.where !== "";
+  const [failed, setFailed] = useState<ApiError | null>(null);
   const page = useLoad(`${address}|${JSON.stringify(query)}`, (signal) => get<Page>(`${address}/records`, { query, signal }));
   const found = page.data;
   return (
@@ -58,9 +60,10 @@ function Paged(props: { topic: Topic; seek: Seek; address: string }) {
           <button type="button" onClick={page.reload}>
             Read again
           </button>
-          <Exports address={address} seek={seek} />
+          <Exports address={address} seek={seek} onError={setFailed} />
         </div>
       </div>
+      {failed && <ErrorPanel error={failed} />}
       {page.error && <Refused error={page.error} seek={seek} />}
       {found === null ? (
         page.error === null && <Waiting text="Reading records" />
@@ -150,9 +153,20 @@ function Refused(props: { error: ApiError; seek: Seek }) {
   );
 }
 
-function Exports(props: { address: string; seek: Seek }) {
+function Exports(props: { address: string; seek: Seek; onError: (error: ApiError | null) => void }) {
   const [form, setForm] = useState("jsonl");
+  const [busy, setBusy] = useState(false);
   const { limit: _, ...query } = placeOf(props.seek);
+  const start = async () => {
+    setBusy(true);
+    props.onError(null);
+    try {
+      await startDownload(`${props.address}/export`, { ...query, as: form });
+    } catch (failed) {
+      props.onError(asApiError(failed));
+    }
+    setBusy(false);
+  };
   return (
     <>
       <Select
@@ -166,9 +180,9 @@ function Exports(props: { address: string; seek: Seek }) {
           { value: "parquet", label: "Parquet" },
         ]}
       />
-      <a class="button" href={url(`${props.address}/export`, { ...query, as: form })} download>
+      <button type="button" aria-disabled={busy} onClick={() => !busy && void start()}>
         Export
-      </a>
+      </button>
     </>
   );
 }
@@ -177,9 +191,14 @@ function None(props: { topic: Topic; selects: boolean; page: Page }) {
   if (props.selects) {
     return <p>{props.page.end ? "No record matches." : "No record of this part matches: continue with the next page."}</p>;
   }
+  const hasSome = props.topic.partitions.some((one) => one.records !== "0");
   return (
-    <Empty title="No records here">
-      <p>Nothing is stored at this position. Records appear here when a client writes to the topic.</p>
+    <Empty title={hasSome ? "No records here" : "This topic has no records yet"}>
+      <p>
+        {hasSome
+          ? "Nothing is stored at this position: start somewhere else."
+          : "Write the first one here, or with any Kafka client."}
+      </p>
       <Link to={place.value.path} query={{ tab: "produce" }} class="button">
         Produce a record
       </Link>

@@ -8,14 +8,17 @@ import { Confirm } from "../../parts/dialog";
 import { ErrorPanel, Waiting } from "../../parts/empty";
 import { ActionButton } from "../../parts/field";
 import { Link, navigate, queryOf, type ScreenProps } from "../../shell/router";
-import { toast } from "../../shell/toasts";
-import type { Topic } from "./model";
+import { toast, toastError } from "../../shell/toasts";
+import { draftOf } from "./declare";
+import type { TopicForm } from "./form";
+import type { Page, Topic } from "./model";
 import { Partitions } from "./partitions";
 import { Produce } from "./produce";
 import { Readers } from "./readers";
 import { Records } from "./records";
 import { Settings } from "./settings";
 
+const EVERY_MS = 5000;
 const TABS: readonly [string, string][] = [
   ["records", "Records"],
   ["partitions", "Partitions"],
@@ -26,7 +29,7 @@ const TABS: readonly [string, string][] = [
 
 export default function TopicScreen(props: ScreenProps) {
   const name = props.params["topic"] ?? "";
-  const topic = useLoad(`topic|${name}`, (signal) => get<Topic>(`/v1/topics/${encodeURIComponent(name)}`, { signal }), undefined, ["topics"]);
+  const topic = useLoad(`topic|${name}`, (signal) => get<Topic>(`/v1/topics/${encodeURIComponent(name)}`, { signal }), EVERY_MS, ["topics"]);
   const [deletes, setDeletes] = useState(false);
   const tab = queryOf("tab", "records");
   const found = topic.data;
@@ -41,13 +44,16 @@ export default function TopicScreen(props: ScreenProps) {
             {name} {found?.internal && <Badge>internal</Badge>}
           </h1>
         </div>
-        <ActionButton
-          class="danger"
-          onClick={() => setDeletes(true)}
-          reason={found === null || found.may.delete ? "" : `You have no right to delete this topic: Delete on topic ${name}.`}
-        >
-          Delete topic
-        </ActionButton>
+        <div class="row">
+          {found?.may.read === true && <QueryInSql topic={name} />}
+          <ActionButton
+            class="danger"
+            onClick={() => setDeletes(true)}
+            reason={found === null || found.may.delete ? "" : `You have no right to delete this topic: Delete on topic ${name}.`}
+          >
+            Delete topic
+          </ActionButton>
+        </div>
       </div>
       <p class="soft small" style={{ minHeight: "19px", margin: 0 }}>
         {found && summary(found)}
@@ -81,12 +87,38 @@ export default function TopicScreen(props: ScreenProps) {
   );
 }
 
+const SAMPLE = 50;
+
+/** Opens the SQL screen with statements that declare a stream over the topic; nothing is run. */
+function QueryInSql(props: { topic: string }) {
+  const [busy, setBusy] = useState(false);
+  const open = async () => {
+    setBusy(true);
+    const path = `/v1/topics/${encodeURIComponent(props.topic)}`;
+    try {
+      const [page, form] = await Promise.all([
+        get<Page>(`${path}/records`, { query: { limit: SAMPLE } }),
+        get<TopicForm>(`${path}/form`).catch(() => null), // It needs the right to write.
+      ]);
+      navigate("/sql", { sql: draftOf(props.topic, page.records, form) });
+    } catch (failed) {
+      toastError(failed);
+      setBusy(false);
+    }
+  };
+  return (
+    <button aria-disabled={busy} title="Write statements that read this topic. Nothing is run." onClick={() => !busy && void open()}>
+      Query in SQL
+    </button>
+  );
+}
+
 function Tab(props: { tab: string; topic: Topic; reload: () => void }) {
   const { tab, topic, reload } = props;
   if (tab === "partitions") return <Partitions topic={topic} reload={reload} />;
   if (tab === "settings") return <Settings topic={topic} reload={reload} />;
   if (tab === "readers") return <Readers topic={topic.name} />;
-  if (tab === "produce") return <Produce topic={topic} />;
+  if (tab === "produce") return <Produce topic={topic} onWritten={reload} />;
   return <Records topic={topic} />;
 }
 

@@ -8,6 +8,8 @@ import { navigate } from "../../shell/router";
 import { toast } from "../../shell/toasts";
 import { problemOfName } from "./model";
 
+const PARTITIONS = "how many consumers of a group can read at once";
+
 export function CreateTopic(props: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [partitions, setPartitions] = useState("1");
@@ -39,16 +41,20 @@ export function CreateTopic(props: { onClose: () => void }) {
           void create();
         }}
       >
+        <p class="soft">
+          A topic is a log of records. Each record has a key, a value and a time. Records with the same key are in the same
+          partition, in the order in which they were written.
+        </p>
         <Field label="Name" value={name} onInput={setName} autofocus required error={problem} />
         <div class="row bottom">
-          <Field label="Partitions" value={partitions} type="number" onInput={setPartitions} required size={6} />
-          <Field label="Replicas" value={replication} type="number" placeholder="as the cluster" onInput={setReplication} size={12} />
+          <Field label="Partitions" value={partitions} type="number" onInput={setPartitions} required size={6} hint={PARTITIONS} />
+          <Field label="Replicas" value={replication} type="number" placeholder="default" onInput={setReplication} size={12} hint="copies on other brokers" />
           <Select
             label="Old records are"
             value={policy}
             onChange={setPolicy}
             options={[
-              { value: "", label: "as the cluster says" },
+              { value: "", label: "treated by the cluster's default" },
               { value: "delete", label: "deleted" },
               { value: "compact", label: "compacted: the last of each key stays" },
               { value: "compact,delete", label: "compacted, then deleted" },

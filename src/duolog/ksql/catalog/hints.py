@@ -48,9 +48,7 @@ def unknown_source(
     case = closest(node.name, known)
     near = get_close_matches(node.name.upper(), known, n=1, cutoff=_ALIKE)
     hint = f"Did you mean {near[0]}?" if near else _DECLARE
-    return SqlError(
-        unknown.format(node.name) + case, at=place_of(node), hint="" if case else hint
-    )
+    return SqlError(unknown.format(node.name) + case, at=place_of(node), hint="" if case else hint)
 
 
 def named(sources: Mapping[str, SourceInfo], node: exp.Expression, unknown: str) -> SourceInfo:

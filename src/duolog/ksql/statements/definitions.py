@@ -21,6 +21,7 @@ from duolog.ksql.errors import SqlError
 from duolog.ksql.statements.state import Done, SessionState
 from duolog.ksql.syntax import nodes
 from duolog.ksql.syntax.amounts import ensure_fields
+from duolog.ksql.syntax.formatting import quoted_name
 from duolog.ksql.syntax.nodes import place_of
 from duolog.ksql.syntax.script import text_of
 from duolog.ksql.syntax.types import sql_name, type_from
@@ -161,7 +162,12 @@ def existing_result(state: SessionState, node: nodes.CreateSource) -> Done | Non
     if node.args.get("exists"):
         return Done(node, message=f"Cannot add {kind} `{name}`: {taken}.")
     if not node.args.get("replace") or there.kind.lower() != kind:
-        raise SqlError(f"{begins}{taken}", at=place_of(node.this))
+        other = "write CREATE OR REPLACE" if there.kind.lower() == kind else "choose another name"
+        raise SqlError(
+            f"{begins}{taken}",
+            at=place_of(node.this),
+            hint=f"Run DROP {there.kind} {quoted_name(name)}; first, or {other}.",
+        )
     return None
 
 

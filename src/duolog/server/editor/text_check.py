@@ -43,6 +43,7 @@ _CREATED: Final = re.compile(
     re.IGNORECASE,
 )
 _MISSING: Final = re.compile(r"'?`?([\w-]+)`?'? (?:does not exist|in the Metastore)")
+_EXISTS: Final = "with the same name already exists"
 _QUOTED: Final = re.compile(r"[`'\"]([\w$ .-]+)[`'\"]")
 Severity = Literal["error", "warning"]
 
@@ -264,7 +265,9 @@ class TextCheck:
                 names = self._trial.state.catalog.sources
                 hint = meant(word_at(written.text, at.line, at.column), names)
         message = message or "this is not expected here"
-        self._add(Diagnostic(start, end, "error", rule, message, error.detail, hint))
+        # A definition that was run stays in the editor: it is not wrong, but cannot run twice.
+        severity: Severity = "warning" if message.endswith(_EXISTS) else "error"
+        self._add(Diagnostic(start, end, severity, rule, message, error.detail, hint))
 
     def _add(self, found: Diagnostic) -> None:
         if len(self._found.diagnostics) < DIAGNOSTICS_MAX:

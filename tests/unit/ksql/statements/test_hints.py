@@ -44,7 +44,7 @@ def test_an_unknown_type_suggests_ours(written: str, meant: str) -> None:
 
 @pytest.mark.parametrize("name", ["orderz", "ordr"])
 def test_an_unknown_source_suggests_the_most_similar_one(name: str) -> None:
-    error = refused(f"CREATE STREAM t AS SELECT * FROM {name};")
+    error = refused(f"CREATE STREAM t AS SELECT * FROM {name};")  # noqa: S608 - nothing is run
 
     assert error.message == f"{name.upper()} does not exist."
     assert error.hint == "Did you mean ORDERS?"
@@ -65,7 +65,7 @@ def test_a_source_in_another_case_has_one_suggestion_only() -> None:
 
 @pytest.mark.parametrize("written", ['"alice"', "`alice`"])
 def test_a_text_in_the_quotes_of_names_suggests_single_quotes(written: str) -> None:
-    error = refused(f"CREATE STREAM t AS SELECT * FROM orders WHERE customer = {written};")
+    error = refused(f"CREATE STREAM t AS SELECT * FROM orders WHERE customer = {written};")  # noqa: S608 - as above
 
     assert error.message.endswith("WHERE column 'alice' cannot be resolved.")
     assert error.hint == "Write a text in single quotes: 'alice'. Other quotes are for names."
@@ -83,7 +83,26 @@ def test_an_unquoted_unknown_column_is_not_taken_for_a_text() -> None:
 
 @pytest.mark.parametrize("sign", ["==", "= ="])
 def test_two_equals_signs_say_that_one_compares(sign: str) -> None:
-    error = refused(f"CREATE STREAM t AS SELECT * FROM orders WHERE amount {sign} 1;")
+    error = refused(f"CREATE STREAM t AS SELECT * FROM orders WHERE amount {sign} 1;")  # noqa: S608 - as above
 
     assert error.kind == "syntax"
     assert "Expecting an expression, found '='. Write one '=' to compare" in error.message
+
+
+@pytest.mark.parametrize(
+    ("statement", "hint"),
+    [
+        (
+            "CREATE STREAM orders (a INT)",
+            "Run DROP STREAM ORDERS; first, or write CREATE OR REPLACE.",
+        ),
+        (
+            "CREATE TABLE orders (a INT PRIMARY KEY)",
+            "Run DROP STREAM ORDERS; first, or choose another",
+        ),
+    ],
+)
+def test_a_name_that_is_taken_says_how_to_get_rid_of_it(statement: str, hint: str) -> None:
+    error = refused(f"{statement} WITH (kafka_topic='orders', format='JSON');")
+
+    assert error.hint.startswith(hint)
