@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from console.servers import Console
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page, Route
+    from playwright.sync_api import BrowserContext, Locator, Page, Route
 
 
 def editor_of(page: "Page") -> "Locator":
@@ -170,3 +171,49 @@ def test_many_results_keep_one_row_of_tabs(page: "Page", topic: str) -> None:
     heights = tabs.evaluate("e => [e.offsetHeight, e.firstElementChild.offsetHeight]")
 
     assert heights[0] < 2 * heights[1]
+
+
+def test_the_demo_is_offered_after_the_first_topic_too(
+    tmp_path: Path, browser_context: "BrowserContext"
+) -> None:
+    with Console(tmp_path) as server:
+        server.ask("POST", "/v1/topics", {"name": "first", "partitions": 1})
+        page = browser_context.new_page()
+        page.goto(server.url_with_token)
+        page.get_by_role("link", name="Topics: 1").wait_for()
+        page.get_by_role("heading", name="What next?").wait_for()
+        page.locator("button:not([aria-disabled])", has_text="Load the flights demo").wait_for()
+
+        page.get_by_role("button", name="Hide these steps").click()
+        page.get_by_role("heading", name="What next?").wait_for(state="detached")
+        page.reload()
+        page.get_by_role("link", name="Topics: 1").wait_for()
+        assert page.get_by_role("heading", name="What next?").count() == 0
+
+        page.keyboard.press("Control+k")
+        page.keyboard.type("flights demo")
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="First steps").wait_for()
+        page.get_by_role("button", name="Load the flights demo").wait_for()
+
+
+def test_a_running_demo_links_to_what_it_computes(
+    page: "Page", topic: str, console: Console
+) -> None:
+    state = {
+        "state": "live",
+        "produced": 5,
+        "total": 10,
+        "reason": "",
+        "hint": "",
+        "error": "",
+        "statements": "",
+    }
+    page.route("**/v1/demo", lambda route: route.fulfill(json=state))
+    page.goto(console.url)
+
+    page.get_by_role("region", name="Flights demo").get_by_role(
+        "link", name="flights by airline"
+    ).click()
+
+    editor_of(page).get_by_text("by_airline").wait_for()

@@ -118,6 +118,7 @@ function actionEntries(): Entry[] {
     kind: "action",
     run: () => chooseTheme(one),
   }));
+  found.push({ label: "First steps and the flights demo", kind: "action", run: () => navigate("/", { steps: "true" }) });
   found.push({ label: "Create a topic", kind: "action", run: () => navigate("/topics", { create: "true" }) });
   found.push({ label: "Show keyboard shortcuts", kind: "action", run: () => (sheetOpen.value = true) });
   found.push({

@@ -5,6 +5,7 @@ import { formatCount, store, stored } from "../../lib/format";
 import { useLoad, type Loaded } from "../../lib/load";
 import { ErrorPanel } from "../../parts/empty";
 import { ActionButton } from "../../parts/field";
+import { Link } from "../../shell/router";
 
 export interface DemoState {
   /** `absent`, `loading`, `live`, `done`, `failed`, or `stopped` with the server. */
@@ -64,6 +65,7 @@ export function Demo() {
           <p>
             {numbers} have arrived. Streams and tables keep their rows, but no flights arrive until you continue.
           </p>
+          <Watch />
           <Continue demo={demo} label="Continue the demo" onHide={hide} />
         </section>
       );
@@ -74,6 +76,7 @@ export function Demo() {
           <p>
             All {formatCount(found.total)} flights of the year have arrived. The tables have their final counts.
           </p>
+          <Watch />
           <div>
             <button onClick={hide}>Hide this</button>
           </div>
@@ -94,10 +97,31 @@ function Progress(props: { found: DemoState; numbers: string }) {
       </div>
       <progress value={found.produced} max={Math.max(1, found.total)} aria-label="Flights written" />
       <p class="soft small">
-        Two tables count the flights and their delays: <code>BY_AIRLINE</code> and <code>BY_DESTINATION</code>. The first
-        query starts a JVM, which takes some seconds.
+        Each flight is joined with the names of its airline and its destination. Two tables count flights and delays. The
+        first query starts a JVM, which takes some seconds.
       </p>
+      <Watch />
     </section>
+  );
+}
+
+const WATCHED: readonly [string, string][] = [
+  ["flights by airline", "SELECT name, flights, delay_mean FROM by_airline EMIT CHANGES;"],
+  ["flights by destination", "SELECT name, flights, delay_mean FROM by_destination EMIT CHANGES;"],
+];
+
+/** Links to what the demo computes. */
+function Watch() {
+  return (
+    <p class="row">
+      Watch:
+      {WATCHED.map(([label, sql]) => (
+        <Link key={label} to="/sql" query={{ sql }}>
+          {label}
+        </Link>
+      ))}
+      <Link to="/lineage">how they are computed</Link>
+    </p>
   );
 }
 
@@ -132,5 +156,6 @@ function Continue(props: { demo: Loaded<DemoState>; label: string; onHide: () =>
 /** Return why the demo cannot be started; empty if it can. */
 export function reasonOf(demo: Loaded<DemoState>): string {
   if (demo.data === null) return demo.error?.message ?? "The server is being asked.";
+  if (demo.data.state === "loading" || demo.data.state === "live") return "The demo is running: see the overview.";
   return [demo.data.reason, demo.data.hint].filter((part) => part !== "").join(" ");
 }

@@ -58,6 +58,11 @@ export function errorsOf(query: Query): number {
   return Object.values(query.errors ?? {}).reduce((sum, one) => sum + Number(one ?? 0), 0);
 }
 
+/** Return whether somebody has declared a stream or a table. */
+export function hasSources(lineage: Lineage): boolean {
+  return declared(lineage).length > 0;
+}
+
 function declared(lineage: Lineage) {
   return lineage.sources.filter((one) => one.name !== OWN);
 }

@@ -9,7 +9,8 @@ import { toast } from "../../shell/toasts";
 import { reasonOf, startDemo, useDemo } from "./demo";
 import { hasScreen } from "./links";
 
-export function FirstSteps() {
+/** `onHide`: for readers who know the steps. */
+export function FirstSteps(props: { title: string; onHide?: () => void }) {
   const demo = useDemo();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError | null>(null);
@@ -27,7 +28,14 @@ export function FirstSteps() {
   const reason = busy ? "The demo is being started." : reasonOf(demo);
   return (
     <section class="stack" aria-labelledby="first-title">
-      <h2 id="first-title">There is nothing here yet. Where do you want to start?</h2>
+      <div class="row ends">
+        <h2 id="first-title">{props.title}</h2>
+        {props.onHide && (
+          <button class="small" onClick={props.onHide}>
+            Hide these steps
+          </button>
+        )}
+      </div>
       {error && <ErrorPanel error={error} />}
       <div class="panels steps">
         <Step title="See it move" text="A year of real flights arrives, is joined with airlines and airports, and counted in two live tables.">

@@ -1,12 +1,14 @@
-// The overview: what runs on this server; for a server without anything, the first steps.
+// The overview: what runs on this server; for a server without streams and tables, the first steps.
+import { useState } from "preact/hooks";
 import { get, post } from "../../lib/api";
-import { formatCount, formatDuration, formatRate } from "../../lib/format";
+import { formatCount, formatDuration, formatRate, store, stored } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { ErrorPanel, Waiting } from "../../parts/empty";
 import { countText } from "../../parts/list";
 import { FirstSteps } from "./first";
-import { figuresOf, isNew, type Figures, type Lineage, type Query } from "./figures";
+import { figuresOf, hasSources, isNew, type Figures, type Lineage, type Query } from "./figures";
 import { Demo } from "./demo";
+import { queryOf, setQuery } from "../../shell/router";
 import { LinkIf } from "./links";
 import { QueryTable } from "./queries";
 
@@ -48,11 +50,12 @@ export default function Start() {
       )}
       {!known && error === null && <Waiting />}
       {known && isNew(lineage.data!, topics.data!.length) ? (
-        <FirstSteps />
+        <FirstSteps title="There is nothing here yet. Where do you want to start?" />
       ) : (
         known && (
           <>
             <Demo />
+            <NextSteps hasSources={hasSources(lineage.data!)} />
             <Numbers figures={figuresOf(lineage.data!, found, topics.data!.length)} />
             <div class="stack">
               <h2>Persistent queries</h2>
@@ -63,6 +66,21 @@ export default function Start() {
       )}
     </div>
   );
+}
+
+const HIDDEN = "duolog.steps.hidden";
+
+/** The first steps while there are topics only, and whenever the reader asks for them. */
+function NextSteps(props: { hasSources: boolean }) {
+  const [hidden, setHidden] = useState(stored(HIDDEN, "") === "true");
+  const asked = queryOf("steps") === "true";
+  if (!asked && (hidden || props.hasSources)) return null;
+  const hide = () => {
+    setHidden(true);
+    store(HIDDEN, "true");
+    setQuery({ steps: null });
+  };
+  return <FirstSteps title={asked ? "First steps" : "What next?"} onHide={hide} />;
 }
 
 function Numbers(props: { figures: Figures }) {
