@@ -1,4 +1,4 @@
-"""The first steps of somebody who has never seen Kafka: a topic, five records, the first SQL."""
+"""The first steps of a newcomer to Kafka: a topic, five records, the first SQL."""
 
 import json
 import uuid

@@ -103,6 +103,8 @@ def query(page: "Page") -> None:
     page.keyboard.insert_text("-- all of them\nSELECT code, name, runways FROM airports;")
     page.keyboard.press("Control+Enter")
     page.get_by_role("cell", name="Zürich", exact=True).wait_for()
+    start = page.get_by_label("Read streams from")
+    start.locator("option", has_text="default: latest").wait_for(state="attached")
     page.set_viewport_size({"width": 1000, "height": 800})
     page.get_by_role("button", name="CODE").click()  # Rows have no order of their own.
     page.get_by_role("heading", name="SQL", level=1).click()  # The cursor blinks.

@@ -8,8 +8,6 @@ import { navigate } from "../../shell/router";
 import { toast } from "../../shell/toasts";
 import { problemOfName } from "./model";
 
-const PARTITIONS = "how many consumers of a group can read at once";
-
 export function CreateTopic(props: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [partitions, setPartitions] = useState("1");
@@ -42,13 +40,13 @@ export function CreateTopic(props: { onClose: () => void }) {
         }}
       >
         <p class="soft">
-          A topic is a log of records. Each record has a key, a value and a time. Records with the same key are in the same
-          partition, in the order in which they were written.
+          A topic is a log of records, each with a key, a value and a time. Records with the same key stay in order, in one
+          partition. More partitions let more consumers read at once; replicas are copies on other brokers.
         </p>
         <Field label="Name" value={name} onInput={setName} autofocus required error={problem} />
         <div class="row bottom">
-          <Field label="Partitions" value={partitions} type="number" onInput={setPartitions} required size={6} hint={PARTITIONS} />
-          <Field label="Replicas" value={replication} type="number" placeholder="default" onInput={setReplication} size={12} hint="copies on other brokers" />
+          <Field label="Partitions" value={partitions} type="number" onInput={setPartitions} required size={6} />
+          <Field label="Replicas" value={replication} type="number" placeholder="default" onInput={setReplication} size={12} />
           <Select
             label="Old records are"
             value={policy}
@@ -61,7 +59,7 @@ export function CreateTopic(props: { onClose: () => void }) {
             ]}
           />
         </div>
-        <TextArea label="Other settings" value={more} onInput={setMore} rows={3} hint="One a line: retention.ms=86400000" />
+        <TextArea label="Other settings" value={more} onInput={setMore} rows={2} hint="One a line: retention.ms=86400000" />
         {error && <ErrorPanel error={error} />}
         <div class="row end">
           <button type="button" onClick={props.onClose}>
