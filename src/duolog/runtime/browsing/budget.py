@@ -54,6 +54,10 @@ class Budget:
             return "time"
         return "stopped" if self._stopped() else ""
 
+    def is_stopped(self) -> bool:
+        """Return whether the request need not be answered any longer."""
+        return self._stopped()
+
     @property
     def bytes_left(self) -> int:
         """Bytes that may still be read."""

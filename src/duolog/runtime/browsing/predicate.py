@@ -39,6 +39,7 @@ from duolog.runtime.sql.duck.interrupting import AnswerLimits, interruptible
 from duolog.runtime.sql.duck.queries import Translator, source_columns
 from duolog.runtime.sql.duck.sandbox import connect
 from duolog.runtime.sql.duck.tables import DuckTable
+from duolog.runtime.sql.functions.call_limits import limit_of
 from duolog.runtime.sql.functions.registry import ensure_functions
 
 LENGTH_MAX: Final = 10_000
@@ -107,6 +108,7 @@ class Predicate:
         _parsed(self._text)
         self._connection = connect(threads=1)
         self._connection.execute(f"SET GLOBAL memory_limit = '{_MEMORY}'")
+        limit_of(self._connection)
         self._types: dict[str, Type] = {}
         self._bound: _Bound | None = None
 
@@ -225,7 +227,7 @@ class Predicate:
             return self._connection.execute(bound.query.sql).fetchall()
 
         try:
-            return set(interruptible(self._connection, call, limits))
+            return set(interruptible(self._connection, call, limits, budget.is_stopped))
         except duckdb.Error as error:
             raise _invalid(sql_error(error)) from error
         except SqlError as error:

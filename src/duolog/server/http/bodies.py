@@ -27,7 +27,7 @@ Receive = Callable[[], Awaitable[Message]]
 _DIGITS_MAX: Final = 19
 
 
-class ClientGone(Exception):
+class ClientGone(ConnectionError):
     """The client has closed the connection before its request was complete."""
 
 

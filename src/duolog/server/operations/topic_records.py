@@ -11,6 +11,7 @@ All need READ on the topic. Bytes are sent in a form that browsers do not run.
 import asyncio
 import contextlib
 import re
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -110,9 +111,14 @@ async def export_records(request: Request, context: ServerContext) -> Streamed:
     checks = Checks(request.client, asyncio.get_running_loop())
     checks.ensure([_reading(topic)])
     release = context.topic_readers.take()
+    closing = threading.Event()
+
+    def stopped() -> bool:
+        return closing.is_set() or context.stopping.is_set()
+
     try:
         made = partial(Export, context.sql, checks, topic, selection, form)
-        export = await context.readers.run(partial(made, stopped=context.stopping.is_set))
+        export = await context.readers.run(partial(made, stopped=stopped))
         await context.readers.run(export.open)
     except DuologError as error:
         release()
@@ -121,13 +127,21 @@ async def export_records(request: Request, context: ServerContext) -> Streamed:
         release()
         raise
     headers = (("Content-Disposition", _attachment(f"{topic}.{form}")), _SANDBOX)
-    return Streamed(_Pieces(export, context.readers, release), MEDIA[form], headers=headers)
+    pieces = _Pieces(export, context.readers, release, closing)
+    return Streamed(pieces, MEDIA[form], headers=headers)
 
 
 class _Pieces:
-    """The body of an export; an iterator to be closed."""
+    """The body of an export; an iterator to be closed, which sets `closing`."""
 
-    def __init__(self, export: Export, readers: Workers, release: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        export: Export,
+        readers: Workers,
+        release: Callable[[], None],
+        closing: threading.Event,
+    ) -> None:
+        self._closing = closing
         self._export = export
         self._readers = readers
         self._release = release
@@ -147,9 +161,10 @@ class _Pieces:
                 return piece
 
     async def aclose(self) -> None:
-        """Stop reading when the piece that is being made is finished."""
+        """Stop reading when the piece that is being made is finished or given up."""
         if self._is_closed:
             return
+        self._closing.set()
         self._is_closed = True
         try:
             if self._running is not None:

@@ -10,6 +10,7 @@ POST    /v1/topics/{topic}/records                              write a record
 """
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -114,20 +115,36 @@ async def run(
 ) -> T:
     """Run a call on a thread, and translate its errors.
 
+    The call is asked to stop when the client closes the connection, as a page does when its reader
+    asks for something else.
+
     Raises:
         RequestRefused: it has failed.
     """
     ensure_service(context)
+    gone = threading.Event()
+    watching = asyncio.ensure_future(_watch(request, gone))
     checks = Checks(request.client, asyncio.get_running_loop())
     deadline = time.monotonic() + _ANSWER_S
 
     def stopped() -> bool:
-        return context.stopping.is_set() or time.monotonic() > deadline
+        return gone.is_set() or context.stopping.is_set() or time.monotonic() > deadline
 
     try:
         return await context.workers.run(call, context.sql, checks, stopped)
     except DuologError as error:
         raise refusal_of(error) from error
+    finally:
+        watching.cancel()
+
+
+async def _watch(request: Request, gone: threading.Event) -> None:
+    """Set an event when the client has closed the connection."""
+    try:
+        async for _ in request.pieces:  # The body was read before.
+            pass
+    except ConnectionError:
+        gone.set()
 
 
 def ensure_service(context: ServerContext) -> None:

@@ -67,7 +67,8 @@ class LiveTail:
         filters: Filters,
         allowance: Allowance | None = None,
     ) -> None:
-        self._browser = Browser(service, checks, topic, filters)
+        self._closing = threading.Event()
+        self._browser = Browser(service, checks, topic, filters, self._closing.is_set)
         self._allowance = allowance or Allowance(ROWS_PER_S)
         self._log: TopicLog | None = None
         self._lock = threading.Lock()
@@ -88,7 +89,8 @@ class LiveTail:
             raise
 
     def close(self) -> None:
-        """Stop reading; waits for a call that runs."""
+        """Stop reading; waits for a call that runs, and ends its predicate."""
+        self._closing.set()
         with self._lock:
             if self._log is not None:
                 self._log = None
@@ -109,7 +111,8 @@ class LiveTail:
 
     def _event(self, some: list[BrowsedRecord]) -> Json:
         select = self._browser.select
-        chosen = [True] * len(some) if select is None else select.selected(some, Budget(_EVALUATED))
+        budget = Budget(_EVALUATED, self._closing.is_set)
+        chosen = [True] * len(some) if select is None else select.selected(some, budget)
         matched = [one for one, is_chosen in zip(some, chosen, strict=True) if is_chosen]
         given = self._allowance.take(len(matched))
         decoder, most = self._browser.decoder, text_max(10 * ROWS_PER_S)

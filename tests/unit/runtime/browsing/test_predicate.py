@@ -1,7 +1,6 @@
 """Predicates over decoded records: names, types, positions of errors, and what is refused."""
 
 import json
-from typing import NoReturn
 
 import pytest
 
@@ -9,7 +8,6 @@ from duolog.runtime.browsing.budget import Budget, Limits
 from duolog.runtime.browsing.decoding import Decoder
 from duolog.runtime.browsing.errors import InvalidPredicate
 from duolog.runtime.browsing.predicate import Predicate
-from duolog.runtime.sql.duck.interrupting import AnswerLimits
 from unit.runtime.browsing.making import browsed
 
 RECORDS = [
@@ -113,15 +111,31 @@ def test_a_thousand_columns_cost_what_the_predicate_names() -> None:
         assert len([name for name in predicate._types if name.startswith("C")]) == 2  # noqa: SLF001
 
 
-def test_a_predicate_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    def late(_connection: object, _call: object, limits: AnswerLimits) -> NoReturn:
-        assert 0 < limits.timeout_ms <= 2_000
-        raise limits.out_of_time()
+SLOW = "REGEXP_EXTRACT('(x+x+)+y', value) IS NOT NULL"
+"""Takes longer than the age of the world on a value of 200 KB, and DuckDB cannot interrupt it."""
 
-    monkeypatch.setattr("duolog.runtime.browsing.predicate.interruptible", late)
+
+def test_a_predicate_ends_at_its_limit_of_time_whatever_it_computes() -> None:
+    records = [browsed(at, b"a", b"x" * 200_000) for at in range(20)]
+
+    with Predicate(SLOW, "t", Decoder()) as predicate:
+        with pytest.raises(InvalidPredicate, match="takes too long"):
+            predicate.selected(records, Budget(Limits(seconds=2.0)))
+
+        assert predicate.selected(RECORDS[:1], Budget()) == [False], "it can be used again"
+
+
+def test_a_predicate_ends_when_its_client_needs_no_answer() -> None:
+    asked = 0
+
+    def stopped() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 2
 
     with (
-        Predicate("amount > 1", "t", Decoder()) as predicate,
+        Predicate(SLOW, "t", Decoder()) as predicate,
         pytest.raises(InvalidPredicate, match="takes too long"),
     ):
-        predicate.selected(RECORDS, Budget(Limits(seconds=2.0)))
+        predicate.selected([browsed(0, b"a", b"x" * 200_000)], Budget(Limits(), stopped))
+    assert asked == 3

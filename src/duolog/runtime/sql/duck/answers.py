@@ -20,6 +20,7 @@ from duolog.runtime.sql.duck.interrupting import AnswerLimits, interruptible
 from duolog.runtime.sql.duck.lambda_sizes import SIZE_VARIABLE
 from duolog.runtime.sql.duck.lists import SERIES_VARIABLE
 from duolog.runtime.sql.duck.types import reader
+from duolog.runtime.sql.functions.call_limits import limit_of
 from duolog.runtime.sql.functions.registry import ensure_functions
 
 _TURNS: Final[WeakKeyDictionary[DuckDBPyConnection, Lock]] = WeakKeyDictionary()
@@ -50,6 +51,7 @@ class Snapshot:
         self.cursor = connection.cursor()
         try:
             self.cursor.execute(f"SET VARIABLE {SERIES_VARIABLE} = {SERIES_MAX}")
+            limit_of(self.cursor)
             self.tables = tuple(tables)
             self.cursor.begin()
             # The transaction starts with its first access.

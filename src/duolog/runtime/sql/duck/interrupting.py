@@ -2,7 +2,8 @@
 
 Python runs signal handlers between bytecodes, and DuckDB computes a whole result within one call.
 So DuckDB runs in another thread, and the caller waits for it. The thread is joined before the call
-returns: a thread inside DuckDB at interpreter exit would abort the process.
+returns: a thread inside DuckDB at interpreter exit would abort the process. Python functions that
+DuckDB calls are ended by the `CallLimit` of the connection.
 """
 
 import threading
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from duolog.ksql.errors import SqlError
+from duolog.runtime.sql.functions.call_limits import known_limit
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -21,6 +23,8 @@ T = TypeVar("T")
 THREAD: Final = "duolog-answer"
 _ASK_AGAIN_S: Final = 0.05
 """Interval of interrupts until a call returns: it may not have started yet."""
+_ASK_S: Final = 0.25
+"""Interval of the question whether a call must end."""
 _START_S: Final = 5.0
 _FAR_S: Final = 365 * 24 * 3600.0
 
@@ -61,12 +65,17 @@ class _Outcome(Generic[T]):
 
 
 def interruptible(
-    connection: "DuckDBPyConnection", call: Callable[[], T], limits: AnswerLimits
+    connection: "DuckDBPyConnection",
+    call: Callable[[], T],
+    limits: AnswerLimits,
+    stopped: Callable[[], bool] | None = None,
 ) -> T:
     """Run a call that uses a connection, and return its result.
 
+    `stopped` is asked several times per second, and returns True if the call must end.
+
     Raises:
-        SqlError: it exceeded the time limit.
+        SqlError: it exceeded the time limit, or was stopped.
         KeyboardInterrupt: Ctrl-C was pressed.
         duckdb.Error: as the call does.
     """
@@ -82,9 +91,12 @@ def interruptible(
             done.set()
 
     thread = threading.Thread(target=work, name=THREAD)
+    limit = known_limit(connection)
+    if limit is not None:
+        limit.begin()
     try:
         thread.start()
-        in_time = done.wait(limits.timeout_s)
+        in_time = _waited(done, limits.timeout_s, stopped)
     except BaseException:
         _end(connection, done, thread)
         raise
@@ -97,7 +109,21 @@ def interruptible(
     return outcome.returned[0]
 
 
+def _waited(done: threading.Event, timeout_s: float, stopped: Callable[[], bool] | None) -> bool:
+    """Wait for the end of a call; return False if its time is over or it was stopped."""
+    if stopped is None:
+        return done.wait(timeout_s)
+    until = time.monotonic() + timeout_s
+    while not done.wait(max(0.0, min(_ASK_S, until - time.monotonic()))):
+        if time.monotonic() >= until or stopped():
+            return False
+    return True
+
+
 def _end(connection: "DuckDBPyConnection", done: threading.Event, thread: threading.Thread) -> None:
+    limit = known_limit(connection)
+    if limit is not None:
+        limit.stop()
     starts_until = time.monotonic() + _START_S
     while not done.is_set():
         if not thread.is_alive() and time.monotonic() > starts_until:

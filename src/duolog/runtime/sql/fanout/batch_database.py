@@ -23,6 +23,7 @@ from duolog.runtime.sql.duck.sandbox import connect
 from duolog.runtime.sql.duck.tables import DuckTable
 from duolog.runtime.sql.duck.types import reader
 from duolog.runtime.sql.fanout.errors import EvaluationTooSlow, TooManyRows
+from duolog.runtime.sql.functions.call_limits import CallLimit, limit_of
 from duolog.runtime.sql.functions.registry import ensure_functions
 from duolog.serde.row import Row
 
@@ -74,6 +75,7 @@ class BatchTables:
     ) -> None:
         self._database = database
         self._cursor = cursor
+        self._limit = limit_of(cursor)
         self._watch = watch
         self._loaded: Sequence[Row] = ()
         """The rows of `RECORDS`."""
@@ -117,7 +119,8 @@ class BatchTables:
         self._database.ensure_functions(query.sql)
         interrupted = False
         try:
-            with self._watch.watching(self._cursor) as watched:
+            self._limit.begin()
+            with self._watch.watching(self._cursor, self._limit) as watched:
                 try:
                     rows = _fetched(self._cursor.execute(query.sql), most)
                 finally:
@@ -161,9 +164,10 @@ def _fetched(result: DuckDBPyConnection, most: int) -> list[tuple[object, ...]]:
 class _Watched:
     """A running evaluation, as a context manager."""
 
-    def __init__(self, watch: "_Watch", cursor: DuckDBPyConnection) -> None:
+    def __init__(self, watch: "_Watch", cursor: DuckDBPyConnection, limit: CallLimit) -> None:
         self._watch = watch
         self.cursor = cursor
+        self.limit = limit
         self.interrupted = False
 
     def __enter__(self) -> "_Watched":
@@ -188,8 +192,8 @@ class _Watch:
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def watching(self, cursor: DuckDBPyConnection) -> _Watched:
-        return _Watched(self, cursor)
+    def watching(self, cursor: DuckDBPyConnection, limit: CallLimit) -> _Watched:
+        return _Watched(self, cursor, limit)
 
     def add(self, one: _Watched) -> None:
         with self._lock:
@@ -219,5 +223,6 @@ class _Watch:
             for one, since in self._running.items():
                 if since < self._round:
                     one.interrupted = True
+                    one.limit.stop()
                     one.cursor.interrupt()
             self._round += 1

@@ -19,12 +19,13 @@ from duolog.runtime.sql.functions import (
     json_texts,
     lenient_dates,
     numbers,
-    patterns,
     texts,
     time_texts,
     time_units,
     urls,
 )
+from duolog.runtime.sql.functions.bounded_patterns import bounded
+from duolog.runtime.sql.functions.call_limits import VARIABLE, CallStopped
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -45,11 +46,16 @@ Compute = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function, and DuckDB's type of its result; parameters are not typed."""
+    """A function, and DuckDB's type of its result; parameters are not typed.
+
+    Attributes:
+        is_bounded: True if the function gets the number of a `CallLimit` after its arguments.
+    """
 
     call: Compute
     gives: str
     takes_nulls: bool = False
+    is_bounded: bool = False
 
 
 def _given(gives: str, **calls: Compute) -> dict[str, Function]:
@@ -58,6 +64,11 @@ def _given(gives: str, **calls: Compute) -> dict[str, Function]:
 
 def _with_nulls(gives: str, **calls: Compute) -> dict[str, Function]:
     return {name: Function(call, gives, takes_nulls=True) for name, call in calls.items()}
+
+
+def _bounded(gives: str, **names: str) -> dict[str, Function]:
+    """Return functions that may take long for one row, see `bounded_patterns`."""
+    return {name: Function(bounded(call), gives, is_bounded=True) for name, call in names.items()}
 
 
 _DOUBLES: Final = {
@@ -89,8 +100,6 @@ FUNCTIONS: Final = {
         trim=texts.trim,
         upper=texts.upper,
         json_extract=json_texts.extract,
-        pattern_extract=patterns.extract,
-        pattern_replace=patterns.replaced,
         url_encode=urls.encode,
         url_decode=urls.decode,
         url_protocol=urls.protocol,
@@ -112,6 +121,9 @@ FUNCTIONS: Final = {
         timestamp_text=time_texts.timestamp_text,
         millis_text=time_texts.millis_text,
     ),
+    **_bounded(_TEXT, pattern_extract="extract", pattern_replace="replaced"),
+    **_bounded(_TEXTS, pattern_extract_all="extract_all", pattern_split="split"),
+    **_bounded("BOOLEAN", like="like"),
     **_with_nulls(
         _TEXT,
         mask_left=texts.masking("LEFT"),
@@ -126,8 +138,6 @@ FUNCTIONS: Final = {
         parts=texts.parts,
         json_items=json_texts.items,
         json_keys=json_texts.keys,
-        pattern_extract_all=patterns.extract_all,
-        pattern_split=patterns.split,
     ),
     **_given(_TEXT_BY_TEXT, entries=texts.entries, json_records=json_texts.records),
     **_given("BLOB[]", bytes_parts=texts.bytes_parts),
@@ -156,7 +166,7 @@ FUNCTIONS: Final = {
         round=numbers.rounded,
         text_millis=time_texts.text_millis,
     ),
-    **_given("BOOLEAN", json_array_contains=json_texts.array_contains, like=patterns.like),
+    **_given("BOOLEAN", json_array_contains=json_texts.array_contains),
     **_with_nulls("BOOLEAN", json_is_json=json_texts.is_json),
     **_given("DATE", text_date=lenient_dates.read_date, added_to_date=time_units.added_to_date),
     **_given(
@@ -227,13 +237,15 @@ def _guarded(function: Function) -> Compute:
     """Wrap a function to return null for exceptions and, unless it accepts them, for nulls."""
     call, strict, of_double = function.call, not function.takes_nulls, function.gives == _DOUBLE
 
+    limits = 1 if function.is_bounded else 0
+
     def guarded(*args: Any) -> Any:
-        if strict and None in args:
+        if strict and None in args[: len(args) - limits]:
             return None
         try:
             found = call(*args)
             return repr(float(found)) if found is not None and of_double else found
-        except Unsupported:
+        except (Unsupported, CallStopped):
             raise
         except Exception:  # noqa: BLE001 - as in ksqlDB, any failure is null
             return None
@@ -243,5 +255,7 @@ def _guarded(function: Function) -> Compute:
 
 def called(name: str, args: Sequence[str]) -> str:
     """Return a call in DuckDB's SQL."""
-    call = f"{PREFIX}{name}({', '.join(args)})"
-    return f"CAST({call} AS DOUBLE)" if _function(name).gives == _DOUBLE else call
+    function = _function(name)
+    given = (*args, f"getvariable('{VARIABLE}')") if function.is_bounded else args
+    call = f"{PREFIX}{name}({', '.join(given)})"
+    return f"CAST({call} AS DOUBLE)" if function.gives == _DOUBLE else call
