@@ -29,7 +29,7 @@ class CallStopped(Exception):
 
 
 class CallLimit:
-    """Whether the call that a connection runs must stop; one call at a time."""
+    """The stop of the call that a connection runs; one call at a time."""
 
     def __init__(self) -> None:
         self.number = next(_numbers)

@@ -48,7 +48,7 @@ def test_a_pattern_that_cannot_be_computed_fails_in_both() -> None:
     for pattern, error in (("(", ValueError), (r"\p{IsGreek}", Unsupported)):
         with pytest.raises(error):
             matched("extract", [pattern, "a"], None)
-    assert matched("extract", ["a", "a"], None) == "a", "the process goes on"
+    assert matched("extract", ["a", "a"], None) == "a", "the process continues"
 
 
 @pytest.mark.parametrize(
