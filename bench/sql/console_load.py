@@ -3,8 +3,9 @@
 The same records arrive in two screens, one after the other: the rows of a push query in the SQL
 screen, and the live records of a topic. `heap_mb` is the heap after a garbage collection: before
 the first record, after a sixth of the time, and at the end. `long_tasks_ms` lists the tasks of more
-than 50 ms, in wall time. `thread_percent` is the processor time of the page's main thread as a part
-of the time. Goals: no task of 100 ms or more; a heap and a number of DOM nodes that stop growing.
+than 50 ms, in wall time: they grow with the `load_average` of the machine. `thread_percent` is the
+processor time of the page's main thread as a part of the time. Goals: no task of 100 ms or more; a
+heap and a number of DOM nodes that stop growing.
 
 `hostile` has the cost of each step over values that are large or made to deceive
 (`hostile_topic.py`).
@@ -14,6 +15,7 @@ Run: scripts/bench console_load [--seconds 60] [--per-second 10000]
 
 import argparse
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -99,6 +101,7 @@ def measure(page: "Page", bootstrap: str, seconds: int, per_s: int) -> dict[str,
         "received": received(page),
         "behind_s": round(behind_s, 1),
         "late_s": round(flood.late_s, 2),
+        "load_average": round(os.getloadavg()[0], 1),
         "thread_percent": round(spent_ms / (10 * seconds), 1),
         "long_tasks_ms": sorted(watch.long_tasks_ms(), reverse=True),
         "heap_mb": [round(one.heap_bytes / _MEGA, 1) for one in memory],

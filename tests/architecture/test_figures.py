@@ -122,3 +122,23 @@ def test_the_broker_for_tests_is_the_latest_measurement() -> None:
 
     assert f"| {start_s:.2f} s, {memory_mb:.0f} MB | `scripts/bench pytest_plugin`" in figures()
     assert f"| {kept['isolated_tests_s']:.0f} s; {kept['round_trips_s']:.0f} s |" in figures()
+
+
+def test_the_first_load_of_the_console_is_the_latest_measurement() -> None:
+    kept = result("console")["first"]
+    paint, ready = (kept[name]["median"] for name in ("paint_ms", "interactive_ms"))
+
+    row = f"| {paint} ms; {ready} ms; {kept['received_kib']:.0f} KiB | `scripts/bench console` |"
+    assert row in figures()
+
+
+def test_the_console_under_load_is_the_latest_measurement() -> None:
+    kept = result("console_load")
+    sql, topic = kept["sql"], kept["topic"]
+    spent = " and ".join(f"{one['thread_percent']} %" for one in (sql, topic))
+    heap = " and ".join(f"{one['heap_mb'][1]} to {one['heap_mb'][2]} MB" for one in (sql, topic))
+    longest = " and ".join(str(max(one["long_tasks_ms"], default=0)) for one in (sql, topic))
+    big_ms = kept["hostile"]["big, all"]["thread_ms"]
+
+    assert f"| {spent} of a core; {heap} | `scripts/bench console_load` |" in figures()
+    assert f"| {longest} ms; {big_ms} ms | `scripts/bench console_load` |" in figures()
