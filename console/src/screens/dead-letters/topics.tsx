@@ -13,7 +13,7 @@ const EVERY_MS = 15_000;
 const pathTo = (row: LetterTopic) => pathOf("/dead-letters/:topic", { topic: row.topic });
 
 const COLUMNS: Column<LetterTopic>[] = [
-  nameColumn("topic", "Topic", (row) => row.topic, pathTo, { width: 240 }),
+  nameColumn("topic", "Topic", (row) => row.topic, pathTo, { width: 220 }),
   figureColumn("open", "Open", 90, (row) => row.letters - row.replayed, formatCount),
   figureColumn("replayed", "Replayed", 100, (row) => row.replayed, formatCount),
   {
@@ -24,7 +24,7 @@ const COLUMNS: Column<LetterTopic>[] = [
       return <span title={text}>{text}</span>;
     },
   },
-  { id: "queries", title: "Written by", width: 220, wide: true, cell: (row) => row.queries.join(", ") },
+  { id: "queries", title: "Written by", width: 220, wide: "very", cell: (row) => row.queries.join(", ") },
   timeColumn("newest", "Newest", (row) => row.newest),
   timeColumn("oldest", "Oldest", (row) => row.oldest, "very"),
 ];

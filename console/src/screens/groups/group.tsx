@@ -50,7 +50,7 @@ const partitionColumns: readonly Column<Partition>[] = [
     id: "line",
     title: "Last minutes",
     width: 130,
-    wide: true,
+    wide: "very",
     cell: (one) => <Spark samples={one.history} label={`Lag of partition ${one.partition}`} />,
   },
   {

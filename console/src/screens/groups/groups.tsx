@@ -26,7 +26,7 @@ const columns: readonly Column<Group>[] = [
     cell: (one) => <Badge tone={toneOf(one.state)}>{one.state || "unknown"}</Badge>,
   }),
   textColumn("protocol", "Protocol", (one) => one.protocol, { width: 100, wide: "very" }),
-  figureColumn("members", "Members", 100, (one) => one.members, formatCount, { wide: true }),
+  figureColumn("members", "Members", 100, (one) => one.members, formatCount, { wide: "very" }),
   figureColumn("records", "Lag", 110, (one) => one.lag?.records, formatCount, {
     cell: (one) => <Records records={one.lag?.records ?? null} trend={one.lag?.recordsTrend ?? null} />,
   }),
