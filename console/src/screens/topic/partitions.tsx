@@ -61,10 +61,10 @@ function Add(props: { topic: Topic; onClose: () => void; reload: () => void }) {
 const COLUMNS: readonly Column<Partition>[] = [
   figureColumn("partition", "Partition", 100, (row) => row.partition, String),
   figureColumn("records", "Records", 140, (row) => row.records, formatCount),
-  { id: "start", title: "First offset", number: true, cell: (row) => formatCount(row.logStart) },
-  { id: "end", title: "End offset", number: true, cell: (row) => formatCount(row.end) },
+  { id: "start", title: "First offset", width: 140, number: true, cell: (row) => formatCount(row.logStart) },
+  { id: "end", title: "End offset", width: 140, number: true, cell: (row) => formatCount(row.end) },
   { id: "leader", title: "Leader", width: 110, number: true, cell: (row) => (row.leader === null ? <Badge tone="bad">none</Badge> : row.leader) },
-  { id: "replicas", title: "Replicas", width: 130, wide: true, cell: (row) => row.replicas.join(", ") },
+  { id: "replicas", title: "Replicas", wide: true, cell: (row) => row.replicas.join(", ") },
   {
     id: "insync",
     title: "In sync",
