@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 WIDTHS = (400, 1024, 3840)
 NAME_PX_MIN = 90
-"""The first column has the name or the number that tells rows apart."""
+"""The first column has the name or the number that distinguishes rows."""
 SCHEMA = '{"type": "record", "name": "Size", "fields": [{"name": "n", "type": "long"}]}'
 
 
