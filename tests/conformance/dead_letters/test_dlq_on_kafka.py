@@ -100,12 +100,16 @@ def test_a_letter_that_its_target_rejects_writes_nothing(
         [(b"a", b"small", letters.streams(source)), (b"b", large, letters.streams(source))],
     )
 
-    refused = duolog("dlq", "replay", dlq, "--yes")
+    # Longer than the client tries to send a record.
+    refused = duolog("dlq", "replay", dlq, "--yes", timeout_s=180)
     nothing = values(duolog, source)
     changed = duolog("topics", "alter", source, "--config", "max.message.bytes=20000000")
     # Apache Kafka applies the change some time after its answer; what is refused writes nothing.
     done = wait_until(
-        lambda: (found := duolog("dlq", "replay", dlq, "--yes")).returncode == 0 and found,
+        lambda: (
+            (found := duolog("dlq", "replay", dlq, "--yes", timeout_s=180)).returncode == 0
+            and found
+        ),
         "the letters are replayed",
     )
 
