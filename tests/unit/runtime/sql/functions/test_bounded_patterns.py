@@ -1,5 +1,9 @@
 """Patterns that take long are matched in a process that is killed when the call is stopped."""
 
+import json
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -109,6 +113,19 @@ def test_a_process_that_something_else_has_ended_is_replaced() -> None:
     idle._process.wait()  # noqa: SLF001
 
     assert matched("extract", ["b", "b"], None) == "b"
+
+
+def test_a_match_ends_by_itself_if_the_process_that_asked_is_gone() -> None:
+    program = (
+        "from duolog.runtime.sql.functions import pattern_worker as worker\n"
+        "worker.MATCH_S = 0.5\n"
+        "worker.main()"
+    )
+    line = json.dumps(["extract", SLOW]).encode() + b"\n"
+
+    ended = subprocess.run([sys.executable, "-c", program], input=line, check=False, timeout=100)
+
+    assert ended.returncode == -signal.SIGALRM
 
 
 def test_a_pull_query_with_a_slow_pattern_ends_at_its_limit_of_time() -> None:
