@@ -99,8 +99,8 @@ def moves_of(
     first = positions.offsets(places, EARLIEST)
     last = positions.offsets(places, LATEST)
     wanted = _wanted(target, places, old, first, last)
-    if target.to in (To.TIME, To.DURATION):
-        at_ms = target.number if target.to is To.TIME else max(0, now_ms - target.number)
+    at_ms = time_of(target, now_ms)
+    if at_ms is not None:
         found = positions.offsets(places, OffsetSpec.for_timestamp(at_ms))
         wanted = {
             place: last[place] if offset < 0 else offset
@@ -113,6 +113,22 @@ def moves_of(
         limited = new != wanted[place]
         moves.append(Move(place, old.get(place), new, last[place], limited))
     return Moves(moves, sorted(set(places) - {move.place for move in moves}))
+
+
+def time_of(target: Target, now_ms: int) -> int | None:
+    """Return the time in ms that a target means; None if it means none.
+
+    Example:
+        >>> time_of(Target(To.DURATION, 1_000), 5_000), time_of(Target(To.LATEST), 5_000)
+        (4000, None)
+    """
+    match target.to:
+        case To.TIME:
+            return target.number
+        case To.DURATION:
+            return max(0, now_ms - target.number)
+        case _:
+            return None
 
 
 def _wanted(

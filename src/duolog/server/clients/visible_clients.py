@@ -47,12 +47,14 @@ class ClientsRequest(NamedTuple):
         search: a part of client id, software, address, user, topic or group, in lower case.
         role: `producer`, `consumer` or `other`; empty for all.
         closed: whether clients that have gone are wanted.
+        topic: those that have written or read this topic lately; empty for all.
         skip, limit: the page.
     """
 
     search: str
     role: str
     closed: bool
+    topic: str
     skip: int
     limit: int
 
@@ -90,7 +92,7 @@ class VisibleClients:
             "version": VERSION,
             "atMs": reported.now_ms or self.now_ms(),
             "clients": matching[asked.skip : asked.skip + asked.limit],
-            "total": len(found),
+            "total": sum(one["closedMs"] is None or asked.closed for one in found),
             "matching": len(matching),
             "producers": producers,
             "missing": _missing(reported, more),
@@ -225,6 +227,8 @@ def _roles(written: Iterable[str], read: Iterable[str], groups: list[str]) -> li
 
 def _matches(one: Json, asked: ClientsRequest) -> bool:
     if one["closedMs"] is not None and not asked.closed:
+        return False
+    if asked.topic and asked.topic not in (*(one["written"] or ()), *(one["read"] or ())):
         return False
     if asked.role and asked.role not in one["roles"]:
         return False

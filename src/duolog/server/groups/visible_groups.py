@@ -19,11 +19,12 @@ from duolog.runtime.consumer_groups.groups import SHARE, Described, Listed
 from duolog.runtime.consumer_groups.lags import GroupLag
 from duolog.runtime.consumer_groups.metadata import Place
 from duolog.runtime.consumer_groups.monitor import GroupMonitor
-from duolog.runtime.consumer_groups.resets import Moves, Scope, command_of, moves_of
+from duolog.runtime.consumer_groups.resets import Moves, Scope, command_of, moves_of, time_of
 from duolog.security.authorization.operations import CLUSTER_NAME, Operation, ResourceType
 from duolog.server.access.checks import Checks
 from duolog.server.access.client import Right
 from duolog.server.errors import CONFLICT, NOT_FOUND, RequestRefused
+from duolog.server.groups.readers import readers_of
 from duolog.server.groups.requests import ListRequest, ResetRequest
 from duolog.server.groups.shown import (
     Json,
@@ -123,6 +124,13 @@ class VisibleGroups:
             "resetRefusal": _refusal(group, described),
         }
 
+    def readers(self, topic: str) -> Json:
+        """Return the groups that read a topic; raises as `readers_of`."""
+        return {
+            "version": VERSION,
+            **readers_of(topic, self.monitor, self.checks, self.now_ms()),
+        }
+
     def reset(self, name: str, asked: ResetRequest) -> Json:
         """Reset committed offsets, or show what would change.
 
@@ -146,11 +154,12 @@ class VisibleGroups:
         if not asked.scopes:
             seen = self.checks.allowed(verb, ResourceType.TOPIC, {topic for topic, _ in places})
             places = [place for place in places if place[0] in seen]
-        found = moves_of(asked.target, places, old, self.monitor.positions, self.now_ms())
+        now_ms = self.now_ms()
+        found = moves_of(asked.target, places, old, self.monitor.positions, now_ms)
         if not asked.preview and found.moves:
             self.monitor.groups.commit(group, {move.place: move.new for move in found.moves})
             self.monitor.watch.forget(name)
-        return self._outcome(name, asked, found, refusal)
+        return self._outcome(name, asked, found, refusal, now_ms)
 
     def delete(self, name: str) -> Json:
         """Delete a group without members; raises as `reset`."""
@@ -243,12 +252,15 @@ class VisibleGroups:
             found |= wanted
         return sorted(found)
 
-    def _outcome(self, name: str, asked: ResetRequest, found: Moves, refusal: str) -> Json:
+    def _outcome(
+        self, name: str, asked: ResetRequest, found: Moves, refusal: str, now_ms: int
+    ) -> Json:
         return {
             "group": name,
             "preview": asked.preview,
             "partitions": [shown_move(move) for move in found.moves],
             "unchanged": [list(place) for place in found.unchanged],
+            "timeMs": time_of(asked.target, now_ms),
             "refusal": refusal or None,
             "command": command_of(name, asked.scopes, asked.target, self.monitor.servers),
         }

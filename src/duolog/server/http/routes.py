@@ -187,6 +187,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     Endpoint("GET", "/v1/topics/{topic}", topics.topic, guarded=True),
     Endpoint("PATCH", "/v1/topics/{topic}", topics.change_topic, guarded=True, changes=True),
     Endpoint("DELETE", "/v1/topics/{topic}", topics.delete_topic, guarded=True, changes=True),
+    Endpoint("GET", "/v1/topics/{topic}/readers", groups.topic_readers, guarded=True),
     Endpoint("GET", "/v1/topics/{topic}/form", topics.topic_form, guarded=True),
     Endpoint("GET", "/v1/topics/{topic}/records", topic_records.topic_records, guarded=True),
     Endpoint(

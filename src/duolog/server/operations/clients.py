@@ -1,6 +1,6 @@
 """Clients of the cluster: `GET /v1/clients`, for those who may describe the cluster.
 
-    ?search=…&role=producer|consumer|other&closed=true&skip=0&max=200
+    ?search=…&topic=…&role=producer|consumer|other&closed=true&skip=0&max=200
 
 `server.clients.visible_clients` has the form of the answer.
 """
@@ -20,7 +20,7 @@ from duolog.server.operations.context import ServerContext
 
 _CLOCK: Final = SystemClock()
 _ROLES: Final = ("producer", "consumer", "other")
-_KNOWN: Final = frozenset({"search", "role", "closed", "skip", "max"})
+_KNOWN: Final = frozenset({"search", "topic", "role", "closed", "skip", "max"})
 _PAGE: Final = "200"
 _PAGE_MAX: Final = 1_000
 _SKIP_MAX: Final = 1_000_000
@@ -65,6 +65,7 @@ def read_clients(given: Mapping[str, str]) -> ClientsRequest:
         given.get("search", "").strip().lower(),
         role,
         closed == "true",
+        given.get("topic", ""),
         _number("skip", given.get("skip", "0"), 0, _SKIP_MAX),
         _number("max", given.get("max", _PAGE), 1, _PAGE_MAX),
     )

@@ -1,6 +1,7 @@
 """Groups of consumers: list, show, reset and delete them; see `server.groups`.
 
     GET     /v1/groups                  groups of all protocols, with members and lag
+    GET     /v1/topics/{topic}/readers  groups that read a topic, with their lag in it
     GET     /v1/groups/{group}          one with its members and partitions
     POST    /v1/groups/{group}/reset    move committed offsets, or preview it
     DELETE  /v1/groups/{group}          delete a group without members
@@ -72,6 +73,12 @@ async def group(request: Request, context: ServerContext) -> Response:
     skip, limit = read_page(request.query)
     name = request.path["group"]
     found = await _run(request, context, lambda of: of.one(name, skip, limit))
+    return json_response(found, media_type=JSON)
+
+
+async def topic_readers(request: Request, context: ServerContext) -> Response:
+    """Answer with the groups that read a topic."""
+    found = await _run(request, context, lambda of: of.readers(request.path["topic"]))
     return json_response(found, media_type=JSON)
 
 

@@ -222,3 +222,15 @@ def test_producers_are_those_of_topics_that_a_user_may_read(monitor: Monitor) ->
 )
 def test_invalid_requests_are_refused(monitor: Monitor, query: str) -> None:
     assert ask(monitor, query).status == 400
+
+
+def test_clients_of_one_topic_are_found_by_its_whole_name(monitor: Monitor) -> None:
+    monitor.rows.append(row(4, "other", written=("BIG_orders",)))
+
+    assert names(found(ask(monitor, "?search=orders"))) == ["shop", "app", "other"]
+    assert names(found(ask(monitor, "?topic=orders"))) == ["shop", "app"]
+    assert names(found(ask(monitor, "?topic=orders&role=producer"))) == ["shop"]
+
+
+def test_the_total_counts_clients_that_have_gone_only_if_they_are_wanted(monitor: Monitor) -> None:
+    assert (found(ask(monitor))["total"], found(ask(monitor, "?closed=true"))["total"]) == (2, 3)

@@ -327,3 +327,48 @@ def test_a_deletion_needs_its_right(monitor: Monitor, path: str) -> None:
     assert ask(monitor, "DELETE", path, body, user=BOB, rules=rules).status == 403
     assert monitor.groups.changes == []
     assert ask(monitor, "DELETE", path, body, user=ANN, rules=rules).status == 200
+
+
+def test_readers_of_a_topic_have_their_lag_in_it_only(monitor: Monitor) -> None:
+    # A member of `pay` has no committed offset in the topic yet.
+    monitor.groups.members["pay"] = (member("p", C, B), member("q", C))
+    answer = found(ask(monitor, "GET", "/v1/topics/orders/readers"))
+
+    assert [(one["group"], one["lag"] and one["lag"]["records"]) for one in answer["groups"]] == [
+        *(("audit", "40"), ("billing", "13"), ("pay", None)),
+    ]
+    assert [(one["members"], one["assigned"]) for one in answer["groups"]] == [
+        (0, 0),
+        (1, 1),
+        (2, 1),
+    ]
+    # `audit` reads salaries, too: the samples are those of both.
+    assert [(one["lag"] or {}).get("history") is None for one in answer["groups"]] == [
+        *(True, False, True),
+    ]
+    assert (answer["topic"], answer["total"], answer["problems"]) == ("orders", 3, [])
+
+
+def test_readers_need_the_rights_to_see_topic_and_groups(monitor: Monitor) -> None:
+    def ask_bob(*given: tuple[Operation, ResourceType, str]) -> Reply:
+        path = "/v1/topics/orders/readers"
+        return ask(monitor, "GET", path, user=BOB, rules=Some(*given))
+
+    assert ask_bob((SEE, GROUP, "audit")).status == 403
+    seen = found(ask_bob((SEE, GROUP, "audit"), (SEE, TOPIC, "orders")))
+    assert (names(seen), seen["total"]) == (["audit"], 1)
+
+
+def test_a_preview_names_the_time_that_a_duration_means(monitor: Monitor) -> None:
+    body = {"preview": True, "to": "duration", "durationMs": 1_000}
+    earliest = 1_000 * (10**9)
+
+    answer = found(ask(monitor, "POST", "/v1/groups/audit/reset", body))
+    again = {"preview": True, "to": "time", "timeMs": answer["timeMs"]}
+
+    assert answer["timeMs"] > earliest
+    assert (
+        found(ask(monitor, "POST", "/v1/groups/audit/reset", again))["timeMs"] == answer["timeMs"]
+    )
+    first = {"preview": True, "to": "earliest"}
+    assert found(ask(monitor, "POST", "/v1/groups/audit/reset", first))["timeMs"] is None
