@@ -6,7 +6,10 @@ import { settingsOf } from "../src/screens/topics/create";
 import { problemOfName } from "../src/screens/topics/model";
 import { changed, empty, jsonOf, type FieldType } from "../src/screens/topic/form";
 import { ROWS_MAX, after } from "../src/screens/topic/live";
-import { SEEK, filtersOf, fromOf, marked, placeOf, startOf, timeOf, told, type BrowsedRecord, type Page } from "../src/screens/topic/model";
+import { SEEK, filtersOf, fromOf, marked, offsetsOf, placeOf, progressOf, startOf, timeOf, told, type BrowsedRecord, type Page, type Topic } from "../src/screens/topic/model";
+import { amountOf, hintOf, lowers } from "../src/screens/topic/amounts";
+import { goesOn, joined } from "../src/screens/topic/pages";
+import { usersOf } from "../src/screens/topic/used-by";
 import { partOf, startOfPart } from "../src/screens/topic/part_input";
 
 const text = (value: string, kind: Part["kind"] = "text"): Part => ({ text: value, format: "STRING", kind, bytes: value.length, truncated: false });
@@ -172,4 +175,63 @@ test("topics are checked as the server does", () => {
   assert.notEqual(problemOfName("x".repeat(250)), "");
   assert.deepEqual(settingsOf("a=1\n\n b = x=y "), { a: "1", b: "x=y" });
   assert.throws(() => settingsOf("nonsense"), /nonsense/);
+});
+
+test("a search goes on at its limits, and ends when the page is full, stopped or at the end", () => {
+  const page = (change: Partial<Page>): Page => ({ records: [], read: 5, matched: 0, bytesRead: 7, stopped: "time", end: false, next: "c", ...change });
+
+  assert.equal(goesOn(page({}), 50), true);
+  assert.equal(goesOn(page({ stopped: "stopped" }), 50), false);
+  assert.equal(goesOn(page({ stopped: "limit" }), 50), false);
+  assert.equal(goesOn(page({ next: null }), 50), false);
+  assert.equal(goesOn(page({ end: true }), 50), false);
+  const full = page({ records: Array.from({ length: 50 }, () => ({}) as BrowsedRecord) });
+  assert.equal(goesOn(full, 50), false);
+  const sum = joined(page({ matched: 1, records: [{ offset: "1" } as BrowsedRecord] }), page({ next: "d", records: [{ offset: "2" } as BrowsedRecord] }));
+  assert.deepEqual([sum.read, sum.bytesRead, sum.matched, sum.next, sum.records.map((one) => one.offset)], [10, 14, 1, "d", ["1", "2"]]);
+});
+
+test("a search says how far it is", () => {
+  const topic = { partitions: [{ partition: 0, records: "1000" }, { partition: 1, records: "9007199254740993" }] } as unknown as Topic;
+  const page = { read: 1500, records: [{}] } as unknown as Page;
+
+  assert.equal(offsetsOf(topic, SEEK), "9007199254741993");
+  assert.equal(offsetsOf(topic, { ...SEEK, partition: "0" }), "1000");
+  assert.equal(offsetsOf(topic, { ...SEEK, from: "@5" }), null);
+  assert.equal(progressOf(page, "20000"), "Searching: 1,500 of about 20,000 read, 1 record found.");
+  assert.equal(progressOf({ ...page, records: [] }, null), "Searching: 1,500 read, 0 records found.");
+});
+
+test("amounts with units become milliseconds and bytes", () => {
+  assert.equal(amountOf("retention.ms", " 7d "), "604800000");
+  assert.equal(amountOf("retention.ms", "1.5h"), "5400000");
+  assert.equal(amountOf("segment.bytes", "2 GiB"), "2147483648");
+  assert.equal(amountOf("segment.bytes", "7d"), "7d");
+  assert.equal(amountOf("cleanup.policy", "7d"), "7d");
+  assert.equal(amountOf("retention.ms", "-1"), "-1");
+  assert.equal(hintOf("retention.ms", "2d"), "172800000, 2 d");
+  assert.equal(hintOf("retention.ms", "172800000"), "2 d. Milliseconds, or with a unit: 12h, 7d");
+  assert.equal(hintOf("cleanup.policy", "delete"), undefined);
+});
+
+test("a lower limit of retention is noticed, also below none", () => {
+  const retention = (value: string | null) => ({ name: "retention.ms", value });
+
+  assert.equal(lowers(retention("604800000"), "1d"), true);
+  assert.equal(lowers(retention("604800000"), "8d"), false);
+  assert.equal(lowers(retention("-1"), "8d"), true);
+  assert.equal(lowers(retention("1000"), "-1"), false);
+  assert.equal(lowers({ name: "segment.ms", value: "604800000" }, "1d"), false);
+});
+
+test("what uses a topic is named by kind", () => {
+  const readers = { groups: [{ group: "billing", members: 2 }, { group: "old", members: 0 }], total: 2, problems: [] } as never;
+  const graph = { nodes: [{ id: "1", kind: "topic", name: "t" }, { id: "2", kind: "stream", name: "S" }, { id: "3", kind: "query", name: "Q" }] };
+
+  assert.deepEqual(usersOf(readers, graph), [
+    ["Groups that read it", ["billing (2 members)", "old"]],
+    ["Streams and tables before or after it", ["S"]],
+    ["Queries before or after it", ["Q"]],
+  ]);
+  assert.deepEqual(usersOf(null, null), []);
 });

@@ -213,9 +213,12 @@ def test_a_user_without_rights_sees_why_buttons_are_off(
     page = team.page("carl", PASSWORD)
 
     team.show(page, "/users")
-    page.get_by_role("alert").get_by_text("forbidden").wait_for()
+    page.get_by_role("alert").get_by_text("Your rights do not include this").wait_for()
+    off = page.get_by_role("button", name="New user")
+    assert off.get_attribute("aria-disabled") == "true"
     team.show(page, "/schemas")
     page.get_by_role("heading", name="No schema is registered").wait_for()
+    page.get_by_text("What your rights do not include is not shown.").wait_for()
     button = page.get_by_role("button", name="New subject")
     assert button.get_attribute("aria-disabled") == "true"
     described = button.get_attribute("aria-describedby")

@@ -6,16 +6,17 @@ import urllib.request
 import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from bench.sql import hostile_topic
 from bench.sql.page_watch import PageWatch
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from console.servers import Console
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 TIMEOUT_S = 60
 ORDER = {
@@ -290,5 +291,101 @@ def test_axe_finds_nothing_on_topics(
     page.set_viewport_size({"width": 400, "height": 800})
     for query in ("?at=0-0", "?tab=produce", "?tab=partitions", "?tab=readers"):
         show(page, console, topic, query)
-        page.get_by_role("link", name="Readers", exact=True).wait_for()
+        page.get_by_role("link", name="Readers and writers", exact=True).wait_for()
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+
+
+def test_a_search_goes_on_until_it_has_found_the_record(
+    page: "Page", console: Console, orders: str
+) -> None:
+    """The limits of one request are hundreds of thousands of records, so the answers are made."""
+    cursors: list[str | None] = []
+
+    def answer(route: "Route") -> None:
+        query = parse_qs(urlsplit(route.request.url).query)
+        cursors.append(query.get("cursor", [None])[0])
+        found = route.fetch(url=re.sub(r"&cursor=\w+", "", route.request.url)).json()
+        # The first two requests end at a limit without a record; the third is the real one.
+        if len(cursors) < 3:
+            found |= {"records": [], "stopped": "time", "end": False, "next": f"c{len(cursors)}"}
+        route.fulfill(json=found)
+
+    page.route("**/records?*search*", answer)
+    show(page, console, orders, "?search=k77")
+    page.get_by_role("table").get_by_text("k77", exact=True).wait_for()
+
+    assert cursors == [None, "c1", "c2"]
+    page.get_by_text("1 record shown, 360 read.").wait_for()
+    page.get_by_role("button", name="Read again").wait_for()
+
+
+def test_a_search_is_stopped_and_the_next_page_continues_it(
+    page: "Page", console: Console, orders: str
+) -> None:
+    asked: list[str] = []
+    waiting: list[Any] = []
+
+    def answer(route: "Route") -> None:
+        asked.append(route.request.url)
+        if len(asked) == 2:
+            waiting.append(route)  # It is never answered.
+            return
+        found = route.fetch(url=re.sub(r"&cursor=\w+", "", route.request.url)).json()
+        if len(asked) == 1:
+            found |= {"stopped": "time", "end": False, "next": "c1"}
+        route.fulfill(json=found)
+
+    page.route("**/records?*search*", answer)
+    show(page, console, orders, "?search=k77")
+    page.get_by_text("Searching: 120 of about 120 read, 1 record found.").wait_for()
+    page.get_by_role("button", name="Stop the search").click()
+
+    page.get_by_text("1 record shown, 120 read.").wait_for()
+    page.get_by_role("table").get_by_text("k77", exact=True).wait_for()
+    page.get_by_role("button", name="Next page").click()
+    page.get_by_text("This is the end").wait_for()
+    assert "cursor=c1" in asked[-1]
+
+
+def test_a_topic_names_its_readers_and_writers(page: "Page", console: Console) -> None:
+    topic, other = new_topic(console), new_topic(console)
+    settings = {"bootstrap.servers": console.bootstrap_servers, "log_level": 0}
+    producer = Producer(settings | {"client.id": "shop-7"})
+    for name, count in ((topic, 4), (other, 9)):
+        for _ in range(count):
+            producer.produce(name, b"x", partition=0)
+    assert producer.flush(TIMEOUT_S) == 0
+    consumer = Consumer(settings | {"group.id": f"of-{topic}"})
+    places = [TopicPartition(topic, 0, 1), TopicPartition(other, 0, 2)]
+    consumer.commit(offsets=places, asynchronous=False)
+    consumer.close()
+
+    show(page, console, topic, "?tab=readers")
+    row = page.get_by_role("table", name=f"Groups that read {topic}").get_by_role("row").nth(1)
+    row.get_by_role("link", name=f"of-{topic}").wait_for()
+    # Three records of this topic; seven of the other one do not count here.
+    assert row.get_by_role("cell").nth(3).inner_text().strip() == "3"
+    users = page.get_by_role("table", name=f"Clients that write or read {topic}")
+    users.get_by_role("row").filter(has_text="shop-7").get_by_text("writes").wait_for()
+
+    page.get_by_role("button", name="Delete topic").click()
+    page.get_by_role("dialog").get_by_text(f"of-{topic}").wait_for()
+
+
+def test_a_retention_is_typed_with_a_unit_and_a_lower_one_warns(
+    page: "Page", console: Console
+) -> None:
+    topic = new_topic(console)
+    show(page, console, topic, "?tab=settings&setting=retention.ms")
+    table = page.get_by_role("table", name="Settings", exact=True)
+    table.get_by_text("7 d", exact=True).wait_for()
+    page.get_by_role("button", name="Change retention.ms", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Value").fill("12h")
+    dialog.get_by_text("43200000, 12 h").wait_for()
+    dialog.get_by_text("This cannot be undone").wait_for()
+    dialog.get_by_role("button", name="Change it").click()
+
+    table.get_by_text("43200000", exact=True).wait_for()
+    found = console.ask("GET", f"/v1/topics/{topic}")["configs"]
+    assert [one["value"] for one in found if one["name"] == "retention.ms"] == ["43200000"]

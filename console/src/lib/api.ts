@@ -98,12 +98,19 @@ export async function errorOf(response: Response): Promise<ApiError> {
   return errorOfBody(text, response.status);
 }
 
+/** What clients of ksqlDB know: the same whether a thing exists or not. */
+const FORBIDDEN = "You are forbidden from using this cluster.";
+
 /** Return the error in the body of an answer. */
 export function errorOfBody(text: string, status: number): ApiError {
   try {
     const body = parseJson(text) as Record<string, unknown>;
     const member = (name: string) => (typeof body[name] === "string" ? (body[name] as string) : "");
     const message = member("message") || `The server answered with status ${status}`;
+    if (status === 403 && message === FORBIDDEN) {
+      return new ApiError("Your rights do not include this, or it does not exist", status, Number(body["error_code"] ?? 0), "",
+        "An administrator can give you the right, in “Users and rights”.", body);
+    }
     return new ApiError(message, status, Number(body["error_code"] ?? 0), member("detail"), member("hint"), body);
   } catch {
     return new ApiError(`The server answered with status ${status}`, status);

@@ -1,6 +1,8 @@
 // What a screen shows when there is nothing yet: the next step, a wait, or an error.
 import type { ComponentChildren } from "preact";
 import type { ApiError } from "../lib/api";
+import { visible } from "../lib/format";
+import { session } from "../shell/session";
 
 /** Nothing is there: say what it would be, and what to do for it. */
 export function Empty(props: { title: string; children?: ComponentChildren }) {
@@ -8,8 +10,16 @@ export function Empty(props: { title: string; children?: ComponentChildren }) {
     <div class="empty">
       <h2>{props.title}</h2>
       {props.children}
+      <Rights />
     </div>
   );
+}
+
+/** With users, a list may be empty because the reader has few rights. */
+function Rights() {
+  const now = session.value;
+  if (now.state !== "open" || !now.users) return null;
+  return <p class="soft small">You are logged in as {visible(now.user)}. What your rights do not include is not shown.</p>;
 }
 
 /** An error of the server: message, detail, hint. */

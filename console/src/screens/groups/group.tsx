@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { del, get } from "../../lib/api";
 import { compareNumbers } from "../../lib/compare";
-import { formatCount, formatDuration, visible } from "../../lib/format";
+import { formatCount, formatDuration, formatTime, visible } from "../../lib/format";
 import { useLoad } from "../../lib/load";
 import { Badge, toneOf } from "../../parts/badge";
 import { Chart } from "../../parts/chart";
@@ -160,6 +160,7 @@ function Figures(props: { group: GroupDetail }) {
       </Figure>
       <Figure title="Age of the oldest unread record">
         <Age ms={lag?.ms ?? null} trend={lag?.msTrend ?? null} complete={lag?.complete ?? true} />
+        <div class="soft small since">{lag?.ms ? `written ${formatTime(lag.atMs - lag.ms)}` : ""}</div>
       </Figure>
       <Figure title="Members">{formatCount(group.members)}</Figure>
       <Figure title="Partitions">{formatCount(group.partitionsTotal)}</Figure>

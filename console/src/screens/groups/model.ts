@@ -81,6 +81,8 @@ export interface ResetAnswer {
   preview: boolean;
   partitions: Move[];
   unchanged: [string, number][];
+  /** The time that a time or a duration means. */
+  timeMs: number | null;
   refusal: string | null;
   command: string;
 }

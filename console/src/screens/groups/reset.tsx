@@ -1,7 +1,7 @@
 // Dialogs that change offsets of a group: reset with a preview, and deletion of a topic's offsets.
 import { useState } from "preact/hooks";
 import { asApiError, del, post, type ApiError } from "../../lib/api";
-import { formatCount, visible } from "../../lib/format";
+import { formatCount, formatTime, visible } from "../../lib/format";
 import { figureColumn } from "../../parts/columns";
 import { Confirm, Dialog } from "../../parts/dialog";
 import { ErrorPanel } from "../../parts/empty";
@@ -53,7 +53,10 @@ export function ResetDialog(props: DialogProps) {
     setBusy(true);
     setError(null);
     try {
-      const answer = await post<ResetAnswer>(`${props.path}/reset`, { ...found.body, preview: isPreview });
+      const { body } = found;
+      // The reset moves to what the preview has shown: an hour ago is another time by then.
+      const fixed = isPreview || !preview || preview.timeMs === null ? body : { ...(body["topics"] ? { topics: body["topics"] } : {}), to: "time", timeMs: preview.timeMs };
+      const answer = await post<ResetAnswer>(`${props.path}/reset`, { ...fixed, preview: isPreview });
       if (isPreview) setPreview(answer);
       else {
         toast(`Reset the offsets of group ${group.group} in ${partitionsText(answer.partitions.length)}`);
@@ -179,6 +182,9 @@ function Preview(props: { answer: ResetAnswer }) {
         </div>
       )}
       <h3>Offsets now and after the reset</h3>
+      {answer.timeMs !== null && (
+        <p class="soft flat">The group continues with the first record from {formatTime(answer.timeMs)} on.</p>
+      )}
       <Table
         caption="Offsets now and after the reset"
         columns={columns}

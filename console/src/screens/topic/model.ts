@@ -1,4 +1,5 @@
 // What the server answers about one topic, and the state of its screen in the address.
+import { formatCount } from "../../lib/format";
 import type { Part } from "../../parts/values";
 
 export interface Partition {
@@ -155,6 +156,20 @@ const STOPS: Record<string, string> = {
   time: "The limit of time for one search is reached.",
   stopped: "The read was stopped.",
 };
+
+/** Return how many offsets a search may have to read; null if it begins somewhere within the topic. */
+export function offsetsOf(topic: Topic, seek: Seek): string | null {
+  if (!["", "beginning"].includes(seek.from)) return null;
+  const read = topic.partitions.filter((one) => seek.partition === "" || String(one.partition) === seek.partition);
+  return String(read.reduce((sum, one) => sum + BigInt(one.records ?? 0), 0n));
+}
+
+/** Say how far a search is. */
+export function progressOf(page: Page, offsets: string | null): string {
+  const count = page.records.length;
+  const of = offsets === null ? "" : ` of about ${formatCount(offsets)}`;
+  return `Searching: ${formatCount(page.read)}${of} read, ${formatCount(count)} ${count === 1 ? "record" : "records"} found.`;
+}
 
 /** Say what a page has read. */
 export function told(page: Page, selects: boolean): string {

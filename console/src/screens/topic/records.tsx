@@ -4,7 +4,6 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { asApiError, get, type ApiError } from "../../lib/api";
 import { startDownload } from "../../lib/download";
 import { formatBytes, formatTime, visible } from "../../lib/format";
-import { useLoad } from "../../lib/load";
 import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
 import { Select } from "../../parts/field";
 import { Table, type Column } from "../../parts/table";
@@ -13,8 +12,12 @@ import { Link, place, queryOf, setQuery } from "../../shell/router";
 import { Detail } from "./detail";
 import { Live } from "./live";
 import { Marked } from "./marked";
-import { SEEK, filtersOf, placeOf, positionOf, told, type BrowsedRecord, type Page, type Seek, type Topic } from "./model";
+import { SEEK, filtersOf, placeOf, positionOf, offsetsOf, progressOf, told, type BrowsedRecord, type Page, type Seek, type Topic } from "./model";
+import { usePages } from "./pages";
 import { SeekForm } from "./seek";
+
+/** Rows of a page, if the form does not say. */
+const ROWS = 50;
 
 export function Records(props: { topic: Topic }) {
   const { topic } = props;
@@ -36,13 +39,19 @@ function Paged(props: { topic: Topic; seek: Seek; address: string }) {
   const query = { ...placeOf(seek), cursor: cursor || undefined };
   const selects = seek.search !== "" || seek.where !== "";
   const [failed, setFailed] = useState<ApiError | null>(null);
-  const page = useLoad(`${address}|${JSON.stringify(query)}`, (signal) => get<Page>(`${address}/records`, { query, signal }));
-  const found = page.data;
+  const page = usePages(
+    `${address}|${JSON.stringify(query)}`,
+    Number(seek.limit) || ROWS,
+    selects,
+    (next, limit, signal) =>
+      get<Page>(`${address}/records`, { query: { ...query, limit, ...(next === null ? {} : { cursor: next }) }, signal }),
+  );
+  const found = page.page;
   return (
     <>
       <div class="row ends">
         <p class="soft" role="status" style={{ minHeight: "21px", margin: 0 }}>
-          {found ? told(found, selects) : page.error ? "" : "Reading the topic…"}
+          {found ? (page.running && selects ? progressOf(found, offsetsOf(topic, seek)) : told(found, selects)) : page.error ? "" : "Reading the topic…"}
         </p>
         <div class="row">
           {cursor !== "" && (
@@ -52,23 +61,29 @@ function Paged(props: { topic: Topic; seek: Seek; address: string }) {
           )}
           <button
             type="button"
-            disabled={!found?.next || (found.end && found.records.length === 0)}
+            disabled={(page.running && selects) || !found?.next || (found.end && found.records.length === 0)}
             onClick={() => setQuery({ cursor: found?.next, at: null }, {})}
           >
             Next page
           </button>
-          <button type="button" onClick={page.reload}>
-            Read again
-          </button>
+          {page.running && selects ? (
+            <button type="button" onClick={page.stop}>
+              Stop the search
+            </button>
+          ) : (
+            <button type="button" onClick={page.reload}>
+              Read again
+            </button>
+          )}
           <Exports address={address} seek={seek} onError={setFailed} />
         </div>
       </div>
       {failed && <ErrorPanel error={failed} />}
       {page.error && <Refused error={page.error} seek={seek} />}
       {found === null ? (
-        page.error === null && <Waiting text="Reading records" />
+        page.error === null && page.running && <Waiting text="Reading records" />
       ) : (
-        <RecordTable topic={topic} records={found.records} empty={<None topic={topic} selects={selects} page={found} />} />
+        <RecordTable topic={topic} records={found.records} empty={<None topic={topic} selects={selects} running={page.running} page={found} />} />
       )}
     </>
   );
@@ -187,7 +202,8 @@ function Exports(props: { address: string; seek: Seek; onError: (error: ApiError
   );
 }
 
-function None(props: { topic: Topic; selects: boolean; page: Page }) {
+function None(props: { topic: Topic; selects: boolean; running: boolean; page: Page }) {
+  if (props.selects && props.running) return <p>No record has matched so far.</p>;
   if (props.selects) {
     return <p>{props.page.end ? "No record matches." : "No record of this part matches: continue with the next page."}</p>;
   }

@@ -6,6 +6,8 @@ import { Confirm } from "../../parts/dialog";
 import { ActionButton, Checkbox, Field } from "../../parts/field";
 import { Table, type Column } from "../../parts/table";
 import { queryOf, setQuery } from "../../shell/router";
+import { amountOf, hintOf, lowers } from "./amounts";
+import { meaning } from "../settings/values";
 import { toast } from "../../shell/toasts";
 import type { Config, Topic } from "./model";
 
@@ -22,7 +24,16 @@ export function Settings(props: { topic: Topic; reload: () => void }) {
   const reason = topic.may.alterConfigs ? "" : `You have no right to change settings: AlterConfigs on topic ${topic.name}.`;
   const columns: Column<Config>[] = [
     { id: "name", title: "Setting", cell: (row) => row.name },
-    { id: "value", title: "Value", cell: (row) => <span class="mono">{row.sensitive ? "hidden" : (row.value ?? "null")}</span> },
+    {
+      id: "value",
+      title: "Value",
+      cell: (row) => (
+        <>
+          <span class="mono">{row.sensitive ? "hidden" : (row.value ?? "null")}</span>{" "}
+          <span class="soft">{row.sensitive ? "" : meaning(row.name, row.value)}</span>
+        </>
+      ),
+    },
     { id: "source", title: "Set by", width: 120, wide: true, cell: (row) => <Badge tone={row.source === "topic" ? "info" : "plain"}>{row.source}</Badge> },
     {
       id: "change",
@@ -57,13 +68,18 @@ function Edit(props: { topic: Topic; config: Config; onClose: () => void; reload
       action={reverts ? "Revert it" : "Change it"}
       onClose={props.onClose}
       onConfirm={async () => {
-        const configs = { [config.name]: reverts ? null : value };
+        const configs = { [config.name]: reverts ? null : amountOf(config.name, value) };
         await request("PATCH", `/v1/topics/${encodeURIComponent(topic.name)}`, { body: { configs } });
         toast(`Changed ${config.name} of topic ${topic.name}`);
         props.reload();
       }}
     >
-      <Field label="Value" value={value} onInput={setValue} autofocus mono disabled={reverts} />
+      <Field label="Value" value={value} onInput={setValue} autofocus mono disabled={reverts} hint={hintOf(config.name, value)} />
+      {lowers(config, value) && !reverts && (
+        <p class="flat" role="status">
+          <Badge tone="warn">lower</Badge> Records above the new limit are deleted soon after the change. This cannot be undone.
+        </p>
+      )}
       {config.source === "topic" && <Checkbox label="Revert to the value of the broker" checked={reverts} onChange={setReverts} />}
     </Confirm>
   );

@@ -14,6 +14,7 @@ import type { TopicForm } from "./form";
 import type { Page, Topic } from "./model";
 import { Partitions } from "./partitions";
 import { Produce } from "./produce";
+import { UsedBy } from "./used-by";
 import { Readers } from "./readers";
 import { Records } from "./records";
 import { Settings } from "./settings";
@@ -23,7 +24,7 @@ const TABS: readonly [string, string][] = [
   ["records", "Records"],
   ["partitions", "Partitions"],
   ["settings", "Settings"],
-  ["readers", "Readers"],
+  ["readers", "Readers and writers"],
   ["produce", "Produce"],
 ];
 
@@ -49,7 +50,7 @@ export default function TopicScreen(props: ScreenProps) {
           <ActionButton
             class="danger"
             onClick={() => setDeletes(true)}
-            reason={found === null || found.may.delete ? "" : `You have no right to delete this topic: Delete on topic ${name}.`}
+            reason={found === null ? "The topic is not known yet." : found.may.delete ? "" : `You have no right to delete this topic: Delete on topic ${name}.`}
           >
             Delete topic
           </ActionButton>
@@ -81,6 +82,7 @@ export default function TopicScreen(props: ScreenProps) {
           }}
         >
           <p>All its records are deleted. This cannot be undone. Groups that read it, and queries over it, fail.</p>
+          <UsedBy topic={name} />
         </Confirm>
       )}
     </div>

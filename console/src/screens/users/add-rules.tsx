@@ -18,7 +18,7 @@ import {
   type Purpose,
 } from "./rules";
 
-export function AddRules(props: { principal: string; onClose: () => void; onDone: (count: number) => void }) {
+export function AddRules(props: { principal: string; onClose: () => void; onDone: (count: number, principal: string) => void }) {
   const [form, setForm] = useState<Form>({ ...EMPTY, principal: props.principal || EMPTY.principal });
   const [error, setError] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
@@ -33,7 +33,7 @@ export function AddRules(props: { principal: string; onClose: () => void; onDone
     try {
       for (const request of requests) await post<unknown>("/v1/acls", request);
       props.onClose();
-      props.onDone(rules.length);
+      props.onDone(rules.length, form.principal.trim());
     } catch (failed) {
       setError(asApiError(failed));
       setBusy(false);

@@ -37,7 +37,7 @@ export function RuleList() {
   );
   const found = answer.data;
   const reason =
-    found === null || (found.enabled && found.mayChange) ? undefined : found.enabled ? NO_RIGHT : NO_AUTHORIZER;
+    found === null || (found.enabled && found.mayChange) ? (found === null && answer.error !== null ? NO_RIGHT : undefined) : found.enabled ? NO_RIGHT : NO_AUTHORIZER;
   const columns: Column<Rule>[] = [
     textColumn("principal", "Principal", (row) => row.principal),
     textColumn("operation", "Operation", (row) => row.operation, {
@@ -117,7 +117,9 @@ export function RuleList() {
         <AddRules
           principal={principal}
           onClose={() => setAdding(false)}
-          onDone={(count) => {
+          onDone={(count, added) => {
+            // The filter would hide the new rules.
+            if (principal !== "" && principal !== added) setQuery({ principal: added, offset: "" });
             toast(`Added ${count === 1 ? "1 rule" : `${count} rules`}`);
             answer.reload();
           }}

@@ -40,7 +40,7 @@ export function UserList() {
     get<Answer>("/v1/users", { query: { search, offset, limit: LIMIT }, signal }),
   );
   const found = answer.data;
-  const reason = found?.mayChange === false ? NO_RIGHT : undefined;
+  const reason = found?.mayChange === false || answer.error?.status === 403 ? NO_RIGHT : undefined;
   const done = (text: string) => {
     toast(text);
     answer.reload();
