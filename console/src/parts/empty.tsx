@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { ApiError } from "../lib/api";
 import { visible } from "../lib/format";
-import { session } from "../shell/session";
+import { reader } from "../lib/reader";
 
 /** Nothing is there: say what it would be, and what to do for it. */
 export function Empty(props: { title: string; children?: ComponentChildren }) {
@@ -17,9 +17,8 @@ export function Empty(props: { title: string; children?: ComponentChildren }) {
 
 /** With users, a list may be empty because the reader has few rights. */
 function Rights() {
-  const now = session.value;
-  if (now.state !== "open" || !now.users) return null;
-  return <p class="soft small">You are logged in as {visible(now.user)}. What your rights do not include is not shown.</p>;
+  if (reader.value === "") return null;
+  return <p class="soft small">You are logged in as {visible(reader.value)}. What your rights do not include is not shown.</p>;
 }
 
 /** An error of the server: message, detail, hint. */

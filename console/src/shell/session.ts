@@ -4,6 +4,7 @@
 //   user and password ─▶ POST /session ─▶ cookie a server with users
 import { signal } from "@preact/signals";
 import { ApiError, asApiError, get, loginNeeded, request } from "../lib/api";
+import { reader } from "../lib/reader";
 
 /** `open`: logged in. `token`, `password`: what the server wants. */
 export type Session =
@@ -13,6 +14,9 @@ export type Session =
   | { state: "away"; error: ApiError };
 
 export const session = signal<Session>({ state: "asking" });
+session.subscribe((now) => {
+  reader.value = now.state === "open" && now.users ? now.user : "";
+});
 
 interface Who {
   user: string;
