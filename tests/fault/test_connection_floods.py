@@ -304,9 +304,9 @@ def flooded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Flooded]
                 yield Flooded(
                     registry,
                     at,
-                    # The requests of slow readers are work for a registry: while all of its
+                    # Whole requests are work for a registry, not waits: while all of its
                     # connections are being answered, it refuses new ones.
-                    waves=[one for one in HTTP_WAVES if one != "slow reader"],
+                    waves=[one for one in HTTP_WAVES if one not in {"slow reader", "answered"}],
                     connections_max=2000,
                     per_connection_bytes=OF_HTTP,
                     clients=lambda keeps: HonestHttp(at, [("/subjects", None)], keeps=keeps),
