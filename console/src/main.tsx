@@ -6,6 +6,7 @@ import "./shell/theme.css";
 import "./shell/layout.css";
 import "./parts/parts.css";
 import "./screens/screens.css";
+import "./shell/forced.css";
 import { keepFocus } from "./lib/focus";
 import { ErrorPanel, Waiting } from "./parts/empty";
 import { Layout } from "./shell/layout";

@@ -20,6 +20,7 @@ def test_a_user_logs_in_by_a_form_and_out_again_in_all_tabs(
         page = context.new_page()
         page.goto(f"{team.url}/no-such-screen")
         page.get_by_role("heading", name="Log in to Duolog").wait_for()
+        assert page.title() == "Log in · Duolog"
         no_axe_violations(page)
         second = context.new_page()
         second.goto(f"{team.url}/no-such-screen")
@@ -34,6 +35,8 @@ def test_a_user_logs_in_by_a_form_and_out_again_in_all_tabs(
         page.get_by_role("button", name="Log in").click()
 
         page.get_by_role("heading", name="This page does not exist").wait_for()
+        assert page.get_by_role("main").evaluate("one => one === document.activeElement")
+        assert page.get_by_role("main").get_attribute("aria-label") == "No such screen"
         second.get_by_role("heading", name="This page does not exist").wait_for()
         (cookie,) = context.cookies()
         assert cookie["secure"]

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from console.proxy import CutProxy
 from console.servers import Console
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Locator, Page
@@ -160,7 +161,8 @@ def test_a_broken_statement_is_underlined_at_its_place_with_the_hint(sql: "Page"
     marked.hover()
     told = sql.locator(".cm-tooltip-lint")
     told.get_by_text("cannot be resolved").wait_for()
-    sql.get_by_text(re.compile(r"1 error: .*cannot be resolved")).click()
+    problems = re.compile(r"1 error: .*cannot be resolved")
+    sql.locator("summary", has_text=problems).click()
     sql.get_by_role("button", name="error at 2:8").wait_for()
 
 
@@ -186,6 +188,21 @@ def test_completion_offers_columns_and_inserts_one(sql: "Page") -> None:
     option.click()  # The editor ignores Enter for a moment after the list has appeared.
     editor_of(sql).get_by_text("fleet").wait_for()
     assert "SELECT fleet FROM sql_airlines;" in editor_of(sql).inner_text()
+
+
+def test_tab_takes_the_offered_completion(sql: "Page") -> None:
+    write(sql, "DESCRIBE ")
+    sql.keyboard.type("sql_airl")
+    sql.get_by_role("option", name="sql_airlines topic sql_airlines").wait_for()
+    taken = editor_of(sql).get_by_text("DESCRIBE sql_airlines")
+
+    def takes() -> bool:
+        if taken.count() == 0:  # The editor ignores keys for a moment after the list has appeared.
+            sql.keyboard.press("Tab")
+        return taken.count() == 1
+
+    wait_until(takes, "the completion")
+    assert editor_of(sql).inner_text().strip() == "DESCRIBE sql_airlines"
 
 
 def test_the_catalog_shows_columns_and_inserts_names(sql: "Page") -> None:

@@ -155,7 +155,6 @@ def test_a_record_is_opened_and_closed_by_keyboard(
 
     page.keyboard.press("j")
     page.keyboard.press("j")
-    page.keyboard.press("j")
     page.keyboard.press("Enter")
 
     page.get_by_role("heading", name="Partition 0, offset 118").wait_for()

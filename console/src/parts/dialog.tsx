@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { asApiError, type ApiError } from "../lib/api";
 import { Place } from "../lib/focus";
+import { modals, Toasts } from "../shell/toasts";
 import { ErrorPanel } from "./empty";
 
 export interface DialogProps {
@@ -14,17 +15,27 @@ export interface DialogProps {
   wide?: boolean;
   /** Whether the title is only for screen readers. */
   titleHidden?: boolean;
+  /** Whether the content is read from its beginning: the title gets the focus, not the first control. */
+  reading?: boolean;
+  /** The id of a text that is read out when the dialog opens. */
+  describedBy?: string | undefined;
 }
 
 /** A modal dialog, open as long as it is rendered. */
 export function Dialog(props: DialogProps) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
+  const title = useRef<HTMLHeadingElement>(null);
+  const [depth, setDepth] = useState(-1);
   useEffect(() => {
     const before = new Place(document.activeElement);
     const shown = dialog.current;
+    modals.value += 1;
+    setDepth(modals.value);
     shown?.showModal();
+    if (props.reading === true) title.current?.focus();
     return () => {
+      modals.value -= 1;
       shown?.close();
       before.restore();
     };
@@ -34,6 +45,7 @@ export function Dialog(props: DialogProps) {
       ref={dialog}
       class={props.wide === true ? "dialog wide" : "dialog"}
       aria-labelledby={id}
+      aria-describedby={props.describedBy}
       onCancel={(event) => {
         event.preventDefault();
         props.onClose();
@@ -43,12 +55,18 @@ export function Dialog(props: DialogProps) {
       }}
     >
       <div class="dialog-body stack">
-        <h2 id={id} class={props.titleHidden === true ? "hidden-text" : undefined}>
+        <h2
+          id={id}
+          ref={title}
+          tabIndex={props.reading === true ? -1 : undefined}
+          class={props.titleHidden === true ? "hidden-text" : undefined}
+        >
           {props.title}
         </h2>
         {props.children}
         {props.actions !== undefined && <div class="row end">{props.actions}</div>}
       </div>
+      <Toasts depth={depth} />
     </dialog>
   );
 }
@@ -84,6 +102,7 @@ export function Confirm(props: {
     <Dialog
       title={props.title}
       onClose={props.onClose}
+      describedBy={`${id}-what`}
       actions={
         <>
           <button type="button" onClick={props.onClose}>
@@ -100,7 +119,9 @@ export function Confirm(props: {
         </>
       }
     >
-      {props.children}
+      <div id={`${id}-what`} class="stack">
+        {props.children}
+      </div>
       {props.typed !== undefined && (
         <div class="field">
           <label for={id}>

@@ -1,8 +1,8 @@
 // The text editor: CodeMirror 6 with the colours of the page.
 //
-// Tab indents; Escape, then Tab, leaves the editor, as CodeMirror and WCAG 2.1.2 have it. Styles that
+// Tab indents or takes a completion; Escape, then Tab, leaves the editor (WCAG 2.1.2). Styles that
 // it adds carry the nonce of the page, which its policy wants.
-import { closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { acceptCompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
 import { lintKeymap } from "@codemirror/lint";
@@ -94,7 +94,7 @@ export function Editor(props: EditorProps) {
     <div class="editor" style={props.height === undefined ? undefined : { height: props.height }}>
       <div ref={parent} class="editor-view" />
       <span id={id} class="hidden-text">
-        Tab indents. Press Escape, then Tab, to leave the editor.
+        Tab indents or takes a completion. Press Escape, then Tab, to leave the editor.
       </span>
     </div>
   );
@@ -132,16 +132,17 @@ function base(props: EditorProps, description: string): Extension[] {
     syntaxHighlighting(COLOURS),
     THEME,
     EditorView.domEventHandlers({ beforeinput: replaceSelected }),
-    Prec.highest(keymap.of([...(props.keys ?? [])])),
+    // Before the keys of completions: Escape closes their list, and Tab leaves then, too.
+    Prec.highest(keymap.of([{ key: "Escape", run: leaveByTab }, ...(props.keys ?? [])])),
     props.extensions ?? [],
     keymap.of([
-      { key: "Escape", run: leaveByTab },
       ...closeBracketsKeymap,
       ...completionKeymap,
       ...defaultKeymap,
       ...searchKeymap,
       ...historyKeymap,
       ...lintKeymap,
+      { key: "Tab", run: acceptCompletion },
       indentWithTab,
     ]),
   ];

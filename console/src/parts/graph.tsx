@@ -68,6 +68,7 @@ export function Graph(props: GraphProps) {
   }, []);
   const order = [...layout.nodes.values()].sort((a, b) => a.x - b.x || a.y - b.y).map((one) => one.id);
   const first = props.selected ?? order[0];
+  const named = new Map(nodes.map((one) => [one.id, `${kindOf(one)}${one.label}`]));
   const focus = (id: string | undefined) => {
     if (id === undefined) return;
     svg.current?.querySelector<SVGGElement>(`[data-node="${CSS.escape(id)}"]`)?.focus();
@@ -163,7 +164,7 @@ export function Graph(props: GraphProps) {
                 class={`node ${node.kind ?? "plain"} ${node.tone ?? ""} ${props.selected === node.id ? "selected" : ""}`}
                 role={props.onOpen === undefined ? "img" : "button"}
                 tabindex={node.id === first ? 0 : -1} // SVG knows this name in lower case only.
-                aria-label={described(node, props.edges)}
+                aria-label={described(node, props.edges, named)}
                 transform={`translate(${at.x - at.width / 2} ${at.y - at.height / 2})`}
                 onClick={() => props.onOpen?.(node.id)}
                 onKeyDown={(event) => onKeyDown(event, node.id)}
@@ -206,9 +207,13 @@ function pan(event: PointerEvent, box: HTMLDivElement): void {
   box.addEventListener("pointercancel", end, { once: true });
 }
 
-function described(node: GraphNode, edges: readonly GraphEdge[]): string {
-  const to = edges.filter((one) => one.from === node.id).map((one) => one.to);
-  const kind = node.kind === undefined || node.kind === "plain" ? "" : `${node.kind} `;
+function kindOf(node: GraphNode): string {
+  return node.kind === undefined || node.kind === "plain" ? "" : `${node.kind} `;
+}
+
+function described(node: GraphNode, edges: readonly GraphEdge[], named: ReadonlyMap<string, string>): string {
+  const to = edges.filter((one) => one.from === node.id).map((one) => named.get(one.to) ?? one.to);
+  const kind = kindOf(node);
   // The visible text must be a part of the name, for readers who say what they see.
   const shown = [node.label, node.note].filter((part) => part !== undefined).join(" ");
   return [`${kind}${shown}`, to.length > 0 && `leads to ${to.join(", ")}`].filter(Boolean).join("; ");

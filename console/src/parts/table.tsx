@@ -139,14 +139,15 @@ export function Table<Row>(props: TableProps<Row>) {
           ))}
         </colgroup>
         <thead>
-          <tr aria-rowindex={1}>
-            {props.columns.map((column) => (
+          <tr aria-rowindex={1} onKeyDown={(event) => onHeadKey(event, props.columns, setWidth)}>
+            {props.columns.map((column, index) => (
               <Head
                 column={column}
                 key={column.id}
                 sorted={sorted}
                 onSort={setSorted}
                 onWidth={(width) => setWidth(column.id, width)}
+                reachable={column.sort !== undefined || (index === 0 && props.columns.every((one) => one.sort === undefined))}
               />
             ))}
           </tr>
@@ -231,6 +232,8 @@ function Head<Row>(props: {
   sorted: string;
   onSort: (sorted: string) => void;
   onWidth: (width: number) => void;
+  /** Whether it is in the order of Tab; the arrows reach the others. */
+  reachable: boolean;
 }) {
   const { column, sorted } = props;
   const direction = sorted === column.id ? "ascending" : sorted === `-${column.id}` ? "descending" : "none";
@@ -241,17 +244,20 @@ function Head<Row>(props: {
     const start = event.clientX;
     const width = cell.current?.offsetWidth ?? 100;
     handle.setPointerCapture(event.pointerId);
-    const onMove = (moved: PointerEvent) => props.onWidth(Math.max(40, width + moved.clientX - start));
+    const onMove = (moved: PointerEvent) => props.onWidth(Math.max(LEAST_WIDTH, width + moved.clientX - start));
     handle.addEventListener("pointermove", onMove);
     handle.addEventListener("pointerup", () => handle.removeEventListener("pointermove", onMove), { once: true });
   };
   return (
     <th scope="col" ref={cell} class={cellClass(column)} aria-sort={column.sort === undefined ? undefined : direction}>
       {column.sort === undefined ? (
-        <span class="head-text">{column.title}</span>
+        <span class="head-text" tabIndex={props.reachable ? 0 : -1} data-head="">
+          {column.title}
+        </span>
       ) : (
         <button
           class="head-text"
+          data-head=""
           onClick={() => props.onSort(direction === "ascending" ? `-${column.id}` : column.id)}
         >
           {column.title}
@@ -268,6 +274,30 @@ function readText(cell: HTMLElement): string {
   let text = cell.innerText;
   for (const sign of cell.querySelectorAll('[aria-hidden="true"]')) text = text.replace(sign.textContent ?? "", " ");
   return text.replace(/\s+/g, " ").trim();
+}
+
+const LEAST_WIDTH = 40;
+const WIDTH_STEP = 20;
+
+/** Move between the heads of columns by arrows; with Shift, change the width of the column. */
+function onHeadKey<Row>(
+  event: KeyboardEvent,
+  columns: readonly Column<Row>[],
+  setWidth: (id: string, width: number) => void,
+): void {
+  const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+  if (step === 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+  const heads = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[data-head]")];
+  const at = heads.findIndex((one) => one === event.target);
+  const column = columns[at];
+  if (column === undefined) return;
+  const cell = heads[at]!.closest("th")!;
+  // Columns that a narrow screen hides have no boxes.
+  const shown = heads.filter((one) => one.getClientRects().length > 0);
+  if (event.shiftKey) setWidth(column.id, Math.max(LEAST_WIDTH, cell.offsetWidth + step * WIDTH_STEP));
+  else shown[shown.indexOf(heads[at]!) + step]?.focus();
+  event.preventDefault();
+  event.stopPropagation();
 }
 
 // One cell only: cells in hidden columns would make room for columns that are not there.

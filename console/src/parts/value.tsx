@@ -79,12 +79,12 @@ export function ValueView(props: { title: string; part: Part | null; address?: s
       </div>
       {part.problem && <p class="soft small">{visible(part.problem)}</p>}
       {error && <ErrorPanel error={error} />}
-      {whole === null ? <Shown part={part} /> : <Whole bytes={whole} part={part} />}
+      {whole === null ? <Shown part={part} title={props.title} /> : <Whole bytes={whole} part={part} title={props.title} />}
     </section>
   );
 }
 
-function Shown(props: { part: Part }) {
+function Shown(props: { part: Part; title: string }) {
   const { part } = props;
   const tree = useMemo(() => (part.kind === "json" && !part.truncated ? parsed(part.text) : undefined), [part]);
   const views: View[] = [...(tree === undefined ? [] : (["tree"] as View[])), ...(part.kind === "hex" ? [] : (["text"] as View[])), "hex"];
@@ -92,7 +92,7 @@ function Shown(props: { part: Part }) {
   const view = views.includes(wanted) ? wanted : views[0]!;
   return (
     <>
-      <Views views={views} view={view} onView={setView} />
+      <Views of={props.title} views={views} view={view} onView={setView} />
       {part.truncated && (
         <p class="soft small">
           These are the first {formatCount(part.text.length)} characters of {formatBytes(part.bytes)}.
@@ -106,7 +106,7 @@ function Shown(props: { part: Part }) {
 }
 
 /** All bytes of a value; decoding ten megabytes takes some milliseconds, showing them is done in pieces. */
-function Whole(props: { bytes: Uint8Array; part: Part }) {
+function Whole(props: { bytes: Uint8Array; part: Part; title: string }) {
   const text = useMemo(
     () => (props.part.kind === "hex" ? null : new TextDecoder().decode(props.bytes)),
     [props.bytes],
@@ -114,7 +114,7 @@ function Whole(props: { bytes: Uint8Array; part: Part }) {
   const [view, setView] = useState<View>(text === null ? "hex" : "text");
   return (
     <>
-      <Views views={text === null ? ["hex"] : ["text", "hex"]} view={view} onView={setView} />
+      <Views of={props.title} views={text === null ? ["hex"] : ["text", "hex"]} view={view} onView={setView} />
       <p class="soft small" role="status">
         All {formatBytes(props.bytes.length)} are loaded.
       </p>
@@ -123,11 +123,11 @@ function Whole(props: { bytes: Uint8Array; part: Part }) {
   );
 }
 
-function Views(props: { views: View[]; view: View; onView: (view: View) => void }) {
+function Views(props: { of: string; views: View[]; view: View; onView: (view: View) => void }) {
   const names = { tree: "Tree", text: "Text", hex: "Hex" };
   if (props.views.length < 2) return null;
   return (
-    <div class="row" role="group" aria-label="View">
+    <div class="row" role="group" aria-label={`View of the ${props.of.toLowerCase()}`}>
       {props.views.map((one) => (
         <button
           type="button"

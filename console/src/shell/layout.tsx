@@ -8,6 +8,7 @@ import { screens } from "../screens/index";
 import { chooseTimeZone, timeZone, zoneChoices } from "../lib/format";
 import { Connection } from "./connection";
 import { Link, match, navigate, place, type Screen, type ScreenProps } from "./router";
+import { wasAsked } from "./login";
 import { Palette, paletteOpen } from "./palette";
 import { ShortcutSheet, sheetOpen } from "./shortcuts";
 import { logOut, session } from "./session";
@@ -20,10 +21,11 @@ export function Layout() {
   const found = match(screens, place.value.path);
   const main = useRef<HTMLElement>(null);
   const path = place.value.path;
-  const first = useRef(true);
+  const title = found === null ? "No such screen" : titleOf(found.screen, found.params);
+  const first = useRef(!wasAsked());
   useEffect(() => {
     open.value = false;
-    document.title = found === null ? "Duolog" : `${titleOf(found.screen, found.params)} · Duolog`;
+    document.title = `${title} · Duolog`;
     // A screen reader continues with the new screen, but not when the page is first shown.
     if (!first.current) main.current?.focus({ preventScroll: true });
     first.current = false;
@@ -34,8 +36,8 @@ export function Layout() {
         Skip to content
       </a>
       <Top onMenu={() => (open.value = !open.value)} menuOpen={open.value} />
-      <Navigation open={open.value} current={found?.screen ?? null} />
-      <main class="content" id="main" tabIndex={-1} ref={main}>
+      <Navigation open={open.value} current={found?.screen ?? null} onClose={() => (open.value = false)} />
+      <main class="content" id="main" tabIndex={-1} ref={main} aria-label={title}>
         {found === null ? <Missing /> : <Shown screen={found.screen} params={found.params} key={found.screen.path} />}
       </main>
       <Connection />
@@ -82,10 +84,28 @@ function Mark() {
   );
 }
 
-function Navigation(props: { open: boolean; current: Screen | null }) {
+function Navigation(props: { open: boolean; current: Screen | null; onClose: () => void }) {
   const groups = [...new Set(screens.map((one) => one.group))].filter((one) => one !== undefined);
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (!props.open) return undefined;
+    // The open menu covers the content: it gets the focus, and closes when the focus leaves it.
+    nav.current?.querySelector("a")?.focus();
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      document.querySelector<HTMLElement>(".menu-button")?.focus();
+      props.onClose();
+    };
+    addEventListener("keydown", onKeyDown);
+    return () => removeEventListener("keydown", onKeyDown);
+  }, [props.open]);
+  const onFocusOut = (event: FocusEvent) => {
+    const to = event.relatedTarget;
+    const stays = !(to instanceof Element) || nav.current?.contains(to) || to.matches(".menu-button");
+    if (props.open && !stays) props.onClose();
+  };
   return (
-    <nav id="nav" class={props.open ? "nav open" : "nav"} aria-label="Screens">
+    <nav id="nav" class={props.open ? "nav open" : "nav"} aria-label="Screens" ref={nav} onFocusOut={onFocusOut}>
       {groups.map((group) => (
         <div key={group}>
           {group !== "" && <h2>{group}</h2>}

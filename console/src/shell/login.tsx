@@ -1,9 +1,18 @@
 // The screens of a reader who is not logged in.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { asApiError, type ApiError } from "../lib/api";
 import { ErrorPanel } from "../parts/empty";
 import { Field } from "../parts/field";
 import { logInByPassword, logInByToken } from "./session";
+
+let asked = false;
+
+/** Return whether the reader has just come from a login: the page of before is gone, and the focus with it. */
+export function wasAsked(): boolean {
+  const before = asked;
+  asked = false;
+  return before;
+}
 
 /** Ask for user and password, or for the token of the server. */
 export function Login(props: { kind: "token" | "password" }) {
@@ -12,6 +21,10 @@ export function Login(props: { kind: "token" | "password" }) {
   const [user, setUser] = useState("");
   const [secret, setSecret] = useState("");
   const users = props.kind === "password";
+  useEffect(() => {
+    asked = true;
+    document.title = `${users ? "Log in" : "Open the console"} · Duolog`;
+  }, []);
 
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -43,6 +56,7 @@ export function Login(props: { kind: "token" | "password" }) {
           onInput={setSecret}
           autocomplete={users ? "current-password" : "off"}
           required
+          autofocus={!users}
         />
         {error && <ErrorPanel error={error} />}
         <button class="primary" type="submit" disabled={busy}>

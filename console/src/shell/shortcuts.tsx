@@ -37,7 +37,9 @@ function onKeyDown(event: KeyboardEvent): void {
     paletteOpen.value = !paletteOpen.value;
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || isDialogOpen()) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || isDialogOpen()) return;
+  if (event.key === "ArrowDown" && isSearch(event.target) && focusList("j")) event.preventDefault();
+  if (isTyping(event.target)) return;
   if (letters.value && act(event.key)) event.preventDefault();
 }
 
@@ -51,7 +53,7 @@ function act(key: string): boolean {
   if (key === "g") prefixAt = performance.now();
   else if (key === "?") sheetOpen.value = true;
   else if (key === "/") return focusSearch();
-  else if (key === "j" || key === "k") return focusList();
+  else if (key === "j" || key === "k") return focusList(key);
   else return false;
   return true;
 }
@@ -63,15 +65,22 @@ function focusSearch(): boolean {
   return found !== null;
 }
 
-// The list itself handles j and k while it has the focus.
-function focusList(): boolean {
+// The list itself handles j and k while it has the focus, and this first one, too.
+function focusList(key: string): boolean {
   const found = document.querySelector<HTMLElement>("main [data-table]");
   found?.focus();
+  found?.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true }));
   return found !== null;
 }
 
+function isSearch(target: EventTarget | null): boolean {
+  return target instanceof Element && target.matches("main [data-search]");
+}
+
+const TYPED = 'input:not([type="checkbox"], [type="radio"]), select, textarea, [contenteditable]';
+
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof Element && target.closest("input, select, textarea, [contenteditable]") !== null;
+  return target instanceof Element && target.closest(TYPED) !== null;
 }
 
 function isDialogOpen(): boolean {
@@ -81,11 +90,12 @@ function isDialogOpen(): boolean {
 const GENERAL: readonly [string, string][] = [
   ["Ctrl K or ⌘ K", "Search screens, topics, streams, tables, queries and actions"],
   ["?", "Show this sheet"],
-  ["/", "Go to the search of the screen"],
+  ["/", "Go to the search of the screen; ↓ goes from there to the list"],
   ["j and k, or ↓ and ↑", "Next and previous row of a list"],
   ["Home, End", "First and last row"],
   ["Enter", "Open the row"],
   ["c", "Copy the row"],
+  ["← and →", "In the head of a list: next and previous column; with Shift, narrower and wider"],
   ["Escape", "Close what is open"],
 ];
 
@@ -96,6 +106,7 @@ export function ShortcutSheet() {
   return (
     <Dialog
       title="Keyboard shortcuts"
+      reading
       onClose={() => (sheetOpen.value = false)}
       actions={
         <button type="button" onClick={() => (sheetOpen.value = false)}>

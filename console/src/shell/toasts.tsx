@@ -10,6 +10,9 @@ interface Toast {
   text: string;
 }
 
+/** How many modal dialogs are open: what is below the last one is inert, and not read out. */
+export const modals = signal(0);
+
 const SHOWN_MS = 6000;
 const SHOWN_MAX = 4;
 const toasts = signal<readonly Toast[]>([]);
@@ -32,11 +35,12 @@ function close(id: number): void {
   toasts.value = toasts.value.filter((one) => one.id !== id);
 }
 
-/** The messages of now. */
-export function Toasts() {
+/** The messages of now, if `depth` dialogs are open: each dialog has its own place for them, and so has the page. */
+export function Toasts(props: { depth?: number }) {
+  const shown = modals.value === (props.depth ?? 0) ? toasts.value : [];
   return (
     <div class="toasts" role="log" aria-live="polite" aria-label="Messages">
-      {toasts.value.map((one) => (
+      {shown.map((one) => (
         <div class={`toast ${one.kind}`} key={one.id}>
           <span class="grow">{one.text}</span>
           <button class="small" onClick={() => close(one.id)} aria-label="Close the message">

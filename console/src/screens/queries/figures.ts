@@ -76,7 +76,7 @@ export function errorsOf(query: Pick<Query, "errors">): number {
 
 const ARROWS = { rising: "↑", falling: "↓", steady: "→" } as const;
 
-/** `1,200 ↑`: a lag with its trend; empty if it is unknown. */
+/** `1,200 ↑`: a lag with its trend; empty if it is unknown. For what hears it, see `WithTrend`. */
 export function withTrend(text: string, trend: Trend): string {
   return text === "" || trend === null ? text : `${text} ${ARROWS[trend]}`;
 }

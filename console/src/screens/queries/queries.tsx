@@ -9,7 +9,8 @@ import { FilterChoice, Head, List, SearchField, countText, orderIn } from "../..
 import { Table, type Column } from "../../parts/table";
 import { Link, navigate, pathOf, queryOf } from "../../shell/router";
 import { QueryActions } from "./actions";
-import { agoText, chosen, errorsOf, lagText, withTrend, type Query } from "./figures";
+import { agoText, chosen, errorsOf, lagText, type Query } from "./figures";
+import { WithTrend } from "./trend";
 import { Sparkline } from "./sparkline";
 
 const EVERY_MS = 5000;
@@ -35,10 +36,10 @@ function columnsOf(reload: () => void): Column<Query>[] {
     figureColumn("out", "Out", 78, (row) => row.out.recordsPerSecond, formatRate, wide),
     figureColumn("lag", "Lag", 86, (row) => row.lag.records, formatCount, {
       wide: true,
-      cell: (row) => withTrend(formatCount(row.lag.records), row.lag.recordsTrend),
+      cell: (row) => <WithTrend text={formatCount(row.lag.records)} trend={row.lag.recordsTrend} />,
     }),
     figureColumn("age", "Lag in time", 112, (row) => row.lag.ms, formatDuration, {
-      cell: (row) => withTrend(formatDuration(row.lag.ms), row.lag.msTrend),
+      cell: (row) => <WithTrend text={formatDuration(row.lag.ms)} trend={row.lag.msTrend} />,
     }),
     {
       id: "trend",

@@ -1,10 +1,12 @@
 // The figures of a query: now, over the last quarter of an hour, and by topic, partition, store and error.
+import type { ComponentChildren } from "preact";
 import { formatBytes, formatCount, formatDuration, formatRate, formatTime } from "../../lib/format";
 import { Chart } from "../../parts/chart";
 import { figureColumn, nameColumn, textColumn } from "../../parts/columns";
 import { Table, type Column } from "../../parts/table";
 import { Link, pathOf } from "../../shell/router";
-import { agoText, errorsOf, withTrend, type Flow, type PartitionLag, type QueryDetail } from "../queries/figures";
+import { agoText, errorsOf, type Flow, type PartitionLag, type QueryDetail, type Trend } from "../queries/figures";
+import { WithTrend } from "../queries/trend";
 
 export function Figures({ query }: { query: QueryDetail }) {
   const { history } = query;
@@ -53,11 +55,11 @@ export function Figures({ query }: { query: QueryDetail }) {
 }
 
 function Now({ query }: { query: QueryDetail }) {
-  const figures: [string, string][] = [
+  const figures: [string, ComponentChildren][] = [
     ["Records in", formatRate(query.in.recordsPerSecond)],
     ["Records out", formatRate(query.out.recordsPerSecond)],
-    ["Lag", withTrend(formatCount(query.lag.records), query.lag.recordsTrend)],
-    ["Lag in time", withTrend(formatDuration(query.lag.ms), query.lag.msTrend)],
+    ["Lag", lagOf(formatCount(query.lag.records), query.lag.recordsTrend)],
+    ["Lag in time", lagOf(formatDuration(query.lag.ms), query.lag.msTrend)],
     ["Errors", formatCount(errorsOf(query))],
     ["Store size", formatBytes(query.stateBytes)],
     ["Last result", agoText(query.lastResultAgeMs)],
@@ -76,6 +78,10 @@ function Now({ query }: { query: QueryDetail }) {
       ))}
     </dl>
   );
+}
+
+function lagOf(text: string, trend: Trend): ComponentChildren {
+  return text === "" ? "" : <WithTrend text={text} trend={trend} />;
 }
 
 interface FlowRow extends Flow {

@@ -141,7 +141,8 @@ function wantsName(context: CompletionContext): boolean {
 function optionOf(one: Offered["candidates"][number], index: number): Completion {
   return {
     label: one.text,
-    detail: short(one.detail),
+    // The space parts it from the label for screen readers.
+    detail: one.detail === "" ? "" : ` ${short(one.detail)}`,
     type: TYPES[one.kind] ?? "text",
     // The order of the server: columns before functions before keywords.
     boost: Math.max(-99, 99 - index),

@@ -101,6 +101,7 @@ function RowDialog(props: { columns: readonly ResultColumn[]; row: Row; onClose:
   return (
     <Dialog
       title={row.tombstone ? `Row ${row.id}: deleted` : `Row ${row.id}`}
+      reading
       wide
       onClose={props.onClose}
       actions={
@@ -130,7 +131,7 @@ function Value(props: { column: ResultColumn; raw: string }) {
         {visible(column.name)} <span class="small">{column.type}</span>
       </dt>
       <dd>
-        <pre class="value" tabIndex={0} aria-label={`Value of ${column.name}`}>
+        <pre class="value" tabIndex={0} role="group" aria-label={`Value of ${column.name}`}>
           {visible(cut ? text : indented(raw))}
         </pre>
         {cut && (
@@ -171,17 +172,27 @@ export function ExportButtons(props: { columns: readonly ResultColumn[]; rows: r
   const off = rows.length === 0;
   return (
     <>
-      <button class="small" disabled={off} onClick={() => download("rows.csv", "text/csv", csvOf(columns, rows))}>
+      <button
+        class="small"
+        aria-label="Save the rows as CSV"
+        disabled={off}
+        onClick={() => download("rows.csv", "text/csv", csvOf(columns, rows))}
+      >
         CSV
       </button>
       <button
         class="small"
+        aria-label="Save the rows as JSONL"
         disabled={off}
         onClick={() => download("rows.jsonl", "application/x-ndjson", [jsonLinesOf(columns, rows)])}
       >
         JSONL
       </button>
-      <button class="small" disabled={off} onClick={() => void copyText(csvOf(columns, rows).join(""))}>
+      <button
+        class="small"
+        aria-label="Copy the rows"
+        disabled={off}
+        onClick={() => void copyText(csvOf(columns, rows).join(""))}>
         Copy
       </button>
     </>

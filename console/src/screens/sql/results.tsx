@@ -1,15 +1,15 @@
 // The results of statements, one tab each; the newest is shown.
-import { useEffect, useState } from "preact/hooks";
 import { formatCount, formatDuration, formatRate, visible } from "../../lib/format";
 import { Badge, type Tone } from "../../parts/badge";
 import { Empty, ErrorPanel, Waiting } from "../../parts/empty";
+import { Spoken } from "../../parts/spoken";
+import { Tabs } from "../../parts/tabs";
 import { EntityView } from "./entities";
 import { ExportButtons, Grid } from "./grid";
 import type { QueryState, RunningQuery } from "./query";
 import { closeResult, type Result } from "./runner";
 import { results, shownResult } from "./state";
 
-const SPOKEN_MS = 3000;
 const TITLE_MAX = 42;
 
 export function Results() {
@@ -27,38 +27,37 @@ export function Results() {
   }
   return (
     <div class="stack">
-      {all.length > 1 && <Tabs all={all} shown={shown} />}
-      <One result={shown} key={shown.id} />
+      <Tabs
+        label="Results"
+        class="sql-runs"
+        tabs={all.map((one) => ({ id: String(one.id), label: <ResultTitle result={one} /> }))}
+        shown={String(shown.id)}
+        onShow={(id) => (shownResult.value = all.find((one) => String(one.id) === id)?.id ?? shownResult.value)}
+        hideOne
+      >
+        <One result={shown} key={shown.id} />
+      </Tabs>
     </div>
   );
 }
 
-function Tabs(props: { all: readonly Result[]; shown: Result }) {
-  const move = (event: KeyboardEvent, at: number) => {
-    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    const next = props.all[at + step];
-    if (step === 0 || next === undefined) return;
-    event.preventDefault();
-    shownResult.value = next.id;
-    (event.currentTarget as HTMLElement).parentElement?.querySelectorAll<HTMLElement>("[role=tab]")[at + step]?.focus();
-  };
+function ResultTitle(props: { result: Result }) {
+  const { result } = props;
   return (
-    <div class="sql-tabs sql-runs" role="tablist" aria-label="Results">
-      {props.all.map((one, at) => (
-        <button
-          key={one.id}
-          role="tab"
-          aria-selected={one.id === props.shown.id}
-          tabIndex={one.id === props.shown.id ? 0 : -1}
-          onClick={() => (shownResult.value = one.id)}
-          onKeyDown={(event) => move(event, at)}
-        >
-          {one.running && <span aria-label="running">●</span>}
-          {one.error !== null && <span aria-label="failed">✕</span>}
-          <span class="mono">{titleOf(one.sql)}</span>
-        </button>
-      ))}
-    </div>
+    <>
+      {result.running && <Sign sign="●" text="running" />}
+      {result.error !== null && <Sign sign="✕" text="failed" />}
+      <span class="mono">{titleOf(result.sql)}</span>
+    </>
+  );
+}
+
+function Sign(props: { sign: string; text: string }) {
+  return (
+    <>
+      <span aria-hidden="true">{props.sign}</span>
+      <span class="hidden-text">{props.text} </span>
+    </>
   );
 }
 
@@ -66,13 +65,17 @@ function One(props: { result: Result }) {
   const { result } = props;
   const { query, error } = result;
   return (
-    <section class="stack sql-result" aria-label="Result">
+    // It takes the focus of buttons that go away, such as that for cancelling.
+    <section class="stack sql-result" aria-label="Result" tabIndex={-1}>
       <div class="row ends">
         <code class="sql-statement break">{titleOf(result.sql, 200)}</code>
         <button class="small" onClick={() => closeResult(result)}>
           {result.running ? "Stop and close" : "Close"}
         </button>
       </div>
+      <span class="hidden-text" role="status">
+        {!result.running && result.error === null && result.entities.length > 0 && "Done: the answer is below."}
+      </span>
       {result.entities.map((one, at) => (
         <EntityView entity={one} key={at} />
       ))}
@@ -98,14 +101,13 @@ function Query(props: { query: RunningQuery; name: string }) {
         <StateBadge state={query.state} />
         <Figures query={query} />
         <span class="grow" />
-        {live && query.state === "running" && (
-          <button class="small" onClick={() => query.pause()}>
-            Pause
-          </button>
-        )}
-        {live && query.state === "paused" && (
-          <button class="small primary" onClick={() => query.resume()}>
-            Continue
+        {live && (query.state === "running" || query.state === "paused") && (
+          // One button: it keeps the focus when it is pressed.
+          <button
+            class={query.state === "paused" ? "small primary" : "small"}
+            onClick={() => (query.state === "paused" ? query.resume() : query.pause())}
+          >
+            {query.state === "paused" ? "Continue" : "Pause"}
           </button>
         )}
         {query.live && (
@@ -120,7 +122,7 @@ function Query(props: { query: RunningQuery; name: string }) {
         )}
         <ExportButtons columns={query.columns} rows={query.rows} />
       </div>
-      <Spoken query={query} />
+      <Spoken state={query.state} text={rowsText(query.received)} />
       {query.message !== "" && <p class="soft small">{visible(query.message)}</p>}
       {query.cut && (
         <p class="sql-warning">
@@ -162,24 +164,6 @@ function Figures(props: { query: RunningQuery }) {
         </span>
       )}
       {query.dropped > 0 && <span data-count="dropped">{formatCount(query.dropped)} older left the view</span>}
-    </span>
-  );
-}
-
-/** Says the number of rows to screen readers, not more often than they can listen. */
-function Spoken(props: { query: RunningQuery }) {
-  const { query } = props;
-  const [text, setText] = useState("");
-  useEffect(() => {
-    const say = () => setText(`${query.state}: ${rowsText(query.received)}`);
-    say();
-    if (!query.live) return undefined;
-    const timer = setInterval(say, SPOKEN_MS);
-    return () => clearInterval(timer);
-  }, [query, query.state]);
-  return (
-    <span class="hidden-text" role="status">
-      {text}
     </span>
   );
 }

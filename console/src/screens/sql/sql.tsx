@@ -6,9 +6,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Editor } from "../../parts/editor";
 import { ActionButton } from "../../parts/field";
 import { copyText } from "../../parts/table";
+import { Tabs } from "../../parts/tabs";
 import { place, queryOf, setQuery } from "../../shell/router";
 import { toast } from "../../shell/toasts";
-import { assistance, checkAgain } from "./assist";
+import { assistance, checkAgain, type Checked } from "./assist";
 import { CatalogTree } from "./catalog";
 import { ksql } from "./dialect";
 import { ExplainView } from "./explain";
@@ -31,6 +32,11 @@ import {
 } from "./state";
 
 const PANELS = ["catalog", "session", "history", "saved"] as const;
+const SIDES = PANELS.map((one) => ({ id: one, label: one[0]!.toUpperCase() + one.slice(1) }));
+const BELOW = [
+  { id: "results", label: "Results" },
+  { id: "plan", label: "Plan" },
+];
 const ADDRESS_MS = 400;
 const CHECK_AGAIN_MS = 3000;
 type Panel = (typeof PANELS)[number];
@@ -76,7 +82,7 @@ export default function Sql() {
       <div class="sql-screen">
         <Side tools={tools} />
         <div class="stack sql-main">
-          <div class="row bottom sql-tools" role="toolbar" aria-label="Run">
+          <div class="row bottom sql-tools" role="group" aria-label="Run">
             <button class="primary" onClick={() => start("statement")} title="Ctrl+Enter or ⌘ Enter">
               Run
             </button>
@@ -108,32 +114,21 @@ export default function Sql() {
             )}
           />
           <Problems onOpen={tools.select} />
-          <div class="sql-tabs" role="tablist" aria-label="Shown below the editor">
-            <Tab name="results" shown={shown} label="Results" />
-            <Tab name="plan" shown={shown} label="Plan" />
-          </div>
-          <div role="tabpanel" aria-label={shown === "plan" ? "Plan" : "Results"}>
+          <Tabs
+            label="Shown below the editor"
+            tabs={BELOW}
+            shown={shown === "plan" ? "plan" : "results"}
+            onShow={(id) => setQuery({ show: id === "results" ? null : id })}
+          >
             {shown === "plan" ? (
               <ExplainView sql={explainedSql} onOpen={tools.insert} key={explained} />
             ) : (
               <Results />
             )}
-          </div>
+          </Tabs>
         </div>
       </div>
     </div>
-  );
-}
-
-function Tab(props: { name: string; shown: string; label: string }) {
-  return (
-    <button
-      role="tab"
-      aria-selected={props.shown === props.name}
-      onClick={() => setQuery({ show: props.name === "results" ? null : props.name })}
-    >
-      {props.label}
-    </button>
   );
 }
 
@@ -156,24 +151,20 @@ function Side(props: { tools: Tools }) {
   const side: Panel = PANELS.find((one) => one === asked) ?? "catalog";
   return (
     <aside class="sql-side stack" aria-label="Catalog and session">
-      <div class="sql-tabs" role="tablist" aria-label="At the side">
-        {PANELS.map((one) => (
-          <button
-            key={one}
-            role="tab"
-            aria-selected={one === side}
-            onClick={() => setQuery({ side: one === "catalog" ? null : one })}
-          >
-            {one[0]!.toUpperCase() + one.slice(1)}
-          </button>
-        ))}
-      </div>
-      <div role="tabpanel" aria-label={side}>
+      <button class="skip" onClick={tools.focus}>
+        Skip to the editor
+      </button>
+      <Tabs
+        label="At the side"
+        tabs={SIDES}
+        shown={side}
+        onShow={(id) => setQuery({ side: id === "catalog" ? null : id })}
+      >
         {side === "catalog" && <CatalogTree onInsert={tools.insert} onRun={tools.append} />}
         {side === "session" && <SessionPanel />}
         {side === "history" && <HistoryPanel onOpen={tools.append} />}
         {side === "saved" && <SavedPanel onOpen={tools.replace} />}
-      </div>
+      </Tabs>
     </aside>
   );
 }
@@ -181,32 +172,39 @@ function Side(props: { tools: Tools }) {
 /** Errors and warnings as a list, for readers who cannot see the underlines. */
 function Problems(props: { onOpen: (from: number, to: number) => void }) {
   const found = checked.value?.diagnostics ?? [];
-  const errors = found.filter((one) => one.severity === "error").length;
-  const first = found[0];
-  const summary =
-    checked.value === null
-      ? "Not checked: the server does not answer."
-      : found.length === 0
-        ? "No problems found."
-        : [counted(errors, "error"), counted(found.length - errors, "warning")].filter((part) => part !== "").join(", ");
-  const told = first === undefined ? summary : `${summary}: ${[first.message, first.hint].filter((part) => part !== "").join(" ")}`;
+  const text = problemsText(checked.value);
+  // A status within the summary would take its name away.
   return (
-    <details class="sql-problems small">
-      <summary>
-        <span role="status">{told}</span>
-      </summary>
-      <ul>
-        {found.slice(0, 50).map((one, at) => (
-          <li key={at}>
-            <button class="plain small" onClick={() => props.onOpen(one.start.offset, one.end.offset)}>
-              {one.severity} at {one.start.line}:{one.start.column}: {one.message}
-              {one.hint !== "" && ` (${one.hint})`}
-            </button>
-          </li>
-        ))}
-      </ul>
-    </details>
+    <>
+      <span class="hidden-text" role="status">
+        {text}
+      </span>
+      <details class="sql-problems small">
+        <summary>{text}</summary>
+        <ul>
+          {found.slice(0, 50).map((one, at) => (
+            <li key={at}>
+              <button class="plain small" onClick={() => props.onOpen(one.start.offset, one.end.offset)}>
+                {one.severity} at {one.start.line}:{one.start.column}: {one.message}
+                {one.hint !== "" && ` (${one.hint})`}
+              </button>
+            </li>
+          ))}
+        </ul>
+      </details>
+    </>
   );
+}
+
+function problemsText(now: Checked | null | undefined): string {
+  if (now === undefined) return "Checking…";
+  if (now === null) return "Not checked: the server does not answer.";
+  const [first] = now.diagnostics;
+  if (first === undefined) return "No problems found.";
+  const errors = now.diagnostics.filter((one) => one.severity === "error").length;
+  const counts = [counted(errors, "error"), counted(now.diagnostics.length - errors, "warning")];
+  const told = [first.message, first.hint].filter((part) => part !== "").join(" ");
+  return `${counts.filter((part) => part !== "").join(", ")}: ${told}`;
 }
 
 function counted(count: number, noun: string): string {
@@ -288,6 +286,7 @@ interface Tools {
   append: (sql: string) => void;
   replace: (sql: string) => void;
   select: (from: number, to: number) => void;
+  focus: () => void;
 }
 
 function toolsOf(view: { current: EditorView | null }): Tools {
@@ -304,6 +303,7 @@ function toolsOf(view: { current: EditorView | null }): Tools {
     return from === to ? statementAt(all, from) : all.slice(from, to);
   };
   return {
+    focus: () => focus(),
     run: async (what) => {
       const sql = what === "all" ? (view.current?.state.doc.toString() ?? "") : statement();
       if (sql.trim() !== "") await run(sql);

@@ -36,8 +36,8 @@ export const textRevision = signal(0);
 export const properties = signal<Record<string, string>>(readValues("duolog.sql.properties"));
 export const variables = signal<Record<string, string>>(readValues("duolog.sql.variables"));
 export const limits = signal<Limits>(DEFAULT_LIMITS);
-/** The last check of the text; null if it failed. */
-export const checked = signal<Checked | null>(null);
+/** The last check of the text; null if it failed, undefined before the first one. */
+export const checked = signal<Checked | null | undefined>(undefined);
 export const results = signal<readonly Result[]>([]);
 export const shownResult = signal(0);
 export const past = signal<readonly Past[]>(readList("duolog.sql.history", isPast));

@@ -4,6 +4,7 @@ import { asApiError, type ApiError } from "../../lib/api";
 import { openEvents } from "../../lib/events";
 import { formatCount } from "../../lib/format";
 import { Badge } from "../../parts/badge";
+import { Spoken } from "../../parts/spoken";
 import { ErrorPanel } from "../../parts/empty";
 import type { BrowsedRecord, Topic } from "./model";
 import { Marked } from "./marked";
@@ -73,17 +74,21 @@ export function Live(props: { topic: Topic; filters: Record<string, string | und
     };
   }, [props.topic.name, key]);
   const at = positionOf(error?.body);
+  const now = paused ? "paused" : open ? "live" : "connecting";
+  const counts = [
+    `${formatCount(state.read)} read`,
+    `${formatCount(state.matched)} matched`,
+    ...(state.leftOut > 0 ? [`${formatCount(state.leftOut)} not shown`] : []),
+  ].join(", ");
   return (
     <>
       <div class="row ends">
-        <p role="status" class="row" style={{ minHeight: "24px", margin: 0 }}>
-          {paused ? <Badge tone="warn">paused</Badge> : open ? <Badge tone="good">live</Badge> : <Badge>connecting</Badge>}
-          <span class="soft">
-            {formatCount(state.read)} read, {formatCount(state.matched)} matched
-            {state.leftOut > 0 ? `, ${formatCount(state.leftOut)} not shown` : ""}
-          </span>
+        <p class="row" style={{ minHeight: "24px", margin: 0 }}>
+          <Badge tone={paused ? "warn" : open ? "good" : "plain"}>{now}</Badge>
+          <span class="soft">{counts}</span>
         </p>
-        <button type="button" aria-pressed={paused} onClick={() => setPaused(!paused)}>
+        <Spoken state={now} text={counts} />
+        <button type="button" onClick={() => setPaused(!paused)}>
           {paused ? "Resume" : "Pause"}
         </button>
       </div>
