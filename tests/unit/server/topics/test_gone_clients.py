@@ -5,6 +5,8 @@ import threading
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 
+import pytest
+
 from duolog.server.access.checks import Checks
 from duolog.server.access.client import NOBODY
 from duolog.server.http.bodies import ClientGone
@@ -14,7 +16,11 @@ from unit.server.memory import context
 from waiting import wait_until
 
 
-def test_a_call_about_a_topic_is_asked_to_stop_when_its_client_leaves() -> None:
+def test_a_call_about_a_topic_is_asked_to_stop_when_its_client_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Its limit of time would stop it, too.
+    monkeypatch.setattr("duolog.server.operations.topics._ANSWER_S", 1e6)
     started = threading.Event()
 
     def call(_service: object, _checks: Checks, stopped: Stopped) -> str:

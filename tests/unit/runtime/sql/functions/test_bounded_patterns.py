@@ -19,7 +19,7 @@ from duolog.runtime.sql.duck.interrupting import AnswerLimits
 from duolog.runtime.sql.duck.sandbox import connect
 from duolog.runtime.sql.functions import pattern_process
 from duolog.runtime.sql.functions.bounded_patterns import CALLS, bounded, is_cheap
-from duolog.runtime.sql.functions.call_limits import CallLimit, CallStopped
+from duolog.runtime.sql.functions.call_limits import CallStopped, limit_of
 from duolog.runtime.sql.functions.pattern_process import close_idle, matched
 from duolog.runtime.sql.functions.registry import called
 from waiting import wait_until
@@ -79,7 +79,9 @@ def test_an_everyday_pattern_is_matched_in_this_process(pattern: str) -> None:
 
 
 def test_a_stop_ends_the_pattern_that_is_matched_now_and_the_next_ones() -> None:
-    limit = CallLimit()
+    with connect() as connection:
+        limit = limit_of(connection)
+    here = bounded("extract")
     limit.begin()
     found: list[object] = []
 
@@ -99,8 +101,12 @@ def test_a_stop_ends_the_pattern_that_is_matched_now_and_the_next_ones() -> None
     assert isinstance(stopped, CallStopped)
     assert not pattern_process._idle, "a process that was killed is not used again"  # noqa: SLF001
     limit_number = limit.number
-    with pytest.raises(CallStopped):
-        matched("extract", ["a", "a"], limit)
+    for call in (
+        lambda: matched("extract", ["a", "a"], limit),
+        lambda: here("a", "a", limit_number),
+    ):
+        with pytest.raises(CallStopped):
+            call()
     limit.begin()
     assert matched("extract", ["a", "a"], limit) == "a"
     assert limit.number == limit_number
