@@ -203,8 +203,14 @@ function problemsText(now: Checked | null | undefined): string {
   if (first === undefined) return "No problems found.";
   const errors = now.diagnostics.filter((one) => one.severity === "error").length;
   const counts = [counted(errors, "error"), counted(now.diagnostics.length - errors, "warning")];
-  const told = [first.message, first.hint].filter((part) => part !== "").join(" ");
+  const told = sentences(first.message, first.hint);
   return `${counts.filter((part) => part !== "").join(", ")}: ${told}`;
+}
+
+/** Returns two sentences as one text; the first may lack its full stop. */
+function sentences(first: string, second: string): string {
+  if (second === "") return first;
+  return `${first}${/[.?!]$/.test(first) ? "" : "."} ${second}`;
 }
 
 function counted(count: number, noun: string): string {

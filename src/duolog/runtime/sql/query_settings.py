@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from duolog.ksql import settings
-from duolog.runtime.sql.persistent.query_supervisor import Pauses
+from duolog.runtime.sql.persistent.pauses import Pauses
 from duolog.runtime.sql.persistent.spark_queries import SparkQuerySettings
 from duolog.runtime.sql.processing_log import LOGGED_ROWS, PROCESSING_LOG
 from duolog.runtime.sql.properties import seconds

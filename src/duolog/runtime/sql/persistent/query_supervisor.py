@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from duolog.core.errors import DuologError
 from duolog.runtime.sql.command_log.desired_query import DesiredQuery
+from duolog.runtime.sql.persistent.pauses import DEFAULT_PAUSES, Pauses
 from duolog.runtime.sql.persistent.query_errors import (
     NO_TROUBLE,
     ErrorKind,
@@ -92,23 +93,6 @@ class Starter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Pauses:
-    """Pause before a restart, in seconds: doubles with each failure, up to `longest_s`."""
-
-    first_s: float = 15.0
-    longest_s: float = 900.0
-
-    def after(self, failures: int) -> float:
-        """Return the pause after a number of consecutive failures.
-
-        Example:
-            >>> [Pauses().after(failures) for failures in (1, 2, 3, 9)]
-            [15.0, 30.0, 60.0, 900.0]
-        """
-        return min(self.longest_s, self.first_s * 2.0 ** min(failures - 1, 60))
-
-
-@dataclass(frozen=True, slots=True)
 class LiveQuery:
     """Current state of a query, and its last error, kept until the query has run for a while."""
 
@@ -164,7 +148,7 @@ class QuerySupervisor:
     def __init__(
         self,
         starter: Starter,
-        pauses: Pauses = Pauses(),
+        pauses: Pauses = DEFAULT_PAUSES,
         each_round: Callable[[], None] = lambda: None,
         *,
         data: Path | None = None,

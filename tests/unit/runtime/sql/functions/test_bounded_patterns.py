@@ -101,12 +101,10 @@ def test_a_stop_ends_the_pattern_that_is_matched_now_and_the_next_ones() -> None
     assert isinstance(stopped, CallStopped)
     assert not pattern_process._idle, "a process that was killed is not used again"  # noqa: SLF001
     limit_number = limit.number
-    for call in (
-        lambda: matched("extract", ["a", "a"], limit),
-        lambda: here("a", "a", limit_number),
-    ):
-        with pytest.raises(CallStopped):
-            call()
+    with pytest.raises(CallStopped):
+        matched("extract", ["a", "a"], limit)
+    with pytest.raises(CallStopped):
+        here("a", "a", limit_number)
     limit.begin()
     assert matched("extract", ["a", "a"], limit) == "a"
     assert limit.number == limit_number

@@ -16,7 +16,8 @@ from duolog.runtime.sql.groups.errors import GroupEnded, GroupRefused
 from duolog.runtime.sql.groups.group_processes import GroupProcesses
 from duolog.runtime.sql.groups.group_starter import GroupStarter
 from duolog.runtime.sql.groups.limits import JvmLimits
-from duolog.runtime.sql.persistent.query_supervisor import ManagedQuery, Pauses, QuerySupervisor
+from duolog.runtime.sql.persistent.pauses import Pauses
+from duolog.runtime.sql.persistent.query_supervisor import ManagedQuery, QuerySupervisor
 from unit.runtime.sql.fake_queries import FakeQuery, FakeStarter
 from unit.runtime.sql.groups.groups import Launches, wait_for, wanted
 
