@@ -50,6 +50,11 @@ def produce(page: "Page", *records: tuple[str, int]) -> None:
         page.get_by_role("link", name=f"partition 0, offset {at}").wait_for()
 
 
+def problems(page: "Page", text: str) -> "Locator":
+    """Return the line below the editor; the same text is also read out."""
+    return page.locator("summary", has_text=text)
+
+
 def test_the_number_of_records_follows_what_is_written(page: "Page", topic: str) -> None:
     page.get_by_text("1 partition, 1 replica, 0").wait_for()
 
@@ -85,7 +90,7 @@ def test_a_topic_is_queried_in_sql_with_the_columns_of_its_records(
     declared = f"CREATE STREAM {topic} ( customer STRING KEY, amount BIGINT ) WITH"
     assert declared in shown
     assert shown.endswith(f"SELECT * FROM {topic} EMIT CHANGES;")  # noqa: S608 - nothing is run
-    page.get_by_text("No problems found.").wait_for()
+    problems(page, "No problems found.").wait_for()
     page.get_by_label("Read streams from").select_option("earliest")
     page.get_by_role("button", name="Run all").click()
     page.get_by_role("cell", name="bob", exact=True).wait_for()
@@ -123,11 +128,11 @@ def test_a_column_that_is_misspelt_names_the_column_that_is_meant(
     page.goto(f"{console.url.rstrip('/')}/sql")
 
     write(page, f"SELECT amont FROM {topic};")  # noqa: S608 - nothing is run
-    page.get_by_text("1 error: SELECT column 'AMONT' cannot be resolved. Did you mean").wait_for()
+    problems(page, "1 error: SELECT column 'AMONT' cannot be resolved. Did you mean").wait_for()
 
     write(page, f"SELECT amount FROM {topic[:-1]};")  # noqa: S608 - nothing is run
     told = f"1 error: {topic[:-1].upper()} does not exist. Did you mean {topic.upper()}?"
-    page.get_by_text(told).wait_for()
+    problems(page, told).wait_for()
 
     run(page, "CREATE STREAM other (amount NUMBER) WITH (KAFKA_TOPIC='o', VALUE_FORMAT='JSON');")
     alert = page.get_by_role("alert")
@@ -137,7 +142,7 @@ def test_a_column_that_is_misspelt_names_the_column_that_is_meant(
 def test_a_text_is_checked_again_when_the_catalog_changes(page: "Page", topic: str) -> None:
     page.get_by_role("link", name="SQL", exact=True).click()
     write(page, f"CREATE STREAM {topic} (a INT) WITH (KAFKA_TOPIC='{topic}', FORMAT='JSON');")
-    page.get_by_text("No problems found.").wait_for()
+    problems(page, "No problems found.").wait_for()
 
     page.keyboard.press("Control+Enter")
 
@@ -145,19 +150,19 @@ def test_a_text_is_checked_again_when_the_catalog_changes(page: "Page", topic: s
 
     page.locator(".cm-lintRange-warning").get_by_text(topic).wait_for()
     told = f"A stream with the same name already exists. Run DROP STREAM {topic.upper()}; first"
-    page.get_by_text(told).first.wait_for()
+    problems(page, told).wait_for()
 
 
 def test_a_text_that_could_not_be_checked_is_checked_again(page: "Page", topic: str) -> None:
     page.get_by_role("link", name="SQL", exact=True).click()
-    page.get_by_text("No problems found.").wait_for()
+    problems(page, "No problems found.").wait_for()
     page.route("**/v1/check", lambda route: route.fulfill(status=503, body="{}"))
     write(page, "SELECT * FROM nowhere;")
-    page.get_by_text("Not checked: the server does not answer.").wait_for()
+    problems(page, "Not checked: the server does not answer.").wait_for()
 
     page.unroute("**/v1/check")
 
-    page.get_by_text("1 error: NOWHERE does not exist.").wait_for()
+    problems(page, "1 error: NOWHERE does not exist.").wait_for()
 
 
 def test_many_results_keep_one_row_of_tabs(page: "Page", topic: str) -> None:
