@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from conformance.server.processes import TIMEOUT_S, SqlServerProcess
 from conformance.server.topic_requests import (
@@ -365,6 +366,32 @@ def test_new_records_are_followed(
     assert len(shown) + left_out == 900
     assert 0 < len(shown) < 900
     assert min(shown) >= 100
+    connection.close()
+
+
+def test_records_of_added_partitions_are_followed(
+    server: SqlServerProcess, cluster: EmbeddedCluster
+) -> None:
+    topic = topic_with(cluster, [(b"k", b"before", 0)])
+    host, port = server.address
+    connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+    connection.request(
+        "GET", f"/v1/topics/{topic}/live", headers={"Authorization": token_of(server)}
+    )
+    response = connection.getresponse()
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    (added,) = admin.create_partitions([NewPartitions(topic, 2)]).values()
+    added.result(TIMEOUT_S)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    producer.produce(topic, b"in a new partition", partition=1)
+    assert producer.flush(TIMEOUT_S) == 0
+
+    while not (line := response.readline()).startswith(b"data: "):
+        pass
+
+    (record,) = json.loads(line[len(b"data: ") :])["records"]
+    assert (record["partition"], record["offset"]) == (1, "0")
+    assert record["value"]["text"] == "in a new partition"
     connection.close()
 
 

@@ -12,13 +12,13 @@ BIGINT by their length, MessagePack, else BYTES. Numbers keep all their digits: 
 never read as numbers of JavaScript.
 """
 
-import json
 import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from duolog.core.errors import DuologError
 from duolog.runtime.browsing import message_pack
+from duolog.runtime.browsing.json_texts import parse_json
 from duolog.runtime.browsing.record import Headers, Part
 from duolog.schemas.schema import Language
 from duolog.serde.wire_format import (
@@ -218,7 +218,7 @@ def _text(data: bytes) -> str | None:
 
 def _is_json(text: str, *, anything: bool = False) -> bool:
     try:
-        value = json.loads(text, parse_int=str, parse_float=str)
+        value = parse_json(text)
     except (ValueError, RecursionError):
         return False
     return anything or isinstance(value, dict | list)

@@ -7,6 +7,7 @@ open transaction, and aborted records are left out; without it, all records are 
 Threads: one.
 """
 
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from duolog.runtime.browsing.record import BrowsedRecord, browsed
 from duolog.runtime.reading_progress import ensure_moving, offset_after
 from duolog.runtime.topics import admin_of, client_error
 from duolog.security.clients.brokers import Brokers
+
+logger: Final = logging.getLogger(__name__)
 
 REQUEST_S: Final = 15.0
 _STALLED_S: Final = 30.0
@@ -105,6 +108,7 @@ class TopicLog:
         self._admin: AdminClient | None = admin_of(brokers)
         level = "read_committed" if committed else "read_uncommitted"
         self._consumer = Consumer(brokers.client({**OPTIONS, "isolation.level": level}))
+        self._followed: set[int] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -178,9 +182,27 @@ class TopicLog:
         Partitions cannot be looked up any more: a client with threads of its own would be kept.
         """
         self._admin = None
+        self._followed = set(positions)
         self._consumer.assign(
             [TopicPartition(self.topic, number, at) for number, at in positions.items()]
         )
+
+    def follow_added(self) -> None:
+        """Also read partitions that were added after `follow`, from their beginnings.
+
+        Does nothing if no broker answers: the next call asks again.
+        """
+        try:
+            # All topics, as in `_numbers`.
+            topics = self._consumer.list_topics(timeout=REQUEST_S).topics
+            found = topics[self.topic].partitions if self.topic in topics else {}
+            if added := sorted(set(found) - self._followed):
+                self._consumer.incremental_assign(
+                    [TopicPartition(self.topic, number, 0) for number in added]
+                )
+                self._followed.update(added)
+        except KafkaException:
+            logger.debug("partitions are not known", extra={"topic": self.topic}, exc_info=True)
 
     def arrivals(self, timeout_s: float) -> list[BrowsedRecord]:
         """Return records that have arrived; wait for the first one.

@@ -22,6 +22,7 @@ from confluent_kafka import KafkaException, Message, Producer
 from duolog.core.errors import KafkaError, RegistryError, SerdeError
 from duolog.runtime.broker_probe import ensure_reachable
 from duolog.runtime.browsing.decoding import LANGUAGES
+from duolog.runtime.browsing.json_texts import parse_json
 from duolog.runtime.topics import client_error
 from duolog.schemas.source import SchemaSource, Version
 from duolog.security.clients.brokers import Brokers
@@ -171,7 +172,7 @@ def _utf8(which: str, text: str) -> bytes:
 
 def _json(which: str, text: str) -> bytes:
     try:
-        json.loads(text, parse_int=str, parse_float=str)
+        parse_json(text)
     except (ValueError, RecursionError) as error:
         raise SerdeError(
             f"the {which} is not JSON", detail=str(error), hint="Correct it, or use STRING."

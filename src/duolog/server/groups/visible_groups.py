@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.core.counts import counted
+from duolog.core.errors import DuologError
 from duolog.runtime.consumer_groups.groups import SHARE, Described, Listed
 from duolog.runtime.consumer_groups.lags import GroupLag
 from duolog.runtime.consumer_groups.metadata import Place
@@ -56,7 +57,8 @@ class VisibleGroups:
         """Return a page of groups, by name.
 
         Raises:
-            KafkaError, BrokerUnavailable: a coordinator does not answer.
+            BrokerUnavailable: no broker answers. If one does not, its groups have neither
+                members nor lag, and a problem names it.
         """
         listed = self.monitor.groups.listed()
         described = self.checks.allowed(Operation.DESCRIBE, ResourceType.GROUP, listed.groups)
@@ -77,15 +79,16 @@ class VisibleGroups:
         following = [group for group in matching if group.name > asked.after]
         shown = following[: asked.limit]
         more = len(following) > len(shown)
+        problems = list(listed.problems)
         return {
             "version": VERSION,
             "atMs": self.now_ms(),
-            "groups": self._rows(shown, described if asked.lag else frozenset()),
+            "groups": self._rows(shown, described if asked.lag else frozenset(), problems),
             "total": len(visible),
             "matching": len(matching),
             "states": states,
             "next": shown[-1].name if more else None,
-            "problems": listed.problems,
+            "problems": problems,
         }
 
     def one(self, name: str, skip: int, limit: int) -> Json:
@@ -190,10 +193,21 @@ class VisibleGroups:
         self.monitor.watch.forget(name)
         return {"group": name, "deleted": [list(place) for place in wanted]}
 
-    def _rows(self, groups: list[Listed], described: Collection[str]) -> list[Json]:
-        mine = [group for group in groups if group.name in described]
-        members = self.monitor.groups.described(mine)
-        lags = self.monitor.watch.look(mine)
+    def _rows(
+        self, groups: list[Listed], described: Collection[str], problems: list[str]
+    ) -> list[Json]:
+        members: dict[str, Described] = {}
+        lags: dict[str, GroupLag] = {}
+        mine: dict[str, list[Listed]] = {}
+        for group in groups:
+            if group.name in described:
+                mine.setdefault(group.coordinator, []).append(group)
+        for led in mine.values():
+            try:
+                members |= self.monitor.groups.described(led)
+                lags |= self.monitor.watch.look(led)
+            except DuologError as error:
+                problems.append(error.one_line())
         topics = {topic for lag in lags.values() for topic, _ in lag.partitions}
         seen = self.checks.visible(ResourceType.TOPIC, topics)
         rows = []

@@ -4,7 +4,8 @@
     data: {"records": [record…], "read": N, "matched": N, "leftOut": N}
 
 `leftOut` counts the records since the last event that matched and are not sent. A comment each
-15 seconds shows that the connection lives. Partitions that are added later are not read.
+15 seconds shows that the connection lives. Partitions that are added later are read from their
+beginnings, unless the client has chosen partitions.
 
 Threads: the event loop asks; `LiveTail` runs on a thread of the readers, one call at a time.
 """
@@ -34,6 +35,8 @@ Json = dict[str, Any]
 ROWS_PER_S: Final = 50
 _POLL_S: Final = 0.25
 _ALIVE_S: Final = 15.0
+_ADDED_S: Final = 10.0
+"""Between looks for added partitions."""
 _EVALUATED: Final = Limits(records=10**9, bytes=10**12, seconds=5.0)
 
 
@@ -71,6 +74,8 @@ class LiveTail:
         self._browser = Browser(service, checks, topic, filters, self._closing.is_set)
         self._allowance = allowance or Allowance(ROWS_PER_S)
         self._log: TopicLog | None = None
+        self._all_partitions = not filters.partitions
+        self._looked_at = 0.0
         self._lock = threading.Lock()
 
     def open(self) -> None:
@@ -84,6 +89,7 @@ class LiveTail:
             self._log = self._browser.open_log()
             spans = self._browser.spans(self._log)
             self._log.follow({number: end for number, (_, end) in spans.items()})
+            self._looked_at = time.monotonic()
         except BaseException:
             self.close()
             raise
@@ -106,6 +112,9 @@ class LiveTail:
         with self._lock:
             if self._log is None:
                 return None
+            if self._all_partitions and time.monotonic() - self._looked_at >= _ADDED_S:
+                self._log.follow_added()
+                self._looked_at = time.monotonic()
             some = self._log.arrivals(_POLL_S)
             return self._event(some) if some else None
 

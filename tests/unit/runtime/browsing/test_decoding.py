@@ -52,6 +52,8 @@ def order(text: str) -> bytes:
         (b'{"a": 1.10}', "JSON", '{"a": 1.10}'),
         (b" [1] ", "JSON", " [1] "),
         (b'{"a": ', "STRING", '{"a": '),
+        (b'{"a": NaN}', "STRING", '{"a": NaN}'),
+        (b"[-Infinity]", "STRING", "[-Infinity]"),
         (b"5", "STRING", "5"),
         (b"", "STRING", ""),
         ("\u202eabc\x1b[31m".encode(), "STRING", "\u202eabc\x1b[31m"),

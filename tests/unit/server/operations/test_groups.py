@@ -148,6 +148,30 @@ def test_a_coordinator_that_does_not_answer_is_named(monitor: Monitor) -> None:
     assert found(ask(monitor, "GET", "/v1/groups"))["problems"] == ["no broker answers at b2:9092"]
 
 
+@pytest.mark.parametrize("fails", ["described", "committed"])
+def test_groups_of_other_coordinators_are_shown_if_one_ends_after_its_list(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    pay = monitor.groups.groups["pay"]
+    monitor.groups.groups["pay"] = pay._replace(coordinator="b2:9092")
+    answer = getattr(monitor.groups, fails)
+
+    def asked(groups: Collection[Listed]) -> Any:
+        if any(one.coordinator == "b2:9092" for one in groups):
+            raise KafkaError("no answer from b2:9092", code=ErrorCode.REQUEST_TIMED_OUT)
+        return answer(groups)
+
+    monkeypatch.setattr(monitor.groups, fails, asked)
+
+    page = found(ask(monitor, "GET", "/v1/groups"))
+
+    assert page["problems"] == ["no answer from b2:9092"]
+    assert names(page) == ["audit", "backup/nightly", "billing", "pay", "shared"]
+    lags = {one["group"]: one["lag"] for one in page["groups"]}
+    assert lags["billing"]["records"] == "13"
+    assert lags["pay"] is None
+
+
 def test_a_group_has_its_members_and_partitions(monitor: Monitor) -> None:
     answer = found(ask(monitor, "GET", "/v1/groups/billing"))
 
