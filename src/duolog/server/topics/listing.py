@@ -166,7 +166,7 @@ class Topics:
     def _may_create(self) -> bool:
         return bool(
             self._checks.allowed(Operation.CREATE, ResourceType.CLUSTER, [CLUSTER_NAME])
-            or self._allowed(Operation.CREATE, [""])
+            or self._checks.may_any(Operation.CREATE, ResourceType.TOPIC)
         )
 
     def _allowed(

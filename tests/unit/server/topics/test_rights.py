@@ -34,6 +34,9 @@ class Rights:
     ) -> frozenset[str]:
         return frozenset(name for name in names if (operation, resource, name) in self._granted)
 
+    def may_any(self, operation: Operation, resource: ResourceType) -> bool:
+        return any(one[:2] == (operation, resource) for one in self._granted)
+
 
 def topic(operation: Operation, name: str = "orders") -> tuple[Operation, ResourceType, str]:
     return operation, ResourceType.TOPIC, name
@@ -119,6 +122,8 @@ def test_topics_without_describe_are_left_out(monkeypatch: pytest.MonkeyPatch) -
     # Sizes need a right on the cluster.
     assert answer["topics"][0]["bytes"] is None
     see = (Operation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster")
-    more: Any = Rights({topic(Operation.DESCRIBE), see})
-    (orders,) = Topics(service, more).listed(read_asked({}))["topics"]
+    more: Any = Rights({topic(Operation.DESCRIBE), see, topic(Operation.CREATE, "mine-")})
+    answer = Topics(service, more).listed(read_asked({}))
+    (orders,) = answer["topics"]
     assert orders["bytes"] == "7"
+    assert answer["may"] == {"create": True}, "of topics with a prefix"
