@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
@@ -15,6 +15,9 @@ from conformance.streams.test_sql_on_spark import WAIT_S, answers_of, wait_for
 from duolog.runtime.sql.engine import SqlEngine
 from duolog.testing import EmbeddedCluster
 from duolog.testing.client import Client, Record
+
+if TYPE_CHECKING:
+    from duolog.runtime.sql.persistent.query_supervisor import LiveQuery
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(280)]
 
@@ -112,8 +115,15 @@ def test_the_hints_of_a_refused_result_work(engine: SqlEngine) -> None:
     client.produce("given", "a", json.dumps({"AT": ahead}))
     client.produce("given", "b", json.dumps({"AT": ahead - 2 * 3_600_000}))
 
-    wait_for(lambda: [one.state for one in engine.queries()] == ["ERROR", "ERROR"])
-    first, second = engine.queries()
+    seen: list[LiveQuery] = []
+
+    def both_failed() -> bool:
+        # They start again: what is looked at later may be another state.
+        seen[:] = engine.queries()
+        return [one.state for one in seen] == ["ERROR", "ERROR"]
+
+    wait_for(both_failed)
+    first, second = seen
     assert (first.error_kind, second.error_kind) == ("USER", "USER")
     assert first.error_at_ms > 0
     (altered,) = re.findall(r"topics alter FIRST --config (message\S+)=(\d+)", first.error)
@@ -129,8 +139,11 @@ def test_the_hints_of_a_refused_result_work(engine: SqlEngine) -> None:
     answers_of(engine, "CREATE OR REPLACE STREAM second AS SELECT * FROM given;")
     wait_for(lambda: {one.key for one in client.read("SECOND")} == {b"b"})
 
-    entries = [one.value or b"" for one in client.read("far_ksql_processing_log")]
-    assert any(b"CSAS_SECOND" in one and b"timestamp" in one for one in entries)
+    def is_logged() -> bool:
+        entries = [one.value or b"" for one in client.read("far_ksql_processing_log")]
+        return any(b"CSAS_SECOND" in one and b"timestamp" in one for one in entries)
+
+    wait_for(is_logged)
 
 
 def see_a_query_that_is_replaced(engine: SqlEngine, client: Client) -> None:
