@@ -220,9 +220,12 @@ ALLOWED: Final[dict[str, Allowed]] = {
     "unit/runtime/sql/test_sessions.py": Allowed(
         Counts(deadline=1), "shows that a statement waits until the test lets it continue"
     ),
+    "unit/runtime/sql/persistent/test_moving_queries.py": Allowed(
+        Counts(deadline=1), "shows that a close has not returned"
+    ),
     "unit/runtime/sql/persistent/test_query_supervisor.py": Allowed(
-        Counts(deadline=2, elapsed=1),
-        "shows that a query has not settled, or a close not returned; pauses last at least so long",
+        Counts(deadline=1, elapsed=1),
+        "shows that a query has not settled; pauses last at least so long",
     ),
     "unit/runtime/test_broker_probe.py": Allowed(
         Counts(elapsed=1),

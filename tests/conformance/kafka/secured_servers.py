@@ -100,7 +100,8 @@ class SecuredServers:
 
     def _mechanisms(self, name: str) -> int:
         """Return the number of credentials of a user that the broker knows."""
-        found = self.admin().describe_user_scram_credentials([name])
+        admin = self.admin()  # As in `add_user`.
+        found = admin.describe_user_scram_credentials([name])
         assert isinstance(found, dict), found
         described = found[name]
         try:
