@@ -43,7 +43,7 @@ CREATE STREAM load (id STRING KEY, n BIGINT, note STRING)
 """
 _HOSTILE: Final = "hostile"
 _TIMEOUT_MS: Final = 120_000
-_RECEIVED: Final = "[data-count=received], main p[role=status] span.soft"
+_RECEIVED: Final = "[data-count=received]"
 _COUNT: Final = re.compile(r"^([\d,]+) (?:rows|read)")
 _MEGA: Final = 1_000_000
 

@@ -81,5 +81,5 @@ def test_the_browser_logs_nothing_while_a_predicate_of_a_topic_is_typed(
 
     page.get_by_role("button", name="Read again").click()
 
-    page.get_by_text("No records here").wait_for()
+    page.get_by_text("This topic has no records yet").wait_for()
     assert logged == []

@@ -85,7 +85,7 @@ export function Live(props: { topic: Topic; filters: Record<string, string | und
       <div class="row ends">
         <p class="row" style={{ minHeight: "24px", margin: 0 }}>
           <Badge tone={paused ? "warn" : open ? "good" : "plain"}>{now}</Badge>
-          <span class="soft">{counts}</span>
+          <span class="soft" data-count="received">{counts}</span>
         </p>
         <Spoken state={now} text={counts} />
         <button type="button" onClick={() => setPaused(!paused)}>
