@@ -46,6 +46,7 @@ A program must not write any lines there.
 _GOES_ON: Final = {
     re.compile(r"duolog broker "): "duolog broker ready on ",
     re.compile(r"duolog server "): "duolog console: ",
+    re.compile(r"duolog start "): "duolog console: ",
     re.compile(r"duolog run (?!.*--explain)"): '" is running',
     re.compile(r"duolog sql -f "): "  RUNNING  ",
 }
@@ -179,6 +180,9 @@ class Reader:
         here = self._here(command)
         if kind == "duolog server":
             here += f" -b {self.servers} --listen 127.0.0.1:{self._port('8088')}"
+        elif kind == "duolog start":
+            here += f" --listen 127.0.0.1:{self._port('8088')} --broker-listen {self.servers}"
+            here += f" --registry-listen 127.0.0.1:{self._port('8081')}"
         elif not re.search(r" (--listen|-b|--bootstrap-servers) ", here):
             here += f" --listen {self.servers}"
         busy = _Busy.start(here, self.home, self.environment)

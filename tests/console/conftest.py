@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "console/node_modules/axe-core/axe.min.js"
-TIMEOUT_MS = 20_000
+TIMEOUT_MS = 60_000
 Theme = Literal["light", "dark"]
 # Contrast, labels, names, roles: everything of WCAG 2.2 A and AA.
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

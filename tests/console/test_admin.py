@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 CheckPage = Callable[["Page"], None]
 PASSWORD = "correct-horse-battery"  # noqa: S105 - of a test
-TIMEOUT_MS = 20_000
+TIMEOUT_MS = 60_000
 
 
 class Team:
