@@ -11,7 +11,7 @@ Rights: DESCRIBE on the topic, and on each group.
 Threads: any; calls block.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from duolog.runtime.consumer_groups.groups import Described, Listed
 from duolog.runtime.consumer_groups.lags import GroupLag
@@ -19,7 +19,11 @@ from duolog.runtime.consumer_groups.monitor import GroupMonitor
 from duolog.security.authorization.operations import Operation, ResourceType
 from duolog.server.access.checks import Checks
 from duolog.server.access.client import Right
+from duolog.server.groups.coordinators import ask_each
 from duolog.server.groups.shown import Json, shown_group, shown_lag
+
+if TYPE_CHECKING:
+    from duolog.runtime.consumer_groups.metadata import Place
 
 READERS_MAX: Final = 500
 
@@ -29,14 +33,23 @@ def readers_of(topic: str, monitor: GroupMonitor, checks: Checks, now_ms: int) -
 
     Raises:
         RequestRefused: the client may not describe the topic.
-        KafkaError, BrokerUnavailable: a coordinator does not answer.
+        BrokerUnavailable: no broker answers. If one does not, its groups are missing, and a
+            problem names it.
     """
     checks.ensure([Right(Operation.DESCRIBE, ResourceType.TOPIC, topic)])
     listed = monitor.groups.listed()
     visible = checks.visible(ResourceType.GROUP, listed.groups)
     seen = [group for name, group in sorted(listed.groups.items()) if name in visible]
-    committed = monitor.groups.committed(seen)
-    members = monitor.groups.described(seen)
+    problems = list(listed.problems)
+    committed: dict[str, dict[Place, int]] = {}
+    members: dict[str, Described] = {}
+    lags: dict[str, GroupLag] = {}
+
+    def read(led: list[Listed]) -> None:
+        committed.update(monitor.groups.committed(led))
+        members.update(monitor.groups.described(led))
+
+    ask_each(seen, read, problems)
     found = [
         group
         for group in seen
@@ -44,7 +57,7 @@ def readers_of(topic: str, monitor: GroupMonitor, checks: Checks, now_ms: int) -
         or _assigned(members.get(group.name), topic)
     ]
     shown = found[:READERS_MAX]
-    lags = monitor.watch.look(shown)
+    ask_each(shown, lambda led: lags.update(monitor.watch.look(led)), problems)
     return {
         "topic": topic,
         "atMs": now_ms,
@@ -53,7 +66,7 @@ def readers_of(topic: str, monitor: GroupMonitor, checks: Checks, now_ms: int) -
             for group in shown
         ],
         "total": len(found),
-        "problems": listed.problems,
+        "problems": problems,
     }
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from duolog.core.counts import counted
-from duolog.core.errors import DuologError
 from duolog.runtime.consumer_groups.groups import SHARE, Described, Listed
 from duolog.runtime.consumer_groups.lags import GroupLag
 from duolog.runtime.consumer_groups.metadata import Place
@@ -25,6 +24,7 @@ from duolog.security.authorization.operations import CLUSTER_NAME, Operation, Re
 from duolog.server.access.checks import Checks
 from duolog.server.access.client import Right
 from duolog.server.errors import CONFLICT, NOT_FOUND, RequestRefused
+from duolog.server.groups.coordinators import ask_each
 from duolog.server.groups.readers import readers_of
 from duolog.server.groups.requests import ListRequest, ResetRequest
 from duolog.server.groups.shown import (
@@ -198,16 +198,12 @@ class VisibleGroups:
     ) -> list[Json]:
         members: dict[str, Described] = {}
         lags: dict[str, GroupLag] = {}
-        mine: dict[str, list[Listed]] = {}
-        for group in groups:
-            if group.name in described:
-                mine.setdefault(group.coordinator, []).append(group)
-        for led in mine.values():
-            try:
-                members |= self.monitor.groups.described(led)
-                lags |= self.monitor.watch.look(led)
-            except DuologError as error:
-                problems.append(error.one_line())
+
+        def look(led: list[Listed]) -> None:
+            members.update(self.monitor.groups.described(led))
+            lags.update(self.monitor.watch.look(led))
+
+        ask_each((group for group in groups if group.name in described), look, problems)
         topics = {topic for lag in lags.values() for topic, _ in lag.partitions}
         seen = self.checks.visible(ResourceType.TOPIC, topics)
         rows = []

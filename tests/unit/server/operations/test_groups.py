@@ -170,6 +170,9 @@ def test_groups_of_other_coordinators_are_shown_if_one_ends_after_its_list(
     lags = {one["group"]: one["lag"] for one in page["groups"]}
     assert lags["billing"]["records"] == "13"
     assert lags["pay"] is None
+    readers = found(ask(monitor, "GET", "/v1/topics/orders/readers"))
+    assert readers["problems"] == ["no answer from b2:9092"]
+    assert {"audit", "billing"} <= set(names(readers))
 
 
 def test_a_group_has_its_members_and_partitions(monitor: Monitor) -> None:
